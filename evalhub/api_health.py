@@ -29,5 +29,5 @@ class HealthOut(Schema):
 @router.get("/health", auth=None, response={200: HealthOut, 503: HealthOut, 405: ErrorOut})
 def get_health(request: HttpRequest) -> Status[dict[str, Any]]:
     """Whether evalhub works; needs no token, and with one of an admin says which version. 503 without the database."""
-    found = health.visible_state(request)
-    return Status(200 if found["database"] == "ok" else 503, found)
+    state = health.visible_state(request)
+    return Status(200 if state["database"] == "ok" else 503, state)

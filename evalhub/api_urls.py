@@ -44,12 +44,12 @@ def answer_nothing(request: HttpRequest, rest: str) -> HttpResponse:
 
 def _patterns() -> list[Any]:
     """Return every operation at its short address, and those of a project below the project, too."""
-    own = [each for each in api.urls[0] if str(each.pattern)]
-    of_project = [each for each in own if not str(each.pattern).startswith(NOT_OF_PROJECTS)]
+    operations = [each for each in api.urls[0] if str(each.pattern)]
+    of_project = [each for each in operations if not str(each.pattern).startswith(NOT_OF_PROJECTS)]
     return [
         path("openapi.json", openapi_json, name="openapi-json"),
         path("docs", docs, name="docs"),
-        *own,
+        *operations,
         path("projects/<slug:project>/", include((of_project, "project"))),
         path("<path:rest>", answer_nothing, name="nothing"),
     ]

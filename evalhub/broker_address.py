@@ -49,8 +49,8 @@ class BrokerAddress:
         if not (self.encrypted or self.parts[0].scheme == "rediss"):
             return {}
         files = {"ssl_ca_certs": self.ca, "ssl_certfile": self.certificate, "ssl_keyfile": self.key}
-        given = {name: path for name, path in files.items() if path}
-        return {"ssl_cert_reqs": "required", "ssl_check_hostname": True, **given}
+        certificates = {name: path for name, path in files.items() if path}
+        return {"ssl_cert_reqs": "required", "ssl_check_hostname": True, **certificates}
 
     @property
     def sentinels(self) -> list[tuple[str, int]]:
@@ -86,8 +86,8 @@ class BrokerAddress:
 
     def check(self) -> None:
         """Raise ImproperlyConfigured with what is wrong with the settings, and what to write instead."""
-        for each in self.parts:
-            self._check_part(each)
+        for part in self.parts:
+            self._check_part(part)
         if self.has_sentinels and not self.master:
             raise ImproperlyConfigured(
                 "EVALHUB_BROKER_URL names Sentinels, and EVALHUB_BROKER_MASTER is not set. "

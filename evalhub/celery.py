@@ -10,8 +10,7 @@ from django.conf import settings
 from kombu import Queue
 
 from evalhub.broker import broker_address
-from evalhub.polling import Polling
-from evalhub.reconnecting import Reconnecting
+from evalhub.broker_outages import Polling, Reconnecting
 from evalhub.startup import set_up
 from runs.labels import celery_queue, normalize_labels
 

@@ -1,16 +1,19 @@
-"""The command line, `evalhub` or `manage.py`: Django's commands with plain endings."""
+"""The command line, `evalhub` or `manage.py`: Django's commands with plain endings and completion by the shell."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
+from argparse import SUPPRESS, ArgumentParser
 from pathlib import Path
 from select import POLLERR, poll
 from typing import TextIO
 
+import django
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
+from django.core.management import execute_from_command_line, get_commands, load_command_class
+from django.core.management.base import BaseCommand
 
 YOUNG_OBJECTS = 50_000
 WRONG_USE = 2
@@ -29,9 +32,7 @@ def main() -> None:
     sys.stderr = sys.stderr or _devnull()
     try:
         if "_ARGCOMPLETE" in os.environ:
-            from evalhub.completion import complete
-
-            complete()
+            _complete()
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -60,3 +61,27 @@ def _has_no_reader(stream: TextIO) -> bool:
     closed = poll()
     closed.register(stream, POLLERR)
     return bool(closed.poll(0))
+
+
+def _complete() -> None:
+    """Print the completions that the shell asks for, and exit."""
+    # Only a shell that completes needs it.
+    import argcomplete
+
+    django.setup()
+    argcomplete.autocomplete(_parser(os.environ.get("COMP_LINE", "")))
+
+
+def _parser(line: str) -> ArgumentParser:
+    """Return a parser of every command's name; only the one in the line has its arguments, because loading takes time."""
+    parser = ArgumentParser(add_help=False)
+    commands = parser.add_subparsers()
+    words = line.split()
+    for name, app in get_commands().items():
+        if name in words:
+            command = app if isinstance(app, BaseCommand) else load_command_class(app, name)
+            options = command.create_parser("evalhub", name, add_help=False)
+            commands.add_parser(name, parents=[options], help=SUPPRESS, conflict_handler="resolve")
+        else:
+            commands.add_parser(name, add_help=False, help=SUPPRESS)
+    return parser

@@ -116,16 +116,16 @@ def _workers() -> Iterator[PartStatus]:
 
 
 def _sandbox() -> Iterator[PartStatus]:
-    found = containment()
-    if problem := found.agent_problem:
+    sandbox = containment()
+    if problem := sandbox.agent_problem:
         sentence, _, advice = problem.partition(". ")
         yield PartStatus("sandbox", State.PROBLEM, f"{sentence}.", advice)
-    elif found.level is Level.BWRAP:
-        yield PartStatus("sandbox", State.OK, f"{found.level}: {MEANING[found.level]}")
+    elif sandbox.level is Level.BWRAP:
+        yield PartStatus("sandbox", State.OK, f"{sandbox.level}: {MEANING[sandbox.level]}")
     else:
         advice = "Install bubblewrap and allow user namespaces to hide the worker from agents."
-        yield PartStatus("sandbox", State.WARNING, f"{found.level}: {MEANING[found.level]}", advice)
-    if why := found.shared_counts:
+        yield PartStatus("sandbox", State.WARNING, f"{sandbox.level}: {MEANING[sandbox.level]}", advice)
+    if why := sandbox.shared_counts:
         yield PartStatus(
             "sandbox",
             State.WARNING,

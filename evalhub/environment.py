@@ -33,13 +33,13 @@ def words(name: str) -> list[str]:
 
 def roots(name: str) -> list[str]:
     """Return a comma separated variable of absolute paths, each perhaps with `:rw` after it."""
-    found = words(name)
-    if wrong := [word for word in found if not Path(word.removesuffix(":rw")).is_absolute()]:
+    paths = words(name)
+    if wrong := [word for word in paths if not Path(word.removesuffix(":rw")).is_absolute()]:
         raise ImproperlyConfigured(
             f"{name} has '{wrong[0]}', which isn't an absolute path. Write /srv/recordings, "
             "or /srv/logs:rw where targets may write."
         )
-    return found
+    return paths
 
 
 def integer(name: str, default: int) -> int:
@@ -61,17 +61,17 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def networks(name: str, given: list[str]) -> list[str]:
+def networks(name: str, addresses: list[str]) -> list[str]:
     """Return addresses and networks as they were given, such as 10.0.0.0/8, or `unix`, checked."""
-    for each in given:
+    for address in addresses:
         try:
-            if each != "unix":
-                ipaddress.ip_network(each)
+            if address != "unix":
+                ipaddress.ip_network(address)
         except ValueError as error:
             raise ImproperlyConfigured(
-                f"{name} holds '{each}'. Give addresses or networks such as 10.0.0.0/8, or unix for a Unix socket."
+                f"{name} holds '{address}'. Give addresses or networks such as 10.0.0.0/8, or unix for a Unix socket."
             ) from error
-    return given
+    return addresses
 
 
 def readable_file(name: str) -> str:
@@ -163,9 +163,9 @@ WRONG_DATABASE_HOST = (
 
 def _database_hosts(netloc: str) -> tuple[str, str]:
     """Return the hosts and ports between `//` and `/` as libpq takes them, each separated by commas."""
-    found = [DATABASE_HOST.fullmatch(each) for each in netloc.rpartition("@")[2].split(",")]
-    known = [match for match in found if match and int(match[2] or 5432) in range(1, 65536)]
-    if len(known) < len(found) or (len(known) > 1 and not all(match[1] for match in known)):
+    matches = [DATABASE_HOST.fullmatch(each) for each in netloc.rpartition("@")[2].split(",")]
+    known = [match for match in matches if match and int(match[2] or 5432) in range(1, 65536)]
+    if len(known) < len(matches) or (len(known) > 1 and not all(match[1] for match in known)):
         raise ImproperlyConfigured(WRONG_DATABASE_HOST)
     hosts = ",".join(unquote(match[1].strip("[]")) for match in known)
     if not any(match[2] for match in known):
@@ -195,8 +195,8 @@ def database(url: str) -> dict[str, Any]:
     if parts.scheme in ("postgres", "postgresql"):
         options: dict[str, Any] = dict(parse_qsl(parts.query))
         in_transactions = _pools_transactions(options.pop("pool_mode", "session"))
-        kept = options.get("prepare_threshold", "none" if in_transactions else "5")
-        options["prepare_threshold"] = _prepare_threshold(kept)
+        threshold = options.get("prepare_threshold", "none" if in_transactions else "5")
+        options["prepare_threshold"] = _prepare_threshold(threshold)
         # Statements can only be prepared where the server binds their parameters.
         options["server_side_binding"] = True
         hosts, ports = _database_hosts(parts.netloc)
@@ -297,5 +297,5 @@ def file_store(name: str) -> dict[str, Any]:
         ),
         "transfer_config": TransferConfig(multipart_threshold=LARGEST_UPLOAD),
     }
-    given = {key: value for key, value in known.items() if value}
-    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **given}}
+    set_options = {key: value for key, value in known.items() if value}
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **set_options}}

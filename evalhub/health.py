@@ -100,13 +100,13 @@ def state() -> dict[str, Any]:
 
 def visible_state(request: HttpRequest) -> dict[str, Any]:
     """Return the part of `state` that the client may see: without rights only the status."""
-    found = state()
+    full_state = state()
     # Without a database no client can be identified.
     with suppress(Error):
-        if found["database"] == "ok" and sees_details(request):
+        if full_state["database"] == "ok" and sees_details(request):
             # Strangers never make a web process ask the store, which may be slow or away.
-            return {**found, "store": " ".join(store_problems()) or "ok"}
-    return {name: found[name] for name in ("ok", "database", "broker", "disk")}
+            return {**full_state, "store": " ".join(store_problems()) or "ok"}
+    return {name: full_state[name] for name in ("ok", "database", "broker", "disk")}
 
 
 @never_cache

@@ -79,7 +79,7 @@ def collect_metrics() -> Iterator[Metric]:
 
 def _labels(workers: list[dict[str, Any]]) -> Iterator[Metric]:
     """Yield workers and queued trials of each label; a trial that needs two labels counts for both."""
-    online = Counter(label for each in workers for label in each["labels"])
+    online = Counter(label for worker in workers for label in worker["labels"])
     queued = Counter(dict.fromkeys(online, 0))
     waiting = Trial.objects.filter(state=TrialState.QUEUED).exclude(run__target__labels=[]).order_by()
     for labels, trials in waiting.values_list("run__target__labels").annotate(n=Count("pk")):
@@ -125,13 +125,13 @@ def _runs() -> Iterator[Metric]:
 
 def _counters(*metrics: Metric) -> Iterator[Metric]:
     """Yield counters that never go down, although a retry, a removal or new prices lower what they count."""
-    counted = {f"{each.name}{label}": value for each in metrics for label, value in each.samples}
+    counted = {f"{metric.name}{label}": value for metric in metrics for label, value in metric.samples}
     known = {row.sample: row for row in MetricCounter.objects.filter(sample__in=counted)}
     if any(sample not in known or known[sample].counted != value for sample, value in counted.items()):
         known = _store_counters(counted)
-    for each in metrics:
-        samples = [(label, value + known[f"{each.name}{label}"].lowered) for label, value in each.samples]
-        yield replace(each, samples=samples)
+    for metric in metrics:
+        samples = [(label, value + known[f"{metric.name}{label}"].lowered) for label, value in metric.samples]
+        yield replace(metric, samples=samples)
 
 
 def _store_counters(counted: Mapping[str, float]) -> dict[str, MetricCounter]:

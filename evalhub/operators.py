@@ -35,12 +35,12 @@ def sees_details(request: HttpRequest) -> bool:
     """
     if (settings.METRICS_TOKEN or settings.EMBEDDED) and may_read(request):
         return True
-    given = _bearer(request)
-    token = ApiToken.find(given, now=timezone.now()) if given else None
+    secret = _bearer(request)
+    token = ApiToken.find(secret, now=timezone.now()) if secret else None
     access = of_token(token) if token else None
     return bool(access and access.may("manage")) or bool(memberships_of(request.user))
 
 
 def _bearer(request: HttpRequest) -> str:
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    return given if scheme.lower() == "bearer" else ""
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    return credentials if scheme.lower() == "bearer" else ""

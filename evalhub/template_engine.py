@@ -86,8 +86,8 @@ def environment(**options: Any) -> Environment:
     What is not there is shown as nothing, also below it: pages show what others wrote, and much of that is optional.
     """
     # Django's backend gives `autoescape`.
-    made = Environment(**options | {"undefined": ChainableUndefined})  # noqa: S701
-    made.filters |= {each.__name__: each for each in FILTERS}
-    made.globals |= {each.__name__: each for each in FUNCTIONS}
-    made.tests["none"] = template_filters.is_nothing
-    return made
+    jinja_environment = Environment(**options | {"undefined": ChainableUndefined})  # noqa: S701
+    jinja_environment.filters |= {each.__name__: each for each in FILTERS}
+    jinja_environment.globals |= {each.__name__: each for each in FUNCTIONS}
+    jinja_environment.tests["none"] = template_filters.is_nothing
+    return jinja_environment

@@ -38,8 +38,8 @@ def of_user(user: User, slug: str) -> Access | None:
 
 def access_among(memberships: Iterable[Membership], user: User, slug: str) -> Access | None:
     """Return a person's access to a project among their memberships, or None."""
-    found = next((each for each in memberships if each.project.slug == slug), None)
-    return Access(found.project, user, found.role) if found else None
+    membership = next((each for each in memberships if each.project.slug == slug), None)
+    return Access(membership.project, user, membership.role) if membership else None
 
 
 def memberships_of(user: User | AnonymousUser) -> list[Membership]:
@@ -95,8 +95,8 @@ def default_project() -> Project:
 @transaction.atomic
 def local_owner() -> User:
     """Return the owner of an embedded evalhub: without a password, admin of the default project."""
-    user, made = get_user_model().objects.get_or_create(username=LOCAL_OWNER)
-    if made:
+    user, is_new = get_user_model().objects.get_or_create(username=LOCAL_OWNER)
+    if is_new:
         user.set_unusable_password()
         user.save(update_fields=["password"])
     Membership.objects.get_or_create(project=default_project(), user=user, defaults={"role": Role.ADMIN})

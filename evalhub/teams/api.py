@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -137,18 +136,20 @@ def get_project(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
 @tokens.get("/tokens", auth=Bearer(), response=declare_answers(PageOut[TokenOut]))
 def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """One's own tokens; for an admin those of the whole project."""
-    return page_of(request, tokens_of(request.access), cursor, _tokens_json)
+    return page_of(
+        request, tokens_of(request.access), cursor, lambda tokens: [token_json(token) for token in tokens]
+    )
 
 
 @tokens.post("/tokens", auth=Bearer(), response=declare_answers(NewTokenOut, status=201))
-def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
+def create_token(request: ApiRequest, body: TokenIn) -> Status[dict[str, Any]]:
     """Create a token for yourself; its role and expiry can't exceed those of the token you use."""
     try:
         token, secret = issue_token(
             request.access,
-            name=given.name[:80],
-            role=given.role.value,
-            expires=_utc(given.expires),
+            name=body.name[:80],
+            role=body.role.value,
+            expires=_utc(body.expires),
             latest=request.token.expires,
         )
     except TokenRefused as error:
@@ -160,16 +161,12 @@ def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
 def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
     """Revoke a token at once: your own, or as an admin any of the project; its role can't be above your token's."""
     try:
-        found = revoke_token(request.access, token_id, within=request.token.role)
+        was_revoked = revoke_token(request.access, token_id, within=request.token.role)
     except TokenRefused as error:
         raise ApiError(403, str(error), id="token/too-much") from error
-    if not found:
+    if not was_revoked:
         raise not_found("token", token_id)
     return Status(204, None)
-
-
-def _tokens_json(found: Sequence[ApiToken]) -> list[dict[str, Any]]:
-    return [token_json(token) for token in found]
 
 
 def _utc(at: datetime | None) -> datetime | None:

@@ -28,8 +28,8 @@ class Bearer(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
         """Return the access, or None without a valid token. Raises `ApiError` 403, 404 and 413."""
-        found = ApiToken.find(token, now=timezone.now())
-        access = of_token(found) if found else None
+        api_token = ApiToken.find(token, now=timezone.now())
+        access = of_token(api_token) if api_token else None
         if access is None:
             return None
         slug = request.resolver_match.kwargs.get("project") if request.resolver_match else None
@@ -44,5 +44,5 @@ class Bearer(HttpBearer):
         if self.action == "read" and body_size(request) > STRANGER:
             sentence = f"The body is larger than {STRANGER >> 10} kB. Send less."
             raise ApiError(413, sentence, id="api/too-large")
-        request.access, request.token = access, found  # type: ignore[attr-defined]  # they make it an ApiRequest
+        request.access, request.token = access, api_token  # type: ignore[attr-defined]  # they make it an ApiRequest
         return access

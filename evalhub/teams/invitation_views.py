@@ -29,32 +29,34 @@ from evalhub.teams.settings_forms import NewProjectForm
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Show who invites to what; accept it with the account that is signed in, else with a new one."""
-    made = open_invitations().filter(sha256=hash_token(secret)).first()
+    open_invitation = open_invitations().filter(sha256=hash_token(secret)).first()
     form: UserCreationForm[User] | None = (
         None if request.user.is_authenticated else UserCreationForm(request.POST or None)
     )
-    joined = made is not None and request.method == "POST" and _join(request, made, form)
-    if made and joined:
-        messages.success(request, f"You are now a member of {made.project}.")
-        return redirect(made.project)
-    context = {"invitation": made, "form": form}
-    status = 410 if made is None else 422 if request.method == "POST" else 200
+    joined = (
+        open_invitation is not None and request.method == "POST" and _join(request, open_invitation, form)
+    )
+    if open_invitation and joined:
+        messages.success(request, f"You are now a member of {open_invitation.project}.")
+        return redirect(open_invitation.project)
+    context = {"invitation": open_invitation, "form": form}
+    status = 410 if open_invitation is None else 422 if request.method == "POST" else 200
     response = render(request, "teams/invitation.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
 
 @transaction.atomic
-def _join(request: HttpRequest, made: Invitation, form: UserCreationForm[User] | None) -> bool:
+def _join(request: HttpRequest, open_invitation: Invitation, form: UserCreationForm[User] | None) -> bool:
     """Return whether the invitation was accepted; an account is created only with it."""
     if form is None:
-        return request.user.is_authenticated and accept_invitation(made, request.user)
+        return request.user.is_authenticated and accept_invitation(open_invitation, request.user)
     if not form.is_valid():
         return False
     user = form.save(commit=False)
-    user.email = made.email
+    user.email = open_invitation.email
     user.save()
-    if not accept_invitation(made, user):
+    if not accept_invitation(open_invitation, user):
         transaction.set_rollback(True)
         return False
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])

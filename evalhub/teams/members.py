@@ -44,10 +44,10 @@ def add_member(access: Access, *, name: str, role: str) -> Membership:
         raise MemberRefused(
             f"There is no account '{name}'. An operator can create it with manage.py create_user."
         )
-    membership, made = Membership.objects.get_or_create(
+    membership, is_new = Membership.objects.get_or_create(
         project=access.project, user=user, defaults={"role": role}
     )
-    if not made:
+    if not is_new:
         raise MemberRefused(f"{name} is already a member ({membership.role}). Change the role in the list.")
     audit.append_event(access.project, access.user, "member.add", name, role=role)
     return membership

@@ -132,7 +132,7 @@ class ProjectForm(ProjectModelForm):
 
     def clean_diagnosis_thresholds(self) -> dict[str, float]:
         """Return the thresholds by name, from text such as `error_rate 0.3, commands 20`."""
-        documented, found = Thresholds(), dict[str, float]()
+        documented, thresholds = Thresholds(), dict[str, float]()
         for part in _parts(self.cleaned_data["diagnosis_thresholds"]):
             match = _NAME_AND_THRESHOLD.fullmatch(part)
             if match is None or match[1] not in documented.__struct_fields__:
@@ -145,8 +145,8 @@ class ProjectForm(ProjectModelForm):
             if (value < 1 or value % 1) if is_count else value > 1:
                 wanted = "a whole number from 1" if is_count else "a number from 0 to 1"
                 raise forms.ValidationError(f"{match[1]} must be {wanted}, not {match[2]}.")
-            found[match[1]] = int(value) if is_count else value
-        return found
+            thresholds[match[1]] = int(value) if is_count else value
+        return thresholds
 
     def clean_smallest_effects(self) -> dict[str, float]:
         """Return the smallest effects by measure, from text such as `trial/cost_usd 0.2, judge/judge 0.1`."""
@@ -170,8 +170,8 @@ class ProjectForm(ProjectModelForm):
 
     def clean_judge_rate(self) -> float:
         """Return the least lower bound of a calibrated judge, the default where none is given."""
-        given = self.cleaned_data["judge_rate"]
-        return float(Project._meta.get_field("judge_rate").default if given is None else given)
+        rate = self.cleaned_data["judge_rate"]
+        return float(Project._meta.get_field("judge_rate").default if rate is None else rate)
 
     def clean_command_pattern(self) -> str:
         """Return the pattern. Raises for a text that isn't a regular expression."""

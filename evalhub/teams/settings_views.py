@@ -103,8 +103,10 @@ def member_invite(request: ProjectRequest) -> HttpResponse:
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return _show(request, invitation_form=form, status=422)
-    made, link = invite(request.access, **form.cleaned_data)
-    response = _show(request, invited=made, link=link, invitation_message=send_invitation(made, link))
+    invitation, link = invite(request.access, **form.cleaned_data)
+    response = _show(
+        request, invited=invitation, link=link, invitation_message=send_invitation(invitation, link)
+    )
     response["Cache-Control"] = "no-store"
     return response
 
@@ -113,12 +115,14 @@ def member_invite(request: ProjectRequest) -> HttpResponse:
 @project_page("manage")
 def member_uninvite(request: ProjectRequest, pk: int) -> HttpResponse:
     """Withdraw an open invitation."""
-    made = open_invitations().filter(project=request.access.project, pk=pk).first()
-    if made is None:
+    invitation = open_invitations().filter(project=request.access.project, pk=pk).first()
+    if invitation is None:
         messages.error(request, "This invitation was used, withdrawn or has expired.")
     else:
-        made.delete()
-        audit.append_event(request.access.project, request.user, "member.uninvite", made.email or "somebody")
+        invitation.delete()
+        audit.append_event(
+            request.access.project, request.user, "member.uninvite", invitation.email or "somebody"
+        )
         messages.success(request, "Invitation withdrawn. Its link no longer works.")
     return redirect("project-settings", request.access.project.slug)
 
@@ -235,10 +239,10 @@ def token_table(project: Project, tokens: Iterable[ApiToken]) -> Table:
     header = ("name", "prefix", "owner", "role", "created", "last_used", "expires")
     rows = (
         (
-            *(each.name, each.prefix, each.user.get_username(), each.role),
-            *(each.created, each.last_used, each.expires),
+            *(token.name, token.prefix, token.user.get_username(), token.role),
+            *(token.created, token.last_used, token.expires),
         )
-        for each in tokens
+        for token in tokens
     )
     return Table(f"{project.slug}-tokens", header, rows)
 
@@ -247,9 +251,9 @@ def audit_table(project: Project, events: Iterable[AuditEvent]) -> Table:
     """Return the project's audit log, the details as JSON."""
     rows = (
         (
-            *(each.at, each.user.get_username() if each.user else None, each.action, each.subject),
-            json.dumps(each.detail, ensure_ascii=False, sort_keys=True),
+            *(event.at, event.user.get_username() if event.user else None, event.action, event.subject),
+            json.dumps(event.detail, ensure_ascii=False, sort_keys=True),
         )
-        for each in events
+        for event in events
     )
     return Table(f"{project.slug}-audit", ("at", "by", "action", "subject", "detail"), rows)

@@ -65,10 +65,10 @@ def _free(address: str, name: str) -> dict[str, int]:
 def _network(address: str) -> str:
     """Return the address; for IPv6 its /64, because one client usually has the whole block."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)
+    return str(ipaddress.ip_network((parsed, 64), strict=False)) if parsed.version == 6 else str(parsed)
 
 
 def _wait(row: PasswordGuesses, free: int, now: datetime) -> int:
@@ -84,6 +84,6 @@ def _wait(row: PasswordGuesses, free: int, now: datetime) -> int:
 def _remove_old(now: datetime) -> None:
     old = PasswordGuesses.objects.filter(last__lt=now - FORGOTTEN_AFTER)
     with transaction.atomic():
-        found = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED])
-        if found:
-            PasswordGuesses.objects.filter(pk__in=found).delete()
+        keys = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED])
+        if keys:
+            PasswordGuesses.objects.filter(pk__in=keys).delete()

@@ -37,7 +37,7 @@ class _Throttled:
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response: HttpResponse = super().form_invalid(form)  # type: ignore[misc]  # of the view beside it
-        errors = (error for found in form.errors.as_data().values() for error in found)
+        errors = (error for field_errors in form.errors.as_data().values() for error in field_errors)
         if early := next((error for error in errors if isinstance(error, TooManyGuesses)), None):
             response.status_code = HTTPStatus.TOO_MANY_REQUESTS
             response["Retry-After"] = str(early.seconds)

@@ -50,8 +50,8 @@ class BodyLimits:
 
 def body_size(request: HttpRequest) -> int:
     """Return the length of the body in bytes; a body without a length is never read."""
-    given = str(request.META.get("CONTENT_LENGTH") or "")
-    return int(given) if given.isascii() and given.isdecimal() else 0
+    length = str(request.META.get("CONTENT_LENGTH") or "")
+    return int(length) if length.isascii() and length.isdecimal() else 0
 
 
 def _discard(request: HttpRequest) -> None:

@@ -29,16 +29,16 @@ def client_address(request: HttpRequest) -> str:
 def _plain(text: str) -> str:
     """Return an address as Python writes it, IPv4 in IPv6 as IPv4; empty where it is none."""
     try:
-        found = ipaddress.ip_address(text)
+        parsed = ipaddress.ip_address(text)
     except ValueError:
         return ""
-    return str(getattr(found, "ipv4_mapped", None) or found)
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
 
 
 def _is_trusted(address: str) -> bool:
     plain = _plain(address)
     if not plain:
         return UNIX_SOCKET in settings.TRUSTED_PROXIES
-    found = ipaddress.ip_address(plain)
+    parsed = ipaddress.ip_address(plain)
     networks = (each for each in settings.TRUSTED_PROXIES if each != UNIX_SOCKET)
-    return any(found in ipaddress.ip_network(network) for network in networks)
+    return any(parsed in ipaddress.ip_network(network) for network in networks)

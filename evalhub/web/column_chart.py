@@ -60,27 +60,27 @@ def _step(value: float, y: float, show: Callable[[float], str]) -> str:
 def _columns(drawn: Sequence[Column], end: float, show: Callable[[float], str]) -> Iterator[str]:
     step = (RIGHT - LEFT) / len(drawn)
     wide = min(step * 0.64, WIDEST)
-    for place, each in enumerate(drawn):
-        if each.value is None:
+    for place, column in enumerate(drawn):
+        if column.value is None:
             continue
-        x, y = LEFT + step * (place + 0.5), _y(each.value, end)
-        top = y if each.high is None else _y(each.high, end)
-        look = "column" + (" is-regressed" if each.regressed else "")
+        x, y = LEFT + step * (place + 0.5), _y(column.value, end)
+        top = y if column.high is None else _y(column.high, end)
+        look = "column" + (" is-regressed" if column.regressed else "")
         look += " is-last" if place == len(drawn) - 1 else ""
-        stop = "" if each.regressed else ' tabindex="-1"'
-        yield f'<a href="{each.run}/"{stop}><title>{escape(_column_title(each, show(each.value), show))}</title>'
+        stop = "" if column.regressed else ' tabindex="-1"'
+        yield f'<a href="{column.run}/"{stop}><title>{escape(_column_title(column, show(column.value), show))}</title>'
         yield f'<rect class="{look}" x="{x - wide / 2:.1f}" y="{y:g}" width="{wide:.1f}" height="{BOTTOM - y:.1f}" rx="1"/></a>'
-        if each.regressed:
+        if column.regressed:
             yield f'<path class="change-text" d="M{x - 3:.1f} {top - 7:.1f}h6l-3 4.5z"/>'
-        if each.low is not None:
-            yield f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{top:g}" y2="{_y(each.low, end):g}"/>'
+        if column.low is not None:
+            yield f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{top:g}" y2="{_y(column.low, end):g}"/>'
 
 
-def _column_title(each: Column, value: str, show: Callable[[float], str]) -> str:
-    words = f"Run {each.run}, {_day(each.at)}, {value}" if each.at else f"Run {each.run}, {value}"
-    if each.low is not None and each.high is not None:
-        words += f", 95 % interval {show(each.low)} to {show(each.high)}"
-    return f"{words}, regressed" if each.regressed else words
+def _column_title(column: Column, value: str, show: Callable[[float], str]) -> str:
+    words = f"Run {column.run}, {_day(column.at)}, {value}" if column.at else f"Run {column.run}, {value}"
+    if column.low is not None and column.high is not None:
+        words += f", 95 % interval {show(column.low)} to {show(column.high)}"
+    return f"{words}, regressed" if column.regressed else words
 
 
 def _day(at: datetime) -> str:

@@ -53,6 +53,6 @@ def page_below(
     key = key_of(before)
     if key is not None:
         rows = rows.filter(pk__lt=key)
-    found = list(rows.order_by("-pk")[: size + 1])
-    shown = found[:size]
-    return Page(shown, key_in(shown[-1]) if len(found) > size else None, key is None)
+    newest = list(rows.order_by("-pk")[: size + 1])
+    shown = newest[:size]
+    return Page(shown, key_in(shown[-1]) if len(newest) > size else None, key is None)

@@ -81,8 +81,8 @@ def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
 
 def few(items: Any) -> list[Any]:
     """Return the entries of a list, or the items of a mapping, that a page lists; nothing for a missing one."""
-    found = _none_if_undefined(items) or ()
-    return list(islice(found.items() if isinstance(found, Mapping) else found, MOST_LISTED))
+    collection = _none_if_undefined(items) or ()
+    return list(islice(collection.items() if isinstance(collection, Mapping) else collection, MOST_LISTED))
 
 
 def left_out(items: Any) -> int:

@@ -127,13 +127,13 @@ REMOVED = ("starred", "tags", "tag", "due", "revision")
 class _Triage(RequestBody):
     @model_validator(mode="before")
     @classmethod
-    def _refuse_removed(cls, given: Any) -> Any:
-        name = next((name for name in REMOVED if isinstance(given, dict) and name in given), None)
+    def _refuse_removed(cls, values: Any) -> Any:
+        name = next((name for name in REMOVED if isinstance(values, dict) and name in values), None)
         if name:
             raise PydanticCustomError(
                 "removed", f"Alerts have no `{name}` any more. Write it into the `note`."
             )
-        return given
+        return values
 
 
 class AlertIn(_Triage):
@@ -225,10 +225,10 @@ def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, 
 @router.patch(
     "/alerts/{alert_id}", auth=Bearer("triage"), response=declare_answers(AlertOut), tags=["alerts"]
 )
-def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> dict[str, Any]:
+def change_alert(request: ApiRequest, alert_id: Path[Key], body: AlertIn) -> dict[str, Any]:
     """Triage an alert: set its state, assignee, note or link."""
     alert = _find(request, alert_id)
-    changes = {name: value for name, value in given if name in given.model_fields_set}
+    changes = {name: value for name, value in body if name in body.model_fields_set}
     if not changes or any(value is None for name, value in changes.items() if name != "assignee"):
         raise ApiError(
             422, "Send at least one field to change; only `assignee` may be null.", id="alert/nothing"
@@ -247,14 +247,14 @@ def get_alert(request: ApiRequest, alert_id: Path[Key]) -> dict[str, Any]:
 
 
 @router.patch("/alerts", auth=Bearer("triage"), response=declare_answers(ChangedOut), tags=["alerts"])
-def change_alerts(request: ApiRequest, given: AlertsIn) -> dict[str, Any]:
+def change_alerts(request: ApiRequest, body: AlertsIn) -> dict[str, Any]:
     """Triage several alerts at once: set state or assignee."""
-    changes: dict[str, Any] = {"state": given.state} if given.state else {}
-    if "assignee" in given.model_fields_set:
-        changes["assignee"] = _member(request, given.assignee)
+    changes: dict[str, Any] = {"state": body.state} if body.state else {}
+    if "assignee" in body.model_fields_set:
+        changes["assignee"] = _member(request, body.assignee)
     if not changes:
         raise ApiError(422, "Send `state` or `assignee`.", id="alert/nothing")
-    alerts = [_find(request, each.id) for each in given.alerts]
+    alerts = [_find(request, each.id) for each in body.alerts]
     return {"changed": triage_all(alerts, by=request.access.user, **changes), "left": []}
 
 

@@ -42,9 +42,9 @@ def triage_all(alerts: Sequence[Alert], *, by: User | None, **changes: Any) -> i
     """Change several alerts; return how many differed."""
     changed = 0
     for alert in alerts:
-        own = {name: value for name, value in changes.items() if getattr(alert, name) != value}
-        if own:
-            triage(alert, by=by, **own)
+        alert_changes = {name: value for name, value in changes.items() if getattr(alert, name) != value}
+        if alert_changes:
+            triage(alert, by=by, **alert_changes)
             changed += 1
     return changed
 

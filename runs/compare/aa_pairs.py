@@ -43,21 +43,21 @@ class AaRates:
             f"{self._share(self.alarms, self.pairs)} comparisons read Regressed or Improved.{shared}"
         )
 
-    def interval(self, found: int, of: int) -> Interval:
+    def interval(self, count: int, of: int) -> Interval:
         """Return the 95 % interval of a share over all pairs, at their effective number."""
         effective = self.independent / self.pairs
-        return wilson(found * effective, of * effective)
+        return wilson(count * effective, of * effective)
 
-    def _share(self, found: int, of: int) -> str:
-        interval = self.interval(found, of)
+    def _share(self, count: int, of: int) -> str:
+        interval = self.interval(count, of)
         low, high = (f"{share * 100:.0f}" for share in (interval.lower, interval.upper))
-        return f"{found} of {of} ({found / (of or 1):.0%}, 95 % interval {low} to {high} %)"
+        return f"{count} of {of} ({count / (of or 1):.0%}, 95 % interval {low} to {high} %)"
 
 
 def aa_rates(suite: int, target: int) -> AaRates:
     """Return the rates of a suite's A/A pairs on a target. One query, by index."""
     runs = Run.objects.filter(MOSTLY_MEASURED, suite=suite, target=target, aa_scenarios__isnull=False)
-    own = (
+    by_baseline = (
         runs.order_by()
         .values("baseline")
         .annotate(
@@ -67,12 +67,12 @@ def aa_rates(suite: int, target: int) -> AaRates:
             own_alarms=Count("pk", filter=Q(verdict__in=ALARMS)),
         )
     )
-    found = own.aggregate(
+    sums = by_baseline.aggregate(
         pairs=Sum("own", default=0),
         scenarios=Sum("own_scenarios", default=0),
         differing=Sum("own_differing", default=0),
         alarms=Sum("own_alarms", default=0),
         squares=Sum(F("own") * F("own"), default=0),
     )
-    squares = found.pop("squares")
-    return AaRates(**found, independent=found["pairs"] ** 2 / squares if squares else 0.0)
+    squares = sums.pop("squares")
+    return AaRates(**sums, independent=sums["pairs"] ** 2 / squares if squares else 0.0)

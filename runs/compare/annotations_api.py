@@ -72,21 +72,21 @@ def list_annotations(request: ApiRequest, filters: Query[AnnotationFilters]) -> 
     """List the annotations of trends, newest first."""
     suite = find_suite(request, filters.suite) if filters.suite else None
     rows = trend_annotations(request.access.project, suite)
-    return page_of(request, rows, filters, lambda found: [_annotation_json(each) for each in found])
+    return page_of(request, rows, filters, lambda page_rows: [_annotation_json(each) for each in page_rows])
 
 
 @router.post("/annotations", auth=Bearer("annotate"), response=declare_answers(AnnotationOut, status=201))
-def create_annotation(request: ApiRequest, given: AnnotationIn) -> Status[dict[str, Any]]:
+def create_annotation(request: ApiRequest, body: AnnotationIn) -> Status[dict[str, Any]]:
     """Annotate trends at a run, or on a day."""
-    if (given.run is None) == (given.day is None):
+    if (body.run is None) == (body.day is None):
         raise ApiError(422, "Send either `run` or `day`.", id="annotation/run-or-day")
     annotation = add_annotation(
         request.access.project,
         by=request.access.user,
-        text=given.text,
-        run=find_run(request, given.run) if given.run is not None else None,
-        suite=find_suite(request, given.suite) if given.suite else None,
-        day=given.day,
+        text=body.text,
+        run=find_run(request, body.run) if body.run is not None else None,
+        suite=find_suite(request, body.suite) if body.suite else None,
+        day=body.day,
     )
     return Status(201, _annotation_json(annotation))
 

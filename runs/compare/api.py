@@ -16,7 +16,7 @@ from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.first_divergences import divergences_json
-from runs.compare.side_by_side import MOST_COMPARED, Cell, ComparedRun, compared_with_first, side_by_side
+from runs.compare.side_by_side import MOST_COMPARED, ComparedRun, compared_with_first, side_by_side
 from runs.compare.stored_changes import change_json
 from runs.compare.trends import trend
 from runs.models import Measure, RunMeasure
@@ -215,20 +215,21 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
     return {
         "runs": listed_runs([run.pk for run in comparison.runs]),
         "measures": [
-            {"measure": measure_json(measure), "values": [_cell(cell) for cell in cells]}
+            {"measure": measure_json(measure), "values": [vars(cell) if cell else None for cell in cells]}
             for measure, cells in comparison.measures
         ],
         "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
         "comparisons": [
-            _compared_json(each) for each in compared_with_first(comparison.runs, fresh=query.fresh)
+            _compared_json(compared_run)
+            for compared_run in compared_with_first(comparison.runs, fresh=query.fresh)
         ],
     }
 
 
-def _compared_json(each: ComparedRun) -> dict[str, Any]:
-    compared = each.comparison
+def _compared_json(compared_run: ComparedRun) -> dict[str, Any]:
+    compared = compared_run.comparison
     return {
-        "run": each.run.pk,
+        "run": compared_run.run.pk,
         "verdict": compared.verdict,
         "verdict_reason": compared.verdict_reason,
         "scenarios": compared.common,
@@ -236,10 +237,6 @@ def _compared_json(each: ComparedRun) -> dict[str, Any]:
         "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},
         "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
         "ends": list(compared.ends),
-        "pooled": list(each.pooled),
-        "first_divergences": divergences_json(each.divergences),
+        "pooled": list(compared_run.pooled),
+        "first_divergences": divergences_json(compared_run.divergences),
     }
-
-
-def _cell(cell: Cell | None) -> dict[str, Any] | None:
-    return vars(cell) if cell else None

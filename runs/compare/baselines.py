@@ -79,11 +79,11 @@ def check_choice(project_id: int, choice: str) -> None:
     """Raise `RequestError` if a request's baseline can't be one."""
     if choice in ("", LAST_PASS):
         return
-    found = Run.objects.filter(pk=int(choice), project=project_id).first() if choice.isdecimal() else None
-    if found is None:
+    run = Run.objects.filter(pk=int(choice), project=project_id).first() if choice.isdecimal() else None
+    if run is None:
         raise RequestError(f"There is no run '{choice}'. For the baseline, give a run number or {LAST_PASS}.")
-    if found.has_too_many_errors and not found.is_open:
-        raise RequestError(f"Run {choice} can't be the baseline. {found.no_verdict}")
+    if run.has_too_many_errors and not run.is_open:
+        raise RequestError(f"Run {choice} can't be the baseline. {run.no_verdict}")
 
 
 def run_of_import(project_id: int, run_id: str) -> int | None:
@@ -104,8 +104,8 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
     """
     if run.looks and run.more_of_id is None:
         looked_at = Run.objects.filter(MOSTLY_MEASURED, pk=run.looks[0]["against"], project=run.project_id)
-        if found := looked_at.exclude(pk=run.pk).first():
-            return found
+        if other := looked_at.exclude(pk=run.pk).first():
+            return other
     if choice.isdecimal():
         named = Run.objects.filter(MOSTLY_MEASURED, pk=int(choice), project=run.project_id)
         return named.exclude(pk=run.pk).first()
@@ -157,8 +157,8 @@ def newest_among(run: Run, among: Collection[int] | None = None) -> Run | None:
     recent = list(
         earlier.annotate(scenarios=Subquery(scenarios))[:RECENT].values_list("pk", "scenarios"),
     )
-    own = rollups.filter(run=run).values_list("n", flat=True).first() or 0
-    whole = [pk for pk, n in recent if n and n >= own]
+    size = rollups.filter(run=run).values_list("n", flat=True).first() or 0
+    whole = [pk for pk, n in recent if n and n >= size]
     some = [pk for pk, n in recent if n]
     chosen = next(iter([*whole, *some]), None)
     return Run.objects.get(pk=chosen) if chosen else None

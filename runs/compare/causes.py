@@ -49,11 +49,13 @@ def same_fingerprint(before: Mapping[str, Any], after: Mapping[str, Any]) -> boo
     Imported runs that don't say which tool and guidance they had are unknown.
     """
     if any(
-        each.get("provider") == IMPORTED and not all(map(each.get, _UNDER_TEST)) for each in (before, after)
+        fingerprint.get("provider") == IMPORTED and not all(map(fingerprint.get, _UNDER_TEST))
+        for fingerprint in (before, after)
     ):
         return False
     known = [
-        {name: value for name, value in each.items() if name not in _NO_INPUT} for each in (before, after)
+        {name: value for name, value in fingerprint.items() if name not in _NO_INPUT}
+        for fingerprint in (before, after)
     ]
     return bool(known[0]) and known[0] == known[1]
 
@@ -75,7 +77,7 @@ def causes_of(run: Run, baseline: Run) -> list[Cause]:
     changed = changed_factors(baseline.fingerprint, run.fingerprint)
     rows = {row.label: row for row in fingerprint_differences(baseline, run)}
     counts, of = _earlier(run)
-    found = [
+    causes = [
         Cause(
             factor,
             tuple(rows[LABELS[part]] for part in FACTORS[factor] if LABELS.get(part) in rows),
@@ -84,7 +86,7 @@ def causes_of(run: Run, baseline: Run) -> list[Cause]:
         )
         for factor in changed
     ]
-    return sorted(found, key=lambda cause: -cause.regressions)
+    return sorted(causes, key=lambda cause: -cause.regressions)
 
 
 def _earlier(run: Run) -> tuple[Counter[str], int]:

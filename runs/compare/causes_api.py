@@ -66,27 +66,27 @@ def separate(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
 
 
 def _causes_json(run: Run) -> dict[str, Any]:
-    found = separation_of(run)
-    changed = causes_of(run, found.baseline) if found else []
+    separation = separation_of(run)
+    changed = causes_of(run, separation.baseline) if separation else []
     return {
         "run": run.pk,
         "baseline": run.baseline_id,
         "changed": [
-            {"factor": each.factor, "regressions": each.regressions, "of": each.of} for each in changed
+            {"factor": cause.factor, "regressions": cause.regressions, "of": cause.of} for cause in changed
         ],
-        "can_set_back": found.factors if found else [],
-        "by_hand": dict(found.by_hand) if found else {},
+        "can_set_back": separation.factors if separation else [],
+        "by_hand": dict(separation.by_hand) if separation else {},
         "fresh": [
             {
                 "run": arm.run.pk,
                 "factor": arm.factor or None,
                 "state": arm.run.state,
                 "verdict": arm.run.verdict or None,
-                "verdict_against_baseline": found.against_baseline.get(arm.factor) or None,
+                "verdict_against_baseline": separation.against_baseline.get(arm.factor) or None,
             }
-            for arm in found.arms
+            for arm in separation.arms
         ]
-        if found
+        if separation
         else [],
-        "conclusion": found.conclusion if found else "",
+        "conclusion": separation.conclusion if separation else "",
     }

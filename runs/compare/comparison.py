@@ -72,8 +72,8 @@ def comparison_of(run: Run) -> Comparison:
 
 def comparison_between(before: Run, after: Run) -> Comparison:
     """Return the comparable scenarios that regressed and those that improved."""
-    found = passes_of([before.pk, after.pk])
-    return compare_passes(found[before.pk], found[after.pk], incomparable(before, after))
+    by_run = passes_of([before.pk, after.pk])
+    return compare_passes(by_run[before.pk], by_run[after.pk], incomparable(before, after))
 
 
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
@@ -105,9 +105,9 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
 def _keep_drift(run: Run, members: Sequence[int]) -> None:
     """Raise an alert for a decline of the line that no single run shows."""
     is_known = run.verdict == ChangeVerdict.REGRESSED or run.is_experiment or run.configuration_changed
-    if is_known or (found := decline_of(run, members)) is None:
+    if is_known or (decline := decline_of(run, members)) is None:
         return
-    defaults = {"project_id": run.project_id, "kind": AlertKind.DRIFT, "drift": found}
+    defaults = {"project_id": run.project_id, "kind": AlertKind.DRIFT, "drift": decline}
     alert, is_first = Alert.objects.get_or_create(run=run, defaults=defaults)
     if is_first:
         outbox.record_regression(alert, run)
@@ -124,8 +124,8 @@ def _count_aa(baseline: Run, run: Run) -> None:
     """Count what differs from a baseline of the same fingerprint, where only chance can differ."""
     if not same_fingerprint(baseline.fingerprint, run.fingerprint):
         return
-    found = passes_of([baseline.pk, run.pk])
-    before, after = found[baseline.pk], found[run.pk]
+    by_run = passes_of([baseline.pk, run.pk])
+    before, after = by_run[baseline.pk], by_run[run.pk]
     shared = before.keys() & after.keys()
     run.aa_scenarios = len(shared)
     run.aa_differing = sum(before[key] != after[key] for key in shared)
@@ -206,15 +206,15 @@ def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[dict[st
             row["detail"]["not_comparable"] = left_out
     moved = {key: change for key, change in comparison.scenarios.items() if change.effect}
     keys = dict(Scenario.objects.filter(suite=run.suite_id, key__in=list(moved)).values_list("key", "pk"))
-    own = [
+    scenario_rows = [
         _row(run, baseline, ids[PASS_KEY], change, keys[key]) for key, change in moved.items() if key in keys
     ]
-    lost = [row for row in own if (row["after"] or 0.0) < (row["before"] or 0.0)]
+    lost = [row for row in scenario_rows if (row["after"] or 0.0) < (row["before"] or 0.0)]
     if run.verdict == ChangeVerdict.REGRESSED and lost:
         since = failing_since(run, {row["scenario"] for row in lost})
         for row in lost:
             row["detail"]["since"] = since.get(row["scenario"])
-    return rows + own
+    return rows + scenario_rows
 
 
 def _row(

@@ -50,9 +50,9 @@ class Suspicion:
 def suspicion_of(run: Run) -> Suspicion:
     """Return what regressed in a run with an alert. Two queries."""
     changes = tuple(
-        each
-        for each in stored_changes(run.pk)
-        if each.rule.name in HEADLINE and (each.verdict is ChangeVerdict.REGRESSED or each.broke)
+        change
+        for change in stored_changes(run.pk)
+        if change.rule.name in HEADLINE and (change.verdict is ChangeVerdict.REGRESSED or change.broke)
     )
     means = _means(run, [each.rule.name for each in changes])
     worse = [key for key, each in means.items() if any(_is_worse(change, key, *each) for change in changes)]
@@ -70,7 +70,7 @@ def _means(run: Run, names: Sequence[str]) -> dict[str, tuple[_Means, _Means]]:
     sides = [run, *([run.baseline] if run.baseline else [])]
     by_events = counted_by_events({each.pk: each.counting for each in sides})
     rows = RunMeasure.objects.filter(run__in=[each.pk for each in sides]).exclude(scenario=None)
-    found: dict[str, tuple[_Means, _Means]] = {}
+    means: dict[str, tuple[_Means, _Means]] = {}
     columns = ("run", "scenario__key", "measure__layer", "measure__name", "n", "mean", "m2")
     for pk, key, layer, name, *sample in rows.order_by("scenario__key").values_list(*columns):
         if layer in (LAYER_1, REPORTED) and f"{LAYER_1}/{name}" in names:
@@ -78,8 +78,8 @@ def _means(run: Run, names: Sequence[str]) -> dict[str, tuple[_Means, _Means]]:
                 continue
             layer = LAYER_1
         if f"{layer}/{name}" in names:
-            found.setdefault(key, ({}, {}))[pk == run.pk][f"{layer}/{name}"] = Sample(*sample)
-    return found
+            means.setdefault(key, ({}, {}))[pk == run.pk][f"{layer}/{name}"] = Sample(*sample)
+    return means
 
 
 def _is_worse(change: MeasureChange, key: str, before: _Means, after: _Means) -> bool:
@@ -164,11 +164,11 @@ def _with_power(tests: Sequence[FreshTest], suspicion: Suspicion, measured: _Mea
     """Return the tests, the first measure's with the share of cases in which such trials confirm what is expected."""
     rule, before, after = measured[0]
     counts = {key: (len(before[key]), len(after[key])) for key in after if after[key] and before.get(key)}
-    own = {key: sample for key, sample in suspicion.before.items() if key in counts}
-    if not own or tests[0].measure != rule.name:
+    samples = {key: sample for key, sample in suspicion.before.items() if key in counts}
+    if not samples or tests[0].measure != rule.name:
         return list(tests)
-    suspected = replace(suspicion.suspected, before=list(own.values()))
-    power = suspected.power([counts[key][0] for key in own], [counts[key][1] for key in own])
+    suspected = replace(suspicion.suspected, before=list(samples.values()))
+    power = suspected.power([counts[key][0] for key in samples], [counts[key][1] for key in samples])
     return [replace(tests[0], power=power), *tests[1:]]
 
 
@@ -204,17 +204,17 @@ def earlier_runs(run: Run) -> QuerySet[Run]:
 
 def earlier_trials(run: Run, name: str, keys: Iterable[str]) -> dict[str, int]:
     """Return how many trials of a measure the earlier runs have, by the key of each of these scenarios. Two queries."""
-    found = dict.fromkeys(keys, 0)
+    counts = dict.fromkeys(keys, 0)
     layer, measure = _layer_and_name(name)
     rows = RunMeasure.objects.filter(
         run__in=list(earlier_runs(run).values_list("pk", flat=True)),
-        scenario__key__in=list(found),
+        scenario__key__in=list(counts),
         measure__layer__in=(layer, REPORTED) if layer == LAYER_1 else (layer,),
         measure__name=measure,
     )
     for key, n in rows.values_list("scenario__key", "n"):
-        found[key] += n
-    return found
+        counts[key] += n
+    return counts
 
 
 _ByMeasure = dict[str, dict[str, list[float]]]
@@ -222,12 +222,12 @@ _ByMeasure = dict[str, dict[str, list[float]]]
 
 def _values(runs: Sequence[int], rules: Sequence[MeasureRule], *, by_events: bool = False) -> _ByMeasure:
     """Return each measure's values by scenario key; `by_events` is that of `trial_values`."""
-    found = trial_values(runs, [_layer_and_name(rule.name) for rule in rules], by_events=by_events)
-    pks = {pk for scenarios in found.values() for pk in scenarios}
+    by_measure = trial_values(runs, [_layer_and_name(rule.name) for rule in rules], by_events=by_events)
+    pks = {pk for scenarios in by_measure.values() for pk in scenarios}
     keys = dict(Scenario.objects.filter(pk__in=pks).values_list("pk", "key"))
     return {
         "/".join(name): {keys[pk]: values for pk, values in scenarios.items()}
-        for name, scenarios in found.items()
+        for name, scenarios in by_measure.items()
     }
 
 
@@ -236,9 +236,9 @@ def _earlier_values(
 ) -> _ByMeasure:
     """Return the measures' values in earlier runs, of the scenarios that can be compared with the fresh ones."""
     pooled: _ByMeasure = {rule.name: {} for rule in rules}
-    for each in earlier:
-        why = parts_changed_since(each, [new], strict=not by_events)[0]
-        for name, scenarios in _values([each.pk], rules, by_events=by_events).items():
+    for earlier_run in earlier:
+        why = parts_changed_since(earlier_run, [new], strict=not by_events)[0]
+        for name, scenarios in _values([earlier_run.pk], rules, by_events=by_events).items():
             parts = parts_of(*_layer_and_name(name))
             for key, values in scenarios.items():
                 if not parts & set(why.get(key, ())):

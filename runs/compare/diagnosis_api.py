@@ -82,18 +82,18 @@ def _json(run: Run) -> dict[str, Any]:
         "edited": cut_offs.edited,
         "findings": [
             {
-                **msgspec.structs.asdict(each),
-                "commands": [msgspec.structs.asdict(command) for command in each.commands],
-                "precision": _precision(reviewed.get(each.pattern, NO_REVIEW)),
+                **msgspec.structs.asdict(finding),
+                "commands": [msgspec.structs.asdict(command) for command in finding.commands],
+                "precision": _precision(reviewed.get(finding.pattern, NO_REVIEW)),
             }
-            for each in digest.diagnosis
+            for finding in digest.diagnosis
         ],
     }
 
 
-def _precision(found: Precision) -> dict[str, Any]:
-    low, high = (found.interval.lower, found.interval.upper) if found.n else (None, None)
-    return {"right": found.right, "n": found.n, "low": low, "high": high, "own": found.own}
+def _precision(precision: Precision) -> dict[str, Any]:
+    low, high = (precision.interval.lower, precision.interval.upper) if precision.n else (None, None)
+    return {"right": precision.right, "n": precision.n, "low": low, "high": high, "own": precision.own}
 
 
 @router.get("/runs/{run_id}/diagnosis", auth=Bearer(), response=declare_answers(DiagnosisOut))
@@ -106,9 +106,9 @@ def get_diagnosis(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     "/runs/{run_id}/diagnosis/{pattern}", auth=Bearer("review"), response=declare_answers(DiagnosisOut)
 )
 def put_diagnosis_review(
-    request: ApiRequest, run_id: Path[Key], pattern: Path[Name], given: FindingReviewIn
+    request: ApiRequest, run_id: Path[Key], pattern: Path[Name], body: FindingReviewIn
 ) -> dict[str, Any]:
     """Store whether a finding is right; it counts in its rule's precision."""
     run = find_run(request, run_id)
-    review_finding(run, pattern, is_right=given.right, by=request.access.user)
+    review_finding(run, pattern, is_right=body.right, by=request.access.user)
     return _json(run)

@@ -46,21 +46,22 @@ def _alerts(run: Run) -> QuerySet[Alert]:
 def _passes(runs: Sequence[int]) -> dict[int, dict[str, tuple[int, int]]]:
     """Return the passed trials, and trials, of each run's scenarios by key. One query."""
     rows = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass")
-    found: dict[int, dict[str, tuple[int, int]]] = {key: {} for key in runs}
+    passes: dict[int, dict[str, tuple[int, int]]] = {key: {} for key in runs}
     for key, scenario, mean, n in rows.exclude(scenario=None).values_list(
         "run", "scenario__key", "mean", "n"
     ):
-        found[key][scenario] = (round(mean * n), n)
-    return found
+        passes[key][scenario] = (round(mean * n), n)
+    return passes
 
 
 def _alike(run: Run, keys: Sequence[int], passes: Mapping[int, Mapping[str, tuple[int, int]]]) -> list[int]:
     """Return the runs that have every scenario of a run with the same content."""
     earlier = Run.objects.in_bulk([key for key in keys if passes[run.pk].keys() <= passes[key].keys()])
     runs = [earlier[key] for key in keys if key in earlier]
-    own = passes[run.pk].keys()
+    run_keys = passes[run.pk].keys()
     changed = parts_changed_since(run, runs, prices=False)
-    return [each.pk for each, why in zip(runs, changed, strict=True) if own.isdisjoint(outcome_reasons(why))]
+    pairs = zip(runs, changed, strict=True)
+    return [other.pk for other, why in pairs if run_keys.isdisjoint(outcome_reasons(why))]
 
 
 def _total(passes: Mapping[str, tuple[int, int]], keys: Mapping[str, tuple[int, int]]) -> tuple[int, int]:

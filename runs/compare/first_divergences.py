@@ -70,8 +70,8 @@ def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences
     if not failing:
         return FirstDivergences()
     commands = command_sequences(runs)
-    found = {key: _diverging(*sides, commands) for key, sides in failing.items()}
-    return FirstDivergences(len(failing), {key: each for key, each in found.items() if each})
+    diverging = {key: _diverging(*sides, commands) for key, sides in failing.items()}
+    return FirstDivergences(len(failing), {key: each for key, each in diverging.items() if each})
 
 
 def divergences_from(base: Pool, others: Sequence[tuple[Pool, RunComparison]]) -> list[FirstDivergences]:
@@ -96,23 +96,23 @@ def divergences_from(base: Pool, others: Sequence[tuple[Pool, RunComparison]]) -
     ]
 
 
-def divergences_json(found: FirstDivergences) -> dict[str, Any]:
+def divergences_json(divergences: FirstDivergences) -> dict[str, Any]:
     """Return the first differences as JSON."""
-    command, n = found.most_common
+    command, n = divergences.most_common
     return {
-        "newly_failing": found.newly_failing,
+        "newly_failing": divergences.newly_failing,
         "most_common": {"command": command, "scenarios": n} if n else None,
         "scenarios": [
             {
                 "scenario": key,
-                "base_trial": each.base,
-                "new_trial": each.new,
-                "number": each.divergence.number,
-                "base_command": each.divergence.before or None,
-                "new_command": each.divergence.after or None,
+                "base_trial": diverging.base,
+                "new_trial": diverging.new,
+                "number": diverging.divergence.number,
+                "base_command": diverging.divergence.before or None,
+                "new_command": diverging.divergence.after or None,
             }
-            for key, each in found.scenarios.items()
-            if each.divergence
+            for key, diverging in divergences.scenarios.items()
+            if diverging.divergence
         ],
     }
 

@@ -46,8 +46,8 @@ class FreshRun:
 def fresh_runs(runs: Sequence[Run]) -> list[FreshRun]:
     """Return the runs with further trials of these runs, oldest first, without those compared themselves. One query."""
     of = {run.pk: run for run in runs}
-    found = Run.objects.filter(more_of__in=of).exclude(pk__in=of).select_related("guidance").order_by("pk")
-    return [FreshRun(run, _find_changes(of[run.more_of_id or 0], run)) for run in found]
+    fresh = Run.objects.filter(more_of__in=of).exclude(pk__in=of).select_related("guidance").order_by("pk")
+    return [FreshRun(run, _find_changes(of[run.more_of_id or 0], run)) for run in fresh]
 
 
 def _find_changes(run: Run, fresh: Run) -> tuple[str, ...]:

@@ -80,18 +80,18 @@ def old_side_of(run: Run, choice: str) -> OldSide:
     if sibling is not None:
         return OldSide(pinned or sibling, is_pinned=pinned is not None)
     history = _History(run)
-    own = history.members(_branches(run))
-    since, again = (None, ()) if run.is_experiment else history.frozen(own)
+    branch_line = history.members(MAINLINE if run.branch in MAINLINE else (run.branch,))
+    since, again = (None, ()) if run.is_experiment else history.frozen(branch_line)
     if pinned is not None:
         return OldSide(pinned, since=since, again=again, is_pinned=True, best_of=_best_of(pinned, history))
-    lines = [own] if run.branch in MAINLINE else [own, history.members(MAINLINE)]
+    lines = [branch_line] if run.branch in MAINLINE else [branch_line, history.members(MAINLINE)]
     for members in lines:
-        found = _line(run, [history.runs[key] for key in members.newest if key in history.runs])
-        if found is not None:
-            baseline, line, reasons = found
+        usable = _line(run, [history.runs[key] for key in members.newest if key in history.runs])
+        if usable is not None:
+            baseline, line, reasons = usable
             since = since or _frozen_by(members, run)
             # The default branch's own runs say whether it drifts.
-            whole = tuple(members.line) if members is own else ()
+            whole = tuple(members.line) if members is branch_line else ()
             return OldSide(baseline, line, reasons, since, again, members=whole)
     return OldSide(_last(run, history, lines), since=since or _frozen_by(lines[-1], run), again=again)
 
@@ -109,10 +109,6 @@ def _pass_rate(run: Run) -> float:
 
 def _frozen_by(members: Members, run: Run) -> int | None:
     return None if run.is_experiment else members.since
-
-
-def _branches(run: Run) -> tuple[str, ...]:
-    return MAINLINE if run.branch in MAINLINE else (run.branch,)
 
 
 def line_runs(run: Run) -> QuerySet[Run]:
@@ -140,15 +136,15 @@ class _History:
 
     def members(self, branches: Sequence[str]) -> Members:
         """Return the line of these branches."""
-        own = [each for each in self.recent if each.branch in branches]
-        first = self._first_red(own)
+        runs = [each for each in self.recent if each.branch in branches]
+        first = self._first_red(runs)
         if first is None:
-            return members_after([_past(each) for each in own])
-        return members_after([_past(each) for each in (first, *own)], first.old_side.get("runs", [])[::-1])
+            return members_after([_past(each) for each in runs])
+        return members_after([_past(each) for each in (first, *runs)], first.old_side.get("runs", [])[::-1])
 
-    def _first_red(self, own: Sequence[Run]) -> Run | None:
+    def _first_red(self, branch_runs: Sequence[Run]) -> Run | None:
         """Return the run that froze the line before the oldest of these, and load the runs of its line."""
-        since = own[0].old_side.get("since") if own else None
+        since = branch_runs[0].old_side.get("since") if branch_runs else None
         if not since or since in self.runs:
             return None
         runs = Run.objects.select_related("alert", "project")
@@ -163,9 +159,9 @@ class _History:
         runs = [self.runs[each.key] for each in members.pending]
         run = self.run
         again = [
-            each.pk
-            for each in runs
-            if each.commit == run.commit and same_fingerprint(each.fingerprint, run.fingerprint)
+            other.pk
+            for other in runs
+            if other.commit == run.commit and same_fingerprint(other.fingerprint, run.fingerprint)
         ]
         return members.since, tuple(again)
 
@@ -218,12 +214,12 @@ def _line(run: Run, runs: Sequence[Run]) -> _Found | None:
         return None
     reasons = parts_changed_since(run, runs)
     keys = _keys([run, *runs])
-    own = keys.get(run.pk, frozenset())
+    run_keys = keys.get(run.pk, frozenset())
     usable = []
-    for each, why in zip(runs, reasons, strict=True):
-        same = (own & keys.get(each.pk, frozenset())) - outcome_reasons(why).keys()
-        if same and len(same) >= LEAST_SHARE * len(own):
-            usable.append((each, why))
+    for earlier, why in zip(runs, reasons, strict=True):
+        same = (run_keys & keys.get(earlier.pk, frozenset())) - outcome_reasons(why).keys()
+        if same and len(same) >= LEAST_SHARE * len(run_keys):
+            usable.append((earlier, why))
     if len(usable) < FEWEST_RUNS:
         return None
     fresh = fresh_runs([each for each, _ in usable])
@@ -234,10 +230,10 @@ def _line(run: Run, runs: Sequence[Run]) -> _Found | None:
 def _keys(runs: Sequence[Run]) -> dict[int, frozenset[str]]:
     """Return the scenarios that each run has results of. One query."""
     rows = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass")
-    found: dict[int, set[str]] = {}
+    by_run: dict[int, set[str]] = {}
     for run, key in rows.exclude(scenario=None).values_list("run", "scenario__key"):
-        found.setdefault(run, set()).add(key)
-    return {run: frozenset(keys) for run, keys in found.items()}
+        by_run.setdefault(run, set()).add(key)
+    return {run: frozenset(keys) for run, keys in by_run.items()}
 
 
 def _last(run: Run, history: _History, lines: Sequence[Members]) -> Run | None:
@@ -246,5 +242,5 @@ def _last(run: Run, history: _History, lines: Sequence[Members]) -> Run | None:
         among = [*members.line, *([members.improved] if members.improved else [])]
         if chosen := newest_among(run, among):
             return chosen
-    waiting = {each.key for members in lines for each in members.pending}
+    waiting = {member.key for members in lines for member in members.pending}
     return newest_among(run, [key for key in history.alike if key not in waiting])

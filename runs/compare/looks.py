@@ -30,15 +30,15 @@ Passes = dict[str, Sample]
 """Passes by scenario key."""
 
 
-def look_as_stored(look: Look, found: ComparedSides, *, reason: str = "") -> StoredLook:
+def look_as_stored(look: Look, sides: ComparedSides, *, reason: str = "") -> StoredLook:
     """Return a look as it is stored."""
     return StoredLook(
-        found.against,
-        found.trials,
-        found.most,
-        len(found.state.table),
-        found.fractions,
-        found.information,
+        sides.against,
+        sides.trials,
+        sides.most,
+        len(sides.state.table),
+        sides.fractions,
+        sides.information,
         look.p,
         look.level,
         look.table_p,
@@ -55,13 +55,13 @@ def looks_of(run: Run) -> list[StoredLook]:
     return [
         StoredLook(
             **{
-                **each,
-                **{name: tuple(each[name]) for name in pairs},
-                "decision": LookDecision(each["decision"]),
-                "undecided": tuple(each["undecided"]),
+                **row,
+                **{name: tuple(row[name]) for name in pairs},
+                "decision": LookDecision(row["decision"]),
+                "undecided": tuple(row["undecided"]),
             }
         )
-        for each in run.looks
+        for row in run.looks
     ]
 
 
@@ -126,8 +126,8 @@ def passes_of_side(runs: Sequence[Run]) -> Passes:
     ended = [run.pk for run in runs if not run.is_open]
     rows = [*_stored_passes(ended), *_ended_passes([run.pk for run in runs if run.is_open])]
     for key, trials, passed in rows:
-        own = counted.get(key, (0, 0))
-        counted[key] = (own[0] + trials, own[1] + passed)
+        so_far = counted.get(key, (0, 0))
+        counted[key] = (so_far[0] + trials, so_far[1] + passed)
     return {key: Sample(trials, passed / trials) for key, (trials, passed) in counted.items()}
 
 
@@ -139,8 +139,8 @@ def _stored_passes(runs: Collection[int]) -> list[tuple[str, int, int]]:
 
 
 def _pass_rollups(runs: Collection[int]) -> Any:
-    own = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass", n__gt=0)
-    return own.exclude(scenario=None)
+    rollups = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass", n__gt=0)
+    return rollups.exclude(scenario=None)
 
 
 def _ended_passes(runs: Collection[int]) -> list[tuple[str, int, int]]:
@@ -186,27 +186,27 @@ def information_so_far(before: Sequence[int], after: Sequence[int]) -> list[tupl
     sides = (before, after)
     counts = _trials_by_run([key for side in sides for key in side])
     so_far = [dict(counts.get(side[0], {})) for side in sides]
-    found = [_information(so_far)]
+    at_looks = [_information(so_far)]
     further = {key: at for at, side in enumerate(sides) for key in side[1:]}
     launches: dict[int, list[Run]] = {}
     for run in Run.objects.filter(pk__in=further).only("launch_id", "looks").order_by("launch", "pk"):
         launches.setdefault(run.launch_id, []).append(run)
     for runs in launches.values():
-        planned = [each for run in runs for each in looks_of(run)]
-        found += [each.information for each in planned[:-1]]
+        planned = [look for run in runs for look in looks_of(run)]
+        at_looks += [each.information for each in planned[:-1]]
         for run in runs:
             side = so_far[further[run.pk]]
             for key, n in counts.get(run.pk, {}).items():
                 side[key] = side.get(key, 0) + n
-        found.append(_information(so_far))
-    return [each for each in found if each is not None]
+        at_looks.append(_information(so_far))
+    return [each for each in at_looks if each is not None]
 
 
 def _trials_by_run(runs: Collection[int]) -> dict[int, dict[str, int]]:
-    found: dict[int, dict[str, int]] = {}
+    by_run: dict[int, dict[str, int]] = {}
     for run, key, n in _pass_rollups(runs).values_list("run", "scenario__key", "n"):
-        found.setdefault(run, {})[key] = n
-    return found
+        by_run.setdefault(run, {})[key] = n
+    return by_run
 
 
 def _information(sides: Sequence[Mapping[str, int]]) -> tuple[float, float] | None:

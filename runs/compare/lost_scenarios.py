@@ -57,27 +57,27 @@ class BrokenScenario:
     """The first that failed."""
 
 
-def worst_losses(old: Digest, own: Digest, most: int) -> list[BrokenScenario]:
+def worst_losses(old: Digest, new: Digest, most: int) -> list[BrokenScenario]:
     """Return the scenarios of two runs that lost the largest share of their passes. No query."""
-    reasons = {trial.key: trial.lost[0] for trial in reversed(own.trials) if trial.lost}
-    lost = _gains(own, old)
+    reasons = {trial.key: trial.lost[0] for trial in reversed(new.trials) if trial.lost}
+    lost = _gains(new, old)
     return [
-        BrokenScenario(key, tuple(old.outcomes[key]), tuple(own.outcomes[key]), reasons.get(key, ""))
+        BrokenScenario(key, tuple(old.outcomes[key]), tuple(new.outcomes[key]), reasons.get(key, ""))
         for key in lost[:most]
     ]
 
 
-def largest_gains(old: Digest, own: Digest, most: int) -> list[BrokenScenario]:
+def largest_gains(old: Digest, new: Digest, most: int) -> list[BrokenScenario]:
     """Return the scenarios of two runs that won the largest share of passes. No query."""
     return [
-        BrokenScenario(key, tuple(old.outcomes[key]), tuple(own.outcomes[key]))
-        for key in _gains(old, own)[:most]
+        BrokenScenario(key, tuple(old.outcomes[key]), tuple(new.outcomes[key]))
+        for key in _gains(old, new)[:most]
     ]
 
 
-def _gains(old: Digest, own: Digest) -> list[str]:
+def _gains(old: Digest, new: Digest) -> list[str]:
     """Return the scenarios that pass more often, the largest gain first."""
-    before, after = old.outcomes, own.outcomes
+    before, after = old.outcomes, new.outcomes
     gained = {key: _pass_share(after[key]) - _pass_share(before[key]) for key in before.keys() & after.keys()}
     return sorted((key for key in gained if gained[key] > 0), key=lambda key: (-gained[key], key))
 
@@ -92,9 +92,6 @@ class _TrialResult:
     pk: int
     outcome: str
     reasons: tuple[str, ...]
-
-
-_Results = Mapping[str, Sequence[_TrialResult]]
 
 
 def changes_of_run(run: int) -> dict[str, MeasureChange]:
@@ -117,7 +114,7 @@ def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[LostScenari
     pairs = {
         key: (_first(before.get(key, ()), "pass"), _first(after.get(key, ()), "fail")) for key in described
     }
-    commands = _commands(each.pk for pair in pairs.values() for each in pair if each)
+    commands = _commands(trial.pk for pair in pairs.values() for trial in pair if trial)
     return [
         _describe_loss(key, before.get(key, ()), after.get(key, ()), pairs[key], commands)
         for key in described
@@ -130,7 +127,8 @@ def failing_scenarios(run: Run) -> tuple[list[LostScenario], int]:
     keys = list(dict.fromkeys(failed.values_list("scenario__key", flat=True)))
     results = _results(run, keys[:MOST_SCENARIOS])
     lost = [
-        LostScenario(key, None, _count_passes(own), new_reasons=_reasons(own)) for key, own in results.items()
+        LostScenario(key, None, _count_passes(trials), new_reasons=_reasons(trials))
+        for key, trials in results.items()
     ]
     return lost, len(keys)
 
@@ -193,4 +191,4 @@ def _count_passes(results: Sequence[_TrialResult]) -> tuple[int, int]:
 
 def _reasons(results: Iterable[_TrialResult]) -> tuple[str, ...]:
     """Return why the trials failed, each sentence once."""
-    return tuple(dict.fromkeys(reason for each in results for reason in each.reasons))
+    return tuple(dict.fromkeys(reason for result in results for reason in result.reasons))

@@ -41,6 +41,9 @@ _POINTS = frozenset(("rate", "score", "ratio"))
 _OUTCOMES = frozenset(("gates", "assertions"))
 """Layers of which every value is passed or failed."""
 
+MeasureSamples = tuple[MeasureRule, dict[str, Sample], dict[str, Sample]]
+"""A measure's rule, and its samples before and after by scenario key."""
+
 
 class _Measured(NamedTuple):
     """A measure with its samples before and after by scenario key."""
@@ -64,9 +67,7 @@ class RunComparison:
     """What changed in each scenario, by key."""
     common: int = 0
     """Scenarios that both runs have results of."""
-    samples: Mapping[str, tuple[MeasureRule, dict[str, Sample], dict[str, Sample]]] = field(
-        default_factory=dict, repr=False
-    )
+    samples: Mapping[str, MeasureSamples] = field(default_factory=dict, repr=False)
     """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
     no_verdict: str = ""
     """Why there is no verdict, if one of the runs has too many errors: then nothing is compared."""
@@ -129,12 +130,14 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     return [
         _without_verdict(
             replace(
-                _compare(_find_measured(base.run, each.run, samples), why, own, _levels(base, each)),
-                ends=_ends(base.run, each.run, samples),
+                _compare(
+                    _find_measured(base.run, pool.run, samples), why, changed_gates, _levels(base, pool)
+                ),
+                ends=_ends(base.run, pool.run, samples),
             ),
-            base.run.no_verdict or each.run.no_verdict,
+            base.run.no_verdict or pool.run.no_verdict,
         )
-        for each, why, own in zip(others, reasons, gates, strict=True)
+        for pool, why, changed_gates in zip(others, reasons, gates, strict=True)
     ]
 
 
@@ -160,26 +163,26 @@ def against_line(
         parts = parts_of(layer, name)
         runs = [
             {
-                key: each
-                for key, each in sides.get(pool.run.pk, {}).items()
+                key: sample
+                for key, sample in sides.get(pool.run.pk, {}).items()
                 if not parts & set(why.get(key, ()))
             }
             for pool, why in zip(line, reasons, strict=True)
         ]
         if any(sides[new.run.pk].keys() & each.keys() for each in runs) or rule.name == PASS:
             measures[rule.name] = (rule, runs, sides[new.run.pk])
-    found = compare_with_line([measures[name] for name in HEADLINE if name in measures])
+    line_changes = compare_with_line([measures[name] for name in HEADLINE if name in measures])
     left_out = {
         key: next((why[key] for why in reasons if key in why), ())
         for key in (measures[PASS][2] if PASS in measures else {})
-        if key not in found.scenarios
+        if key not in line_changes.scenarios
     }
     return replace(
         compared,
-        headline=tuple(found.headline),
-        scenarios=found.scenarios,
+        headline=tuple(line_changes.headline),
+        scenarios=line_changes.scenarios,
         reasons={key: why for key, why in left_out.items() if why},
-        common=len(found.scenarios) + sum(map(bool, left_out.values())),
+        common=len(line_changes.scenarios) + sum(map(bool, left_out.values())),
         samples={},
     )
 
@@ -216,34 +219,37 @@ def _compare(
 ) -> RunComparison:
     usable = [_comparable(each, reasons, gates) for each in measured]
     named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
+    passes = next((each for each in measured if each.rule.name == PASS), None)
+    return replace(
+        compare_samples(named, levels),
+        reasons={key: why for key, why in reasons.items() if passes is None or key in passes.after},
+        common=len(passes.before.keys() & passes.after.keys()) if passes else 0,
+        samples=named,
+    )
+
+
+def compare_samples(named: Mapping[str, MeasureSamples], levels: Levels) -> RunComparison:
+    """Return the comparison of measures, by their names; it doesn't keep the samples."""
     headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
     others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
-    passes = next((each for each in measured if each.rule.name == PASS), None)
-    return RunComparison(
-        tuple(headline),
-        tuple(others),
-        compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {},
-        {key: why for key, why in reasons.items() if passes is None or key in passes.after},
-        len(passes.before.keys() & passes.after.keys()) if passes else 0,
-        named,
-        levels=levels,
-    )
+    scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
+    return RunComparison(tuple(headline), tuple(others), scenarios, levels=levels)
 
 
 def rule_of(project: Project, layer: str, name: str, unit: str, better: str) -> MeasureRule:
     """Return how a project compares a measure."""
     scale = Scale.POINTS if unit in _POINTS else Scale.RELATIVE
     default = project.smallest_effect if scale is Scale.POINTS else SMALLEST_SHARE
-    own: Mapping[str, float] = project.smallest_effects
+    smallest: Mapping[str, float] = project.smallest_effects
     is_outcome = layer in _OUTCOMES or f"{layer}/{name}" == PASS
     full = f"{layer}/{name}"
-    return MeasureRule(full, better, scale, own.get(full, default), is_outcome)
+    return MeasureRule(full, better, scale, smallest.get(full, default), is_outcome)
 
 
 def smallest_of_pass_rate(project: Project) -> float:
     """Return the smallest effect of interest on the pass rate, 0 to 1."""
-    own: Mapping[str, float] = project.smallest_effects
-    return own.get(PASS, project.smallest_effect)
+    smallest: Mapping[str, float] = project.smallest_effects
+    return smallest.get(PASS, project.smallest_effect)
 
 
 _Named = tuple[str, str, str, str]
@@ -254,7 +260,7 @@ _Samples = dict[_Named, dict[int, dict[str, Sample]]]
 
 def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
     """Return the pools' samples. One query."""
-    counts_for = {key: each.run.pk for each in pools for key in each.keys}
+    counts_for = {key: pool.run.pk for pool in pools for key in pool.keys}
     rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
     if only:
         names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
@@ -265,13 +271,13 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
         ]
         rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
     columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
-    found: _Samples = {}
+    samples: _Samples = {}
     values = rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
     for run, key, n, mean, m2, layer, name, unit, better in values:
-        own = found.setdefault((layer, name, unit, better), {}).setdefault(counts_for[run], {})
+        by_scenario = samples.setdefault((layer, name, unit, better), {}).setdefault(counts_for[run], {})
         sample = Sample(n, mean, m2)
-        own[key] = pool_samples(own[key], sample) if key in own else sample
-    return found
+        by_scenario[key] = pool_samples(by_scenario[key], sample) if key in by_scenario else sample
+    return samples
 
 
 def _find_measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
@@ -284,8 +290,8 @@ def _find_measured(before: Run, after: Run, samples: _Samples) -> list[_Measured
             name,
             rule_of(after.project, layer, name, unit, better),
             *(
-                _side(sides, reported.get(name) if layer == LAYER_1 else None, own, other)
-                for own, other in (pair, pair[::-1])
+                _side(sides, reported.get(name) if layer == LAYER_1 else None, run, other)
+                for run, other in (pair, pair[::-1])
             ),
         )
         for (layer, name, unit, better), sides in sorted(samples.items())
@@ -296,19 +302,19 @@ def _find_measured(before: Run, after: Run, samples: _Samples) -> list[_Measured
 def _side(
     sides: Mapping[int, dict[str, Sample]],
     reported: Mapping[int, dict[str, Sample]] | None,
-    own: Run,
+    run: Run,
     other: Run,
 ) -> dict[str, Sample]:
     """Return a run's samples, those by events where the other run isn't recorded."""
-    found = sides[own.pk]
-    if reported is None or own.counting == other.counting:
-        return found
-    instead = reported.get(own.pk, {})
+    samples = sides[run.pk]
+    if reported is None or run.counting == other.counting:
+        return samples
+    instead = reported.get(run.pk, {})
     chosen = {
         key: instead.get(key)
-        if takes_reported(counting_of(own.counting, key), counting_of(other.counting, key))
+        if takes_reported(counting_of(run.counting, key), counting_of(other.counting, key))
         else sample
-        for key, sample in found.items()
+        for key, sample in samples.items()
     }
     return {key: sample for key, sample in chosen.items() if sample is not None}
 

@@ -50,8 +50,8 @@ def shown_old_side(run: Run) -> ShownOldSide | None:
     if not stored:
         return None
     keys, compared = stored["runs"], datetime.fromisoformat(stored["compared"])
-    found = Run.objects.in_bulk(keys) if keys else {}
-    shown = [found[key] for key in keys if key in found]
+    runs = Run.objects.in_bulk(keys) if keys else {}
+    shown = [runs[key] for key in keys if key in runs]
     return ShownOldSide(
         tuple(ShownRun(each, bool(each.measured and each.measured > compared)) for each in shown),
         len(keys) - len(shown),

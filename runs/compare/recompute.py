@@ -81,12 +81,12 @@ def recompute(run: Run, trials: Sequence[int]) -> None:
     for name, number in counted.items():
         setattr(run, name, number)
     decided = (("failed", "fail"), ("errors", "error"), ("passed", "pass"))
-    run.outcome = next((each for name, each in decided if counted[name]), "")
+    run.outcome = next((word for name, word in decided if counted[name]), "")
     run.save(update_fields=[*counted, "outcome"])
     write_rollups(run)
     compare_with_baseline(run)
     compare_siblings(run)
     later = Run.objects.filter(ALONE, baseline=run, state=RunState.FINISHED, pk__gt=run.pk)
-    for each in later.select_related("project").order_by("pk"):
-        compare_with_baseline(each)
+    for later_run in later.select_related("project").order_by("pk"):
+        compare_with_baseline(later_run)
     index_trials(trials)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from math import ceil
 
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from evalhub.lib.numbers import measured
-from evalhub.web.forest import draw_effect
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Scale
 from evaluators.statistics.regression import overall
@@ -18,6 +18,9 @@ from runs.results.measures import label_of_key, unit_of
 
 IN_FOREST = ("trial/cost_usd", "trial/seconds", "interaction/total_commands", "trial/tokens_in")
 """Measures of the forest plot beside the headline."""
+WIDTH, HEIGHT = 420, 26
+"""Pixels of a row of the forest plot."""
+EDGE = 8.0
 
 
 @dataclass(frozen=True)
@@ -134,27 +137,32 @@ Section = tuple[str, Sequence[ShownChange]]
 
 def draw_forest(sections: Sequence[Section]) -> list[ForestGroup]:
     """Return the measures with an effect on an axis of points and on one of shares, each shared by all sections."""
-    drawn = [(title, each) for title, own in sections for each in own if each.change.effect is not None]
+    drawn = [
+        (title, change)
+        for title, changes in sections
+        for change in changes
+        if change.change.effect is not None
+    ]
     by_scale = [[each for each in drawn if each[1].change.rule.scale is scale] for scale in Scale]
     return [_group(own) for own in by_scale if own]
 
 
 def _group(titled: Sequence[tuple[str, ShownChange]]) -> ForestGroup:
-    shown = [each for _, each in titled]
+    shown = [shown_change for _, shown_change in titled]
     reach = [
         max(
             abs(value)
-            for value in (each.change.effect, each.change.lower, each.change.upper)
+            for value in (shown_change.change.effect, shown_change.change.lower, shown_change.change.upper)
             if value is not None
         )
-        for each in shown
+        for shown_change in shown
     ]
-    least = 2 * max(each.change.rule.smallest for each in shown)
+    least = 2 * max(shown_change.change.rule.smallest for shown_change in shown)
     span = min(1.0, ceil(10 * max(*reach, least)) / 10)
     before = ("", *(title for title, _ in titled))
     rows = tuple(
-        _row(each, span, title if title != last else "")
-        for (title, each), last in zip(titled, before, strict=False)
+        _row(shown_change, span, title if title != last else "")
+        for (title, shown_change), last in zip(titled, before, strict=False)
     )
     return ForestGroup(shown[0].change.rule.scale is Scale.RELATIVE, f"{span * 100:.0f}", rows)
 
@@ -167,7 +175,7 @@ def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
         None if change.lower is None or change.upper is None else (sign * change.lower, sign * change.upper)
     )
     label = f"{shown.label} {shown.size}{f', 95 % interval {shown.interval}' if shown.interval else ''}"
-    picture = draw_effect(
+    picture = _draw_effect(
         sign * (change.effect or 0.0),
         ends,
         span=span,
@@ -186,9 +194,41 @@ def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
     )
 
 
+def _draw_effect(
+    effect: float,
+    ends: tuple[float, float] | None,
+    *,
+    span: float,
+    smallest: float,
+    look: str,
+    label: str,
+) -> SafeString:
+    """Return an effect as a dot with its interval from `-span` to `span`; what lies beyond stops at the edge.
+
+    Between minus and plus `smallest` the axis is shaded.
+    """
+
+    def x(value: float) -> float:
+        share = (min(max(value, -span), span) + span) / (2 * span)
+        return EDGE + (WIDTH - 2 * EDGE) * share
+
+    left, right = x(-smallest), x(smallest)
+    parts = [
+        f'<svg class="forest {look}" role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'width="{WIDTH}" height="{HEIGHT}">',
+        f'<rect class="small" x="{left:.1f}" y="0" width="{right - left:.1f}" height="{HEIGHT}"/>',
+        f'<line class="zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="0" y2="{HEIGHT}"/>',
+    ]
+    if ends:
+        low, high = sorted(map(x, ends))
+        parts.append(f'<line class="range" x1="{low:.1f}" x2="{high:.1f}" y1="13" y2="13"/>')
+    parts.append(f'<circle class="est" cx="{x(effect):.1f}" cy="13" r="5"/></svg>')
+    return mark_safe("".join(parts))  # noqa: S308  # only numbers and an escaped text
+
+
 def _value(name: str, value: float | None) -> str:
-    layer, _, own = name.partition("/")
-    unit = unit_of(layer, own)[0]
+    layer, _, measure = name.partition("/")
+    unit = unit_of(layer, measure)[0]
     return measured(value, unit)
 
 

@@ -29,8 +29,8 @@ def compared_with_first(runs: Sequence[Run], *, fresh: bool = True) -> list[Comp
 
     Three to six queries, and two for each run with newly failing scenarios. Expects the runs' guidance to be loaded.
     """
-    found = fresh_runs(runs) if fresh else []
-    base, *others = [pool_of(run, found) for run in runs]
+    fresh_trials = fresh_runs(runs) if fresh else []
+    base, *others = [pool_of(run, fresh_trials) for run in runs]
     compared = compare_pools(base, others)
     divergences = divergences_from(base, list(zip(others, compared, strict=True)))
     return [
@@ -64,7 +64,7 @@ class SideBySide:
 def side_by_side(runs: Sequence[Run]) -> SideBySide:
     """Return the runs' rollups and passed scenarios. Two queries."""
     passed = list(passes_of([run.pk for run in runs]).values())
-    keys = sorted({key for each in passed for key in each})
+    keys = sorted({key for by_key in passed for key in by_key})
     return SideBySide(
         list(runs), measures_with_cells(runs), [(key, [each.get(key) for each in passed]) for key in keys]
     )

@@ -39,10 +39,10 @@ class TrendFilters(AddressFilters):
     def condition(self) -> Q:
         """Return the filters as one condition on runs."""
         columns = {"target__name": self.target, "model": self.model, "tool_version": self.tool_version}
-        found = Q(**{column: value for column, value in columns.items() if value})
+        condition = Q(**{column: value for column, value in columns.items() if value})
         if self.guidance:
-            found &= Q(guidance=key_of(self.guidance) or 0)
-        return found & Q(branch=self.branch) if self.branch else found
+            condition &= Q(guidance=key_of(self.guidance) or 0)
+        return condition & Q(branch=self.branch) if self.branch else condition
 
 
 class TrendRun(NamedTuple):
@@ -213,12 +213,12 @@ def is_of_line(run: TrendRun, filters: TrendFilters) -> bool:
 
 def marks(runs: Sequence[TrendRun]) -> list[Mark]:
     """Return the changes of tool (T), guidance (G), model (M), judge (J) and suite (S) between runs."""
-    found = []
+    all_marks = []
     for at, (before, after) in enumerate(pairwise(runs), 1):
         changed = _find_changes(before, after)
         if changed:
-            found.append(Mark(at, "".join(changed), ", ".join(changed.values())))
-    return found
+            all_marks.append(Mark(at, "".join(changed), ", ".join(changed.values())))
+    return all_marks
 
 
 def _find_changes(before: TrendRun, after: TrendRun) -> dict[str, str]:

@@ -106,8 +106,11 @@ def series_of(
     steps = _Steps(runs, filters, strict=not by_events) if may_have_change_points(runs, filters) else None
     regressed = _regressed_measures(runs)
     return [
-        replace(_series(each, runs, read.get(each.pk, {}), steps, baseline), regressed=regressed[str(each)])
-        for each in measures
+        replace(
+            _series(measure, runs, read.get(measure.pk, {}), steps, baseline),
+            regressed=regressed[str(measure)],
+        )
+        for measure in measures
     ]
 
 
@@ -117,9 +120,9 @@ def _regressed_measures(runs: Sequence[TrendRun]) -> defaultdict[str, frozenset[
     Runs of older releases may not know in which measure: it is the pass rate's.
     """
     places = {run.pk: at for at, run in enumerate(runs) if run.regressed}
-    found: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
+    positions: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
     if not places:
-        return found
+        return positions
     rows = Change.objects.filter(run__in=places, scenario=None).select_related("measure")
     lost = [
         (row.run_id, str(row.measure))
@@ -129,8 +132,8 @@ def _regressed_measures(runs: Sequence[TrendRun]) -> defaultdict[str, frozenset[
     ]
     unknown = ((run, PASS) for run in places.keys() - {run for run, _ in lost})
     for run, measure in (*lost, *unknown):
-        found[measure] |= {places[run]}
-    return found
+        positions[measure] |= {places[run]}
+    return positions
 
 
 def may_have_change_points(runs: Sequence[TrendRun], filters: TrendFilters) -> bool:
@@ -152,12 +155,12 @@ def moments_by_measure(
         instead = Measure.objects.filter(layer=REPORTED, name__in=counted)
         keys |= {pk: counted[name] for pk, name in instead.values_list("pk", "name")}
     rows = RunMeasure.objects.filter(measure__in=keys, scenario=None, run__in=runs)
-    found: defaultdict[int, dict[int, tuple[int, float, float]]] = defaultdict(dict)
+    moments: defaultdict[int, dict[int, tuple[int, float, float]]] = defaultdict(dict)
     for measure, run, n, mean, m2 in rows.values_list("measure_id", "run_id", "n", "mean", "m2"):
         is_reported = keys[measure] != measure
         if is_reported == (run in by_events and keys[measure] in counted.values()):
-            found[keys[measure]][run] = (n, mean, m2)
-    return found
+            moments[keys[measure]][run] = (n, mean, m2)
+    return moments
 
 
 def _series(
@@ -208,11 +211,11 @@ class _Steps:
 
     def _stretches(self, measure: Measure, values: Sequence[TrendValue]) -> Iterator[list[TrendValue]]:
         stretch: list[TrendValue] = []
-        for each in values:
-            if stretch and not self._same(measure, self.runs[stretch[-1].at], self.runs[each.at]):
+        for value in values:
+            if stretch and not self._same(measure, self.runs[stretch[-1].at], self.runs[value.at]):
                 yield stretch
                 stretch = []
-            stretch.append(each)
+            stretch.append(value)
         if stretch:
             yield stretch
 
@@ -221,8 +224,8 @@ class _Steps:
         pair = before.pk, after.pk
         if pair not in self._changed:
             self._changed[pair] = self._changed_parts(before, after)
-        found = self._changed[pair]
-        return found is not None and parts_of(measure.layer, measure.name).isdisjoint(found)
+        changed_parts = self._changed[pair]
+        return changed_parts is not None and parts_of(measure.layer, measure.name).isdisjoint(changed_parts)
 
     def _changed_parts(self, before: TrendRun, after: TrendRun) -> frozenset[str] | None:
         """Return the parts that changed in any scenario; None where the scenarios are others."""

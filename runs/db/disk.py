@@ -164,13 +164,13 @@ class StorageGuard:
         while True:
             time.sleep(PROBE_SECONDS)
             noted = self._noted
-            found = _remains(noted) if noted else ""
+            problem = _remains(noted) if noted else ""
             with self._lock:
                 if noted is not self._noted:
                     # Another error was noted meanwhile.
                     continue
-                self._problem = found
-                if not found:
+                self._problem = problem
+                if not problem:
                     self._noted, self._is_probing = None, False
                     return
 

@@ -35,8 +35,8 @@ def claim_in_one_statement(
     """
     vendor = connection.vendor
     (started,) = _adapt(_adapters(vendor, Trial, ("started",)), {"started": timezone.now()})
-    own = storable_json(list(labels))
-    rows = _rows(_claim_sql(vendor), [token, lease_seconds, started, worker, run_id, run_id, own])
+    label_json = storable_json(list(labels))
+    rows = _rows(_claim_sql(vendor), [token, lease_seconds, started, worker, run_id, run_id, label_json])
     return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
 
 
@@ -191,8 +191,8 @@ def _adapters(
     vendor: str, model: type[models.Model], names: tuple[str, ...]
 ) -> tuple[tuple[int, Adapter], ...]:
     """Return the columns whose values are adapted, by place, each with its function."""
-    found = ((place, _adapter(vendor, model._meta.get_field(name))) for place, name in enumerate(names))
-    return tuple((place, adapt) for place, adapt in found if adapt is not _same)
+    adapters = ((place, _adapter(vendor, model._meta.get_field(name))) for place, name in enumerate(names))
+    return tuple((place, adapt) for place, adapt in adapters if adapt is not _same)
 
 
 def _adapter(vendor: str, field: Any) -> Adapter:

@@ -97,14 +97,16 @@ def assess(
 
     The workspace is stored as the agent left it; then protected files are laid again, before scripts and gates.
     """
-    kept = KeptFiles()
+    stored = KeptFiles()
     if task.context.keeps_files:
         hidden = task.hidden
         start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
-        kept = keep_trial_files(recording, folder, task.secrets, start if folder else ())
+        stored = keep_trial_files(recording, folder, task.secrets, start if folder else ())
     tampering = safeguards.after_agent(task.solution_changes) if safeguards else Tampering()
     described = describe_recording(
-        recording, kept.rows, ({"workspace": kept.workspace} if kept.workspace else {}) | tampering.as_json()
+        recording,
+        stored.rows,
+        ({"workspace": stored.workspace} if stored.workspace else {}) | tampering.as_json(),
     )
     try:
         transcript = parse_recording(recording)
@@ -131,7 +133,7 @@ def assess(
         complete=task.context.complete,
         model=task.context.model,
         protected_changes=tampering.protected.paths,
-        changed_files=tuple(kept.changed_paths),
+        changed_files=tuple(stored.changed_paths),
         hides_skill=task.context.options.lift,
     )
     laid = task.guidance_copies
@@ -149,24 +151,24 @@ def exposure_detail(
     if not documents:
         return {}
     sent = bool(spec.bundle)
-    found = exposure(
+    guidance_exposure = exposure(
         documents, transcript, reads=file_read_by(context.target), laid=laid, sent=sent, prompt=spec.prompt
     )
     if not in_folder and not sent:
         why = "The target has no workspace to lay it in."
-        found = structs.replace(found, delivered=False, in_context=False, why=why)
-    return {"exposure": json_of(found)}
+        guidance_exposure = structs.replace(guidance_exposure, delivered=False, in_context=False, why=why)
+    return {"exposure": json_of(guidance_exposure)}
 
 
 def parse_recording(recording: Recording) -> Transcript:
     """Return the recording's transcript, empty if the time was up before the first line. Raises `UnreadableTranscript`."""
     if recording.timed_out and not recording.events and b"\n" not in recording.raw:
         return Transcript()
-    found = parse(
+    transcript = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
-    found = with_sub_agents(found, recording.parser, recording.logs)
-    return with_cut_ends(found) if recording.was_cut else found
+    transcript = with_sub_agents(transcript, recording.parser, recording.logs)
+    return with_cut_ends(transcript) if recording.was_cut else transcript
 
 
 def describe_recording(
@@ -301,13 +303,13 @@ def _unread(recording: Recording, criteria: Criteria) -> Broken | None:
 
 def _warnings(evidence: Evidence, recording: Recording) -> list[str]:
     """Return what a reader of the trial's figures must know, a sentence each."""
-    found = [recording.unread_stream] if recording.unread_stream else []
+    warnings = [recording.unread_stream] if recording.unread_stream else []
     tool = evidence.tool
     names_tool = tool is not None and not tool.mcp and bool(tool.binary or tool.command_pattern)
     if names_tool and evidence.interaction.source == "none" and evidence.transcript.text.strip():
         advice = "" if recording.unread_stream else f" {recording.how_to_read or OTHERS}"
-        found.append(f"No command was seen in this output, so tool use is unknown.{advice}")
-    return found
+        warnings.append(f"No command was seen in this output, so tool use is unknown.{advice}")
+    return warnings
 
 
 def _contradictions(evidence: Evidence) -> list[str]:

@@ -36,10 +36,6 @@ def _pack(recording: Recording, secrets: tuple[str, ...]) -> bytes:
     return _encoder.encode(replace(mask_recording(recording, secrets), logs={}))
 
 
-def _unpack(data: bytes) -> Recording:
-    return msgspec.json.decode(data, type=Recording)
-
-
 class FromBatch:
     """A provider that answers from the run's batch, and sends a single request for trials without an answer."""
 
@@ -64,7 +60,7 @@ class FromBatch:
         )
         row = retry_when_lost(answers.first)
         if row is not None and row.data:
-            recording = _unpack(bytes(row.data))
+            recording = msgspec.json.decode(bytes(row.data), type=Recording)
             return replace(recording, notes=(*recording.notes, "Answered in the run's batch."))
         recording = self.provider.invoke(invocation)
         why = row.error if row is not None else self._why()

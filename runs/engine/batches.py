@@ -178,15 +178,15 @@ def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: Run
     trials = Trial.objects.filter(run=row.run_id).values_list("pk", flat=True)
     ids = {str(pk): pk for pk in retry_when_lost(lambda: list(trials))}
     secrets = context.secrets(None)
-    kept = [row_of(pk, answers[id], secrets) for id, pk in ids.items() if id in answers]
-    missing = len(ids) - sum(1 for each in kept if each.data)
-    reasons = [each.error for each in kept if each.error]
+    rows = [row_of(pk, answers[id], secrets) for id, pk in ids.items() if id in answers]
+    missing = len(ids) - sum(1 for each in rows if each.data)
+    reasons = [each.error for each in rows if each.error]
 
     def store() -> None:
         with write_transaction():
             if _find_submitted(row.run_id).update(state=BatchState.ENDED) != 1:
                 return
-            BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
+            BatchAnswer.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
             if missing:
                 reason = reasons[0] if reasons else "the batch had no answer for them."
                 _warn(

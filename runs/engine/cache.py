@@ -29,8 +29,8 @@ _REUSED = ("outcome", "completed", "timed_out", "exit_code", "composite", "secon
 def cache_key(fingerprint: Mapping[str, Any], options: RunOptions) -> str:
     """Return a hash of what a run's trials depend on beside their scenarios."""
     inputs = {name: value for name, value in fingerprint.items() if name not in _NOT_INPUTS}
-    given = options.model_dump(mode="json", include=set(_OPTIONS))
-    return hashlib.sha256(msgspec.json.encode([inputs, given], order="sorted")).hexdigest()
+    requested = options.model_dump(mode="json", include=set(_OPTIONS))
+    return hashlib.sha256(msgspec.json.encode([inputs, requested], order="sorted")).hexdigest()
 
 
 def reuse_passes(run: Run) -> int:
@@ -42,7 +42,7 @@ def reuse_passes(run: Run) -> int:
     queued = list(Trial.objects.filter(run=run, state=TrialState.QUEUED))
     versions = {each.scenario_version_id for each in queued}
     fresh = ScenarioVersion.objects.filter(pk__in=versions, content__cost__cache=False)
-    found: dict[int, Trial] = {}
+    passes: dict[int, Trial] = {}
     earlier = Trial.objects.filter(
         run__project=run.project_id,
         run__cache_key=run.cache_key,
@@ -51,10 +51,10 @@ def reuse_passes(run: Run) -> int:
         outcome="pass",
     )
     for trial in earlier.exclude(run=run).order_by("pk"):
-        found[trial.scenario_version_id] = trial
-    reused = [trial for trial in queued if trial.scenario_version_id in found]
+        passes[trial.scenario_version_id] = trial
+    reused = [trial for trial in queued if trial.scenario_version_id in passes]
     for trial in reused:
-        _copy(found[trial.scenario_version_id], trial)
+        _copy(passes[trial.scenario_version_id], trial)
     index_trials([trial.pk for trial in reused])
     Run.objects.filter(pk=run.pk).update(open=F("open") - len(reused), passed=F("passed") + len(reused))
     return len(reused)

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -55,15 +56,15 @@ def capture(context: RunContext) -> dict[str, Json]:
     Raises `RequestError` or `ProviderError` if a source fails.
     """
     options = context.options
-    found: dict[str, Json] = store_surfaces(context, _listings(context))
+    captures: dict[str, Json] = store_surfaces(context, _listings(context))
     if packages := _packages(context):
-        found["packages"] = packages
+        captures["packages"] = packages
     if options.snapshot_source:
-        found["snapshot"] = _ask(context, options.snapshot_source, "the snapshot", tools=False)
+        captures["snapshot"] = _ask(context, options.snapshot_source, "the snapshot", tools=False)
     if options.registry_source:
         answer = _ask(context, options.registry_source, "the tool registry", tools=True)
-        found["registry"] = registry_from(answer, options.registry_source)
-    return found
+        captures["registry"] = registry_from(answer, options.registry_source)
+    return captures
 
 
 def _packages(context: RunContext) -> Json:
@@ -75,7 +76,7 @@ def _packages(context: RunContext) -> Json:
 
 def _listings(context: RunContext) -> dict[str, Json]:
     """Return what each MCP server under test lists, by its name."""
-    found: dict[str, Json] = {}
+    listings: dict[str, Json] = {}
     asked: dict[str, McpServer] = {}
     for tool, files in context.tools:
         server = tool.mcp
@@ -89,10 +90,10 @@ def _listings(context: RunContext) -> dict[str, Json]:
         asked[server.name] = server
         if server.url:
             what = f"the tools of the MCP server '{server.name}'"
-            found[server.name] = _fetch_listing(context, server, what)
+            listings[server.name] = _fetch_listing(context, server, what)
             continue
-        found[server.name] = list_command(context, tool, server, files)
-    return found
+        listings[server.name] = list_command(context, tool, server, files)
+    return listings
 
 
 def list_command(context: RunContext, tool: Tool, server: McpServer, files: FixtureFiles) -> Json:
@@ -123,7 +124,8 @@ def list_command(context: RunContext, tool: Tool, server: McpServer, files: Fixt
 
 def _ask(context: RunContext, source: str, what: str, *, tools: bool) -> Json:
     if source.startswith(("http://", "https://")):
-        return _fetch(context, source, what, tools=tools)
+        # For tools the address may be that of an MCP server.
+        return _read_address(context, source, what, partial(_tools if tools else _plain, url=source))
     with trial_folder(settings.WORK_DIR, (_mcp_client_script(),) if tools else ()) as folder:
         command = (
             f"{shlex.quote(sys.executable)} -IS {MCP_CLIENT_SCRIPT} {shlex.quote(source)}"
@@ -148,11 +150,6 @@ def _fetch_listing(context: RunContext, server: McpServer, what: str) -> Json:
         return fetch_tools(http, server.url, headers, server.transport)
 
     return _read_address(context, server.url, what, fetch, secrets)
-
-
-def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
-    """Return the JSON at an address; for tools it may be an MCP server."""
-    return _read_address(context, url, what, lambda http: _tools(http, url) if tools else _plain(http, url))
 
 
 def _read_address(

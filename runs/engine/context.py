@@ -74,14 +74,14 @@ class RunContext:
     @property
     def seed(self) -> Json:
         """The seed manifest: the request's, else the suite's, else None."""
-        given = self.options.seed
-        return given if given is not None else self.run.suite_version.config.get("seed")
+        seed = self.options.seed
+        return seed if seed is not None else self.run.suite_version.config.get("seed")
 
     @cached_property
     def registry(self) -> Registry | None:
         """The tool registry as of preparation; None without one."""
-        given = self.options.registry
-        return msgspec.convert(given, Registry) if given is not None else None
+        registry = self.options.registry
+        return msgspec.convert(registry, Registry) if registry is not None else None
 
     @cached_property
     def complete(self) -> Complete | None:
@@ -120,15 +120,15 @@ class RunContext:
         version = self.run.suite_version
         if version.pk is None:
             return JudgingFiles()
-        found = version.scenario_versions.all()
+        versions = version.scenario_versions.all()
         if version.source_id is not None:
-            found = ScenarioVersion.objects.filter(suite_versions__source=version.source_id)
-        files = frozenset(found.values_list("content__file", flat=True))
-        contents = found.filter(content__bundle__isnull=False).values_list(
+            versions = ScenarioVersion.objects.filter(suite_versions__source=version.source_id)
+        files = frozenset(versions.values_list("content__file", flat=True))
+        contents = versions.filter(content__bundle__isnull=False).values_list(
             "content__criteria__evaluators", "content__criteria__expected_messages"
         )
         named, scripts = named_by_judging(part for row in contents for part in row)
-        rubrics = Rubric.objects.filter(pk__in=found.exclude(rubric=None).values("rubric"))
+        rubrics = Rubric.objects.filter(pk__in=versions.exclude(rubric=None).values("rubric"))
         return JudgingFiles(
             named | files, scripts, tuple(RubricCriteria.model_validate(each.content) for each in rubrics)
         )
@@ -175,8 +175,10 @@ class RunContext:
     @cached_property
     def tool_files_hash(self) -> str:
         """The hash of the tools that lie in the fixtures; empty if none does."""
-        found = {files_hash(own) for tool, files in self.tools if (own := split_tool(files, tool)[1])}
-        return joint_hash(found)
+        hashes = {
+            files_hash(tool_files) for tool, files in self.tools if (tool_files := split_tool(files, tool)[1])
+        }
+        return joint_hash(hashes)
 
     def workspace(
         self, folder: TrialFolder, tool: Tool | None = None, *, scenario: str = ""
@@ -195,8 +197,12 @@ class RunContext:
             tool=tool.binary if tool else "",
             record=folder.record,
         )
-        own = trial_variables(bare, folder, scenario=scenario, agent=self.run.target.name, model=self.model)
-        return replace(bare, env=own | resolve_env(env, {**self.variables, **bare.variables, **own}))
+        trial_env = trial_variables(
+            bare, folder, scenario=scenario, agent=self.run.target.name, model=self.model
+        )
+        return replace(
+            bare, env=trial_env | resolve_env(env, {**self.variables, **bare.variables, **trial_env})
+        )
 
     def secrets(self, tool: Tool | None) -> tuple[str, ...]:
         """Return the secret values to mask in everything stored."""

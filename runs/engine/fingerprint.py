@@ -57,8 +57,8 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
             fixture=(row[4] for row in rows if row[0]),
             rubric=(row[5] for row in rows),
             tool_surface=(
-                f"{each.server}: {counted(len(each.tools), 'tool')}, about {each.tokens:,} tokens"
-                for each in context.surfaces.values()
+                f"{surface.server}: {counted(len(surface.tools), 'tool')}, about {surface.tokens:,} tokens"
+                for surface in context.surfaces.values()
             ),
         ),
     }
@@ -68,14 +68,16 @@ def _judge(context: RunContext) -> dict[str, str]:
     """Return the default judge; empty for none. Scenarios' own judges are part of the suite's hash."""
     first, last = judge_names(context.run, context.target, context.options)
     name = (first or last) if context.options.judge else ""
-    found = judge_target(context.run, name) if name else None
-    return {"judge": name, "judge_sha256": definition_hash(found.definition) if found else ""}
+    target = judge_target(context.run, name) if name else None
+    return {"judge": name, "judge_sha256": definition_hash(target.definition) if target else ""}
 
 
-def _threshold(requested: float | None, own: Sequence[float | None]) -> dict[str, str]:
+def _threshold(requested: float | None, scenario_thresholds: Sequence[float | None]) -> dict[str, str]:
     """Return the thresholds of the aggregate score (AgentV evaluation, Score Aggregation); empty if 1."""
-    found = {1.0 if each is None else each for each in own} if requested is None else {requested}
-    return {"threshold": ", ".join(f"{each:g}" for each in sorted(found))} if found - {1.0} else {}
+    thresholds = (
+        {1.0 if each is None else each for each in scenario_thresholds} if requested is None else {requested}
+    )
+    return {"threshold": ", ".join(f"{each:g}" for each in sorted(thresholds))} if thresholds - {1.0} else {}
 
 
 def staleness(context: RunContext) -> dict[str, Any]:
@@ -84,13 +86,13 @@ def staleness(context: RunContext) -> dict[str, Any]:
     if not metadata:
         return {}
     registry = context.registry
-    found = check_staleness(metadata, registry)
+    report = check_staleness(metadata, registry)
     tool = registry.tools.get(str(metadata.get("toolName"))) if registry else None
     return {
-        "warnings": list(found.warnings),
-        "stale": found.stale,
-        "generated_hash": found.generated_hash,
-        "description_hash": found.current_hash,
+        "warnings": list(report.warnings),
+        "stale": report.stale,
+        "generated_hash": report.generated_hash,
+        "description_hash": report.current_hash,
         "registry_size": registry.size if registry else None,
         "tool_version": tool.version if tool else None,
     }
@@ -98,5 +100,5 @@ def staleness(context: RunContext) -> dict[str, Any]:
 
 def _names(**used: Iterable[Any]) -> dict[str, str]:
     """Return readable names of the hashed parts, comma-separated; results don't depend on them."""
-    found = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
-    return {part: ", ".join(names)[:LONGEST_NAME] for part, names in found.items() if names}
+    by_part = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
+    return {part: ", ".join(names)[:LONGEST_NAME] for part, names in by_part.items() if names}

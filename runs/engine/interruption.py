@@ -39,8 +39,8 @@ def interruptible() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
+        for signal_number in SIGNALS:
+            signal.signal(signal_number, signal.SIG_IGN)
         raise Interrupted(number)
 
     for number in SIGNALS:

@@ -63,7 +63,7 @@ def make_judge(
     then the target's `judge_target`, then the project's default.
     """
     first, last = judge_names(run, target, options)
-    made: dict[str, Complete] = {}
+    judges: dict[str, Complete] = {}
 
     def ask(request: CompletionRequest) -> Completion:
         name = first or request.model or last
@@ -72,10 +72,10 @@ def make_judge(
                 "No judge is configured. Set one with --judge-model, in evaluation.judge.model, as the target's "
                 "judge_target, or in the project's settings."
             )
-        if name not in made:
+        if name not in judges:
             # The agent's work is done and not recorded yet.
-            made[name] = retry_when_lost(lambda: _make(run, name, variables), may_wait=outage.may_wait)
-        return made[name](request)
+            judges[name] = retry_when_lost(lambda: _make(run, name, variables), may_wait=outage.may_wait)
+        return judges[name](request)
 
     return ask
 
@@ -103,12 +103,12 @@ def judge_target(run: Run, name: str) -> Target | None:
 
 
 def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
-    found = judge_target(run, name)
+    project_target = judge_target(run, name)
     try:
-        if found is not None or "/" in name:
+        if project_target is not None or "/" in name:
             target = (
-                resolve_target(found, variables, _version(run, found))
-                if found
+                resolve_target(project_target, variables, _version(run, project_target))
+                if project_target
                 else _model(run, name, variables)
             )
             return mask_judge(make_complete(target), target.secrets)

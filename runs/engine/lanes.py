@@ -173,10 +173,10 @@ def requeue_or_record_error(
 def record_kept() -> None:
     """Record the results that ended processes kept because the database was away. Raises its error if it still is."""
     for path in unrecorded.files_left():
-        with unrecorded.take_file(path) as kept:
-            if kept is not None:
-                logger.warning("trial %s: its result was kept in %s", kept.claim.trial_id, path)
-                _store(kept.claim, kept.result, is_over=lambda: True, may_wait=lambda: False)
+        with unrecorded.take_file(path) as stored:
+            if stored is not None:
+                logger.warning("trial %s: its result was kept in %s", stored.claim.trial_id, path)
+                _store(stored.claim, stored.result, is_over=lambda: True, may_wait=lambda: False)
 
 
 def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool]) -> claims.Claim | None:

@@ -90,11 +90,11 @@ def look_at_run(run_id: int) -> tuple[int, ...]:
     if plan is None:
         _note(run, NO_BASELINE)
         return (run_id,)
-    own = plan.runs
-    ending = [each for each in own if each.is_open]
+    runs = plan.runs
+    ending = [each for each in runs if each.is_open]
     if any(each.open for each in ending):
         # A cancelled side doesn't wait for the other, which makes the last look when its trials have ended.
-        return (run_id,) if any(each.cancel_requested for each in own if each.pk == run_id) else ()
+        return (run_id,) if any(each.cancel_requested for each in runs if each.pk == run_id) else ()
     done = tuple(each.pk for each in ending if each.state == RunState.RUNNING and not each.open)
     if not _look(plan):
         return done
@@ -134,11 +134,13 @@ def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
         return (old,), (new,), ""
     compared = (old.more_of, new.more_of)
     further = [
-        each.run for each in fresh_runs(compared) if each.is_pooled and each.run.pk not in (old.pk, new.pk)
+        fresh.run
+        for fresh in fresh_runs(compared)
+        if fresh.is_pooled and fresh.run.pk not in (old.pk, new.pk)
     ]
     sides = [
-        (base, *(each for each in further if each.more_of_id == base.pk), own)
-        for base, own in zip(compared, (old, new), strict=True)
+        (base, *(run for run in further if run.more_of_id == base.pk), extension)
+        for base, extension in zip(compared, (old, new), strict=True)
     ]
     changed = [*changed_meanwhile(compared[0], old), *changed_meanwhile(compared[1], new)]
     why = f"{', '.join(dict.fromkeys(changed))} changed, so the trials can't be pooled." if changed else ""
@@ -147,8 +149,8 @@ def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
 
 def _why_over(run: Run, beside: Run | None) -> str:
     """Return why no trial may follow, whatever the look finds; empty if some may."""
-    for each in filter(None, (run, beside)):
-        if stopped := _why_stopped(each):
+    for side in filter(None, (run, beside)):
+        if stopped := _why_stopped(side):
             return stopped
     if run.max_usd is not None and spending.is_budget_spent(run.launch_id, run.max_usd):
         return spending.budget_reason(run)
@@ -174,12 +176,12 @@ def _look(plan: _Plan) -> bool:
     smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest
     most = plan.options.max_trials or plan.options.trials
     limit = most + _earlier_trials(plan) if plan.is_further else most
-    found = read_state(plan.before, plan.after, smallest, limit, is_paired=plan.beside is not None)
-    if found is None:
+    sides = read_state(plan.before, plan.after, smallest, limit, is_paired=plan.beside is not None)
+    if sides is None:
         return False
     earlier = looks_of(plan.run)
     if earlier and earlier[-1].decision is not LookDecision.GO_ON:
-        if earlier[-1].trials == found.trials:
+        if earlier[-1].trials == sides.trials:
             # The worker was lost between the last look and the close.
             return False
         # Errors were run again after it.
@@ -187,7 +189,7 @@ def _look(plan: _Plan) -> bool:
     sizes = look_sizes(plan.options.trials, most)
     is_last = bool(plan.over) or len(earlier) + 1 >= len(sizes)
     looked = look_as_stored(
-        decide_look(found.state, _levels(plan, earlier, found), is_last=is_last), found, reason=plan.over
+        decide_look(sides.state, _levels(plan, earlier, sides), is_last=is_last), sides, reason=plan.over
     )
     goes_on = looked.decision is LookDecision.GO_ON
     size = sizes[len(earlier) + 1] if goes_on else 0
@@ -197,13 +199,13 @@ def _look(plan: _Plan) -> bool:
     return goes_on
 
 
-def _levels(plan: _Plan, earlier: Sequence[StoredLook], found: ComparedSides) -> Levels:
+def _levels(plan: _Plan, earlier: Sequence[StoredLook], sides: ComparedSides) -> Levels:
     if not plan.is_further:
-        return planned_levels([*(each.fractions for each in earlier), found.fractions])
+        return planned_levels([*(each.fractions for each in earlier), sides.fractions])
     before = information_so_far(
         *([run.pk for run in side if not run.is_open] for side in (plan.before, plan.after))
     )
-    return unplanned_levels([*before, *(each.information for each in earlier), found.information])
+    return unplanned_levels([*before, *(each.information for each in earlier), sides.information])
 
 
 def _earlier_trials(plan: _Plan) -> int:

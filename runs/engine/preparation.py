@@ -157,12 +157,12 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     warnings += not_recorded(context)
     if not reported and (files_version := context.tool_files_hash[:SHORT_HASH]):
         reported = f"files {files_version}"
-    given, expected = context.run.tool_version, context.options.expected_tool
-    if expected is not None and (reported or given) != expected:
+    requested, expected = context.run.tool_version, context.options.expected_tool
+    if expected is not None and (reported or requested) != expected:
         raise NotReady(
             f"This needs the tool version “{expected or 'unknown'}”, and the worker has “{reported or 'unknown'}”."
         )
-    return given or reported, availability.version
+    return requested or reported, availability.version
 
 
 def _check_unchanged(context: RunContext, tool_version: str, provider_version: str) -> None:
@@ -268,8 +268,8 @@ def _start(
     unread = context.registry.warnings if context.registry else ()
     with write_transaction():
         # A budget may have been spent by other runs of the launch meanwhile.
-        kept = Run.objects.values_list("warnings", flat=True).get(pk=run_id)
-        shown = list(dict.fromkeys([*kept, *warnings, *unread, *stale, *context.warnings]))
+        earlier = Run.objects.values_list("warnings", flat=True).get(pk=run_id)
+        shown = list(dict.fromkeys([*earlier, *warnings, *unread, *stale, *context.warnings]))
         # A retried run that is cancelled meanwhile has results to close with.
         halts = When(Q(cancel_requested=True, started=None), then=Value(RunState.CANCELLED))
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(

@@ -115,18 +115,18 @@ def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = Tru
         _reopen(run, trials)
         retries = kind == RetryKind.RETRY
         audit.append_event(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
-        own = Launch.objects.filter(pk=run.launch_id)
+        launches = Launch.objects.filter(pk=run.launch_id)
         if wake:
-            holds.leave_to_workers(own)
+            holds.leave_to_workers(launches)
             wakeups.after_commit_prepare([run.pk])
         else:
-            holds.hold_launches(own)
+            holds.hold_launches(launches)
     return len(trials)
 
 
 def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int:
     """Go on with an open run whose process is gone; return how many trials are open. Raises `NotRetryable`."""
-    own = Launch.objects.filter(pk=run.launch_id)
+    launches = Launch.objects.filter(pk=run.launch_id)
     with write_transaction():
         gone = holds.abandoned_launches().filter(pk=run.launch_id)
         if kind != RetryKind.RESUME or not gone.exists():
@@ -134,9 +134,9 @@ def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int
         if refusal := _refusal(run) or _why_no_trial_starts(run):
             raise NotRetryable(refusal)
         if wake:
-            holds.leave_to_workers(own)
+            holds.leave_to_workers(launches)
         else:
-            holds.hold_launches(own)
+            holds.hold_launches(launches)
         audit.append_event(run.project, by, "run.resume", run, trials=run.open)
     claims.requeue_lost()
     if wake:
@@ -204,8 +204,8 @@ def _keep_attempts(trials: Sequence[Trial]) -> None:
         batch_size=500,
     )
     artifacts = list(Artifact.objects.filter(trial__in=keys).exclude(name__startswith="attempt-"))
-    for kept in artifacts:
-        kept.name = f"attempt-{numbers.get(kept.trial_id, 0) + 1}-{kept.name}"[:_LONGEST_NAME]
+    for artifact in artifacts:
+        artifact.name = f"attempt-{numbers.get(artifact.trial_id, 0) + 1}-{artifact.name}"[:_LONGEST_NAME]
     Artifact.objects.bulk_update(artifacts, ["name"], batch_size=500)
 
 

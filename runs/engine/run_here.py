@@ -60,13 +60,13 @@ def run_here(launch: Launch, ended: Ended | None = None, polled: Polled | None =
     No worker takes them meanwhile. Ctrl-C cancels them: running agents stop, finished trials are kept, and the runs are
     closed within a few seconds.
     """
-    own = Launch.objects.filter(pk=launch.pk)
-    retry_when_lost(lambda: holds.hold_launches(own))
+    launches = Launch.objects.filter(pk=launch.pk)
+    retry_when_lost(lambda: holds.hold_launches(launches))
     try:
         with heartbeat.holding(holds.own_hold(), "launch"):
             _run_here(launch, ended, polled)
     finally:
-        retry_when_lost(lambda: holds.let_go(own))
+        retry_when_lost(lambda: holds.let_go(launches))
 
 
 def _run_here(launch: Launch, ended: Ended | None, polled: Polled | None) -> None:
@@ -99,13 +99,13 @@ def _run_here(launch: Launch, ended: Ended | None, polled: Polled | None) -> Non
 
 def _cancel(launch: Launch, threads: Sequence[lanes.LaneThread]) -> None:
     """Cancel the launch's runs, and close them after `STOP_SECONDS` even if an agent hasn't ended by then."""
-    own = list(launch.runs.values_list("pk", flat=True))
-    for run_id in own:
+    run_ids = list(launch.runs.values_list("pk", flat=True))
+    for run_id in run_ids:
         recording.cancel_run(run_id)
     until = time.monotonic() + STOP_SECONDS
     for thread in threads:
         thread.wait_or_give_up(max(0.0, until - time.monotonic()))
-    for run_id in own:
+    for run_id in run_ids:
         recording.cancel_rest(run_id)
 
 

@@ -145,7 +145,7 @@ class Task:
             self._scenario_files,
             self.context.judging,
             folder=spec.folder,
-            given=(*spec.input_files, *spec.guidelines),
+            attachments=(*spec.input_files, *spec.guidelines),
             target=commands_of_target(definition, spec.folder),
         )
 
@@ -210,8 +210,8 @@ class Task:
 
 def documents_for(context: RunContext, spec: ScenarioSpec) -> Guidance:
     """Return the run's guidance for a scenario's workspace; of a bundle, what is sent as guidelines."""
-    found = guidance_documents(context.guidance, name=spec.worker_fixture, names=context.fixture_names)
-    return tuple(file for file in found if not spec.bundle or file.path in spec.guidelines)
+    documents = guidance_documents(context.guidance, name=spec.worker_fixture, names=context.fixture_names)
+    return tuple(file for file in documents if not spec.bundle or file.path in spec.guidelines)
 
 
 def lays_files(context: RunContext, spec: ScenarioSpec) -> bool:

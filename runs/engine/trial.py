@@ -117,8 +117,8 @@ def run_agent_in_workspace(task: Task, folder: TrialFolder) -> tuple[Recording, 
     workspace = task.context.workspace(folder, tool, scenario=task.spec.key)
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
     safeguards = Safeguards.before_agent(task, folder, workspace)
-    own = {name: workspace.env[name] for name in (tool.env if tool else ())}
-    with serve_mcp(task, folder, workspace, own) as served:
+    tool_env = {name: workspace.env[name] for name in (tool.env if tool else ())}
+    with serve_mcp(task, folder, workspace, tool_env) as served:
         record, why_not = record_for(task, folder, workspace, workspace.env)
         invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
         invocation = replace(invocation, mcp=served.endpoint if served else None, record=record)

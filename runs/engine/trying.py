@@ -97,9 +97,9 @@ def _result(row: TargetTry) -> dict[str, Json]:
     try:
         context = _context(row)
         secrets = context.target.secrets
-        found = context.provider.check()
-        if not found.available:
-            raise ProviderError(found.sentence, kind="start")
+        availability = context.provider.check()
+        if not availability.available:
+            raise ProviderError(availability.sentence, kind="start")
         recording = _recording(context, row.prompt)
         check_room_for_commands()
     except (ProviderError, DiskFull) as error:
@@ -110,7 +110,7 @@ def _result(row: TargetTry) -> dict[str, Json]:
         logger.exception("try of %s: internal error", row.name)
         sentence = f"{type(error).__name__} in evalhub itself: {error}."
         return {"error": mask_values(sentence, secrets), "error_kind": "internal"}
-    return _describe_recording(recording, context) | {"version": recording.version or found.version}
+    return _describe_recording(recording, context) | {"version": recording.version or availability.version}
 
 
 def _context(row: TargetTry) -> RunContext:
@@ -181,14 +181,14 @@ def _hints(recording: Recording, transcript: Transcript) -> Iterator[str]:
         return
     for name in STREAMS:
         try:
-            found = len(calls_of_transcript(PARSERS[name](recording.raw)))
+            calls = len(calls_of_transcript(PARSERS[name](recording.raw)))
         except UnreadableTranscript:
             continue
-        if found:
+        if calls:
             write = (
                 "write it to {EVENTS_FILE}" if name == "events" else f"use the provider that reads `{name}`"
             )
-            yield f"The output looks like the format `{name}` with {found} tool calls. To have them counted, {write}."
+            yield f"The output looks like the format `{name}` with {calls} tool calls. To have them counted, {write}."
             return
     yield "Only text was recognised. Commands are found in it by the suite's pattern, or write events to {EVENTS_FILE}."
 

@@ -82,10 +82,10 @@ def _folder() -> Path:
     return Path(settings.DATA_DIR) / "unrecorded"
 
 
-def _write(path: Path, kept: UnrecordedResult) -> int:
+def _write(path: Path, result: UnrecordedResult) -> int:
     """Write a file in one step; return its descriptor, which holds its lock. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    content = storable_json(msgspec.to_builtins(kept._asdict()))
+    content = storable_json(msgspec.to_builtins(result._asdict()))
     lock, part = tempfile.mkstemp(dir=path.parent)
     try:
         with open(lock, "wb", closefd=False) as file:
@@ -119,9 +119,9 @@ def take_file(path: Path) -> Iterator[UnrecordedResult | None]:
         yield None
         return
     try:
-        kept = _read_locked(lock, path)
-        yield kept
-        if kept is not None:
+        result = _read_locked(lock, path)
+        yield result
+        if result is not None:
             path.unlink(missing_ok=True)
     finally:
         os.close(lock)
@@ -133,9 +133,9 @@ def _read_locked(lock: int, path: Path) -> UnrecordedResult | None:
     except BlockingIOError:
         return None
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        stored = msgspec.json.decode(path.read_bytes())
         return UnrecordedResult(
-            msgspec.convert(found["claim"], Claim), msgspec.convert(found["result"], TrialResult)
+            msgspec.convert(stored["claim"], Claim), msgspec.convert(stored["result"], TrialResult)
         )
     except FileNotFoundError:
         # Its process recorded it meanwhile.

@@ -87,7 +87,7 @@ class ResultsIn(Schema):
 
 @router.post("/results", auth=Bearer("upload"), response=declare_answers(ImportedOut, status=201))
 def create_results(
-    request: ApiRequest, file: File[UploadedFile], given: Form[ResultsIn]
+    request: ApiRequest, file: File[UploadedFile], form: Form[ResultsIn]
 ) -> Status[dict[str, Any]]:
     """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, promptfoo's JSON, JUnit XML, a log of Inspect, or llm-tool-test's results.jsonl or zipped results folder.
 
@@ -100,7 +100,7 @@ def create_results(
             id="api/too-large",
         )
     project, name = request.access.project, file.name or "results.json"
-    if given.dry_run:
+    if form.dry_run:
         preview = preview_results(project, file.read(), name)
         return Status(201, {"runs": [], "preview": preview_document(preview)})
     runs = import_results(project, file.read(), name, by=request.access.user)

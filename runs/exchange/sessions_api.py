@@ -76,7 +76,7 @@ class SessionsIn(Schema):
 
 @router.post("/sessions", auth=Bearer("upload"), response=declare_answers(ImportedSessionsOut, status=201))
 def create_sessions(
-    request: ApiRequest, file: File[list[UploadedFile]], given: Form[SessionsIn]
+    request: ApiRequest, file: File[list[UploadedFile]], form: Form[SessionsIn]
 ) -> Status[dict[str, Any]]:
     """Import people's sessions with Claude Code, Codex, opencode or an OpenTelemetry exporter as one run.
 
@@ -88,12 +88,14 @@ def create_sessions(
             f"The upload is larger than {MAX_ARCHIVE_BYTES >> 20} MB. Split the sessions into several uploads.",
             id="api/too-large",
         )
-    project, tool = request.access.project, session_tool(given.tool, given.pattern)
+    project, tool = request.access.project, session_tool(form.tool, form.pattern)
     files = [(str(each.name), each.file) for each in file if each.file is not None]
-    read = read_uploads(files, tool, whole=given.keep_transcript)
+    read = read_uploads(files, tool, whole=form.keep_transcript)
     counted_once(read, project, tool)
-    if given.dry_run:
-        found, run = sort_sessions(project, tool, read.sessions), None
+    if form.dry_run:
+        sorted_sessions, run = sort_sessions(project, tool, read.sessions), None
     else:
-        run, found = store_sessions(project, tool, read.sessions, read.problems, by=request.access.user)
-    return Status(201, sessions_document(found, read, run))
+        run, sorted_sessions = store_sessions(
+            project, tool, read.sessions, read.problems, by=request.access.user
+        )
+    return Status(201, sessions_document(sorted_sessions, read, run))

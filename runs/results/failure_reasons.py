@@ -1,4 +1,4 @@
-"""Explain why a trial did not pass."""
+"""Explain why a trial did not pass, or has no outcome."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluators.grading.assertions import VERDICT
+
+CANCELLED = "Cancelled before it finished."
 
 
 def is_verdict(layer: str, name: str) -> bool:
@@ -47,3 +49,18 @@ def fail_reason(scores: Sequence[Mapping[str, Any]]) -> str:
     total = sum(score["layer"] == "gates" and score.get("passed") is not None for score in scores)
     counted = [f"{len(gates)} of {total} gates failed: {', '.join(dict.fromkeys(gates))}."] if gates else []
     return " ".join([*counted, *reasons_of([score for score in failed if score["layer"] != "gates"])])
+
+
+def error_of_unmeasured(run: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
+    """Return the error that kept a trial from running, if its run measured nothing; else empty.
+
+    A viewer shows skipped tests as green, which would hide that nothing was measured.
+    """
+    if trial["outcome"] or run["passed"] or run["failed"]:
+        return ""
+    return str(trial["error"] or run["error"])
+
+
+def reason_without_outcome(trial: Mapping[str, Any]) -> str:
+    """Return why a trial has no outcome."""
+    return str(trial["error"]) or (CANCELLED if trial["state"] == "cancelled" else f"It is {trial['state']}.")

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from kombu.common import maybe_declare
 
+from evalhub.broker_outages import Reconnecting
 from evalhub.celery import app
-from evalhub.reconnecting import Reconnecting
 
 
 def guarded(loop: Callable[..., object]) -> Callable[..., object]:

@@ -57,9 +57,9 @@ class ApiError(Exception):
         self.problems = problems
 
 
-def declare_answers(schema: Any, *, status: int = 200, refusals: Iterable[int] = ()) -> dict[Any, Any]:
-    """Return what an operation declares: its own answer, and the statuses that only this operation refuses with."""
-    return {status: schema, **dict.fromkeys(refusals, ErrorOut)}
+def declare_answers(schema: Any, *, status: int = 200) -> dict[int, Any]:
+    """Return what an operation declares: only its own answer; `declare_refusals` adds the others."""
+    return {status: schema}
 
 
 def declare_refusals(document: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar
 
 from django.db.models import QuerySet
@@ -44,11 +43,9 @@ def page_of(
     rows: QuerySet[Any, Row],
     cursor: Cursor,
     show: Callable[[Sequence[Row]], Sequence[Any]],
-    *,
-    key_in: Callable[[Row], int] = attrgetter("pk"),
 ) -> dict[str, Any]:
-    """Return one page as JSON. One query beside those that `show` makes; `key_in` as in `page_below`."""
-    page = page_below(rows, str(cursor.cursor or ""), size=cursor.limit, key_in=key_in)
+    """Return one page as JSON. One query beside those that `show` makes."""
+    page = page_below(rows, str(cursor.cursor or ""), size=cursor.limit)
     return show_page(request, Page(show(page.rows), page.before, page.first))
 
 

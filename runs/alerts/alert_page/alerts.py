@@ -170,8 +170,12 @@ def _fresh(launches: Sequence[int]) -> dict[int, Fresh]:
     for launch, pk, trials, still_open in runs.values_list("launch", "pk", "trials", "open"):
         rows.setdefault(launch, []).append((pk, trials - still_open, trials))
     return {
-        launch: Fresh(tuple(pk for pk, _, _ in own), sum(n for _, n, _ in own), sum(n for _, _, n in own))
-        for launch, own in rows.items()
+        launch: Fresh(
+            tuple(pk for pk, _, _ in launch_runs),
+            sum(n for _, n, _ in launch_runs),
+            sum(n for _, _, n in launch_runs),
+        )
+        for launch, launch_runs in rows.items()
     }
 
 
@@ -207,8 +211,8 @@ def _describe_loss(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
     key = change.scenario.key if change.scenario else ""
     reasons = Counter(each.lost[0] for each in trials if each.outcome != "pass" and each.lost)
     reason = reasons.most_common(1)[0][0] if reasons else ""
-    own = tuple((each.pk, each.outcome) for each in trials)
-    return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), own, reason)
+    outcomes = tuple((each.pk, each.outcome) for each in trials)
+    return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), outcomes, reason)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class OfferedButtons:
         """Return what the person may do with an alert, the likeliest first."""
         order = BY_KIND.get(card.alert.kind, OF_REGRESSION)
         possible = [
-            each for each in dict.fromkeys((*order, *TRIAGED)) if _is_possible(each, card, self.rights)
+            action for action in dict.fromkeys((*order, *TRIAGED)) if _is_possible(action, card, self.rights)
         ]
         buttons = tuple(_button(each, card) for each in possible)
         return CardButtons(buttons[:SHOWN], buttons[SHOWN:])

@@ -70,8 +70,8 @@ class AlertForm(forms.Form):
 
     def changes(self) -> dict[str, Any]:
         """Return the edited fields that differ from the stored ones. Requires a valid form."""
-        given = {name: value for name, value in self.cleaned_data.items() if self._is_edited(name)}
-        return {name: value for name, value in given.items() if getattr(self.alert, name) != value}
+        edited = {name: value for name, value in self.cleaned_data.items() if self._is_edited(name)}
+        return {name: value for name, value in edited.items() if getattr(self.alert, name) != value}
 
 
 def _form_text(value: Any) -> str:
@@ -94,7 +94,7 @@ class BulkForm(forms.Form):
 
     def changes(self) -> dict[str, Any]:
         """Return what to change. Requires a valid form."""
-        given = {name: value for name, value in self.cleaned_data.items() if value}
-        if "assignee" in given:
-            given["assignee"] = self.members.get(given["assignee"])
-        return given
+        filled = {name: value for name, value in self.cleaned_data.items() if value}
+        if "assignee" in filled:
+            filled["assignee"] = self.members.get(filled["assignee"])
+        return filled

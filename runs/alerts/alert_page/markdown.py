@@ -23,8 +23,8 @@ def alert_as_markdown(card: AlertCard, host: str) -> str:
         "\n".join(f"- {_change(each)}" for each in card.regressed),
         _table(card.lost),
         "\n".join(
-            f"- {each.label}: {_plain(each.before) or 'none'} → {_plain(each.after) or 'none'}"
-            for each in card.differences
+            f"- {difference.label}: {_plain(difference.before) or 'none'} → {_plain(difference.after) or 'none'}"
+            for difference in card.differences
         ),
         _plain(alert.note),
     ]
@@ -44,17 +44,17 @@ def _evidence(card: AlertCard) -> str:
     return f"**{alert.get_evidence_display()}**.{baseline} {_plain(alert.reason)}".strip()
 
 
-def _change(each: object) -> str:
-    size, interval = getattr(each, "size", ""), getattr(each, "interval", "")
-    return f"{getattr(each, 'label', '')} {size}{f' ({interval})' if interval else ''}, {getattr(each, 'worse', '')}"
+def _change(change: object) -> str:
+    size, interval = getattr(change, "size", ""), getattr(change, "interval", "")
+    return f"{getattr(change, 'label', '')} {size}{f' ({interval})' if interval else ''}, {getattr(change, 'worse', '')}"
 
 
 def _table(lost: tuple[Lost, ...]) -> str:
     if not lost:
         return ""
     rows = [
-        f"| {_plain(each.key)} | {percent(each.before)} | {percent(each.after)} | {_plain(each.reason)} |"
-        for each in lost[:MOST]
+        f"| {_plain(scenario.key)} | {percent(scenario.before)} | {percent(scenario.after)} | {_plain(scenario.reason)} |"
+        for scenario in lost[:MOST]
     ]
     more = [f"\n{len(lost) - MOST} more scenarios."] if len(lost) > MOST else []
     return "\n".join(["| scenario | baseline | now | why |", "| --- | --- | --- | --- |", *rows, *more])

@@ -93,20 +93,20 @@ def list_channels(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
 
 
 @router.post("/channels", auth=Bearer("manage"), response=declare_answers(ChannelOut, status=201))
-def create(request: ApiRequest, given: ChannelIn) -> Status[dict[str, Any]]:
+def create(request: ApiRequest, body: ChannelIn) -> Status[dict[str, Any]]:
     """Create a channel."""
-    values = given.model_dump(exclude={"kind"})
+    values = body.model_dump(exclude={"kind"})
     try:
-        channel = create_channel(request.access.project, given.kind.value, values, by=request.access.user)
+        channel = create_channel(request.access.project, body.kind.value, values, by=request.access.user)
     except ChannelRefused as refused:
         raise _channel_error(refused) from refused
     return Status(201, _channel(channel))
 
 
 @router.patch("/channels/{channel_id}", auth=Bearer("manage"), response=declare_answers(ChannelOut))
-def change(request: ApiRequest, channel_id: Path[Key], given: ChannelChange) -> dict[str, Any]:
+def change(request: ApiRequest, channel_id: Path[Key], body: ChannelChange) -> dict[str, Any]:
     """Change a channel; its kind can't be changed."""
-    values = {name: value for name, value in given if value is not None}
+    values = {name: value for name, value in body if value is not None}
     if not values:
         raise ApiError(422, "Send at least one field to change.", id="channel/nothing")
     try:

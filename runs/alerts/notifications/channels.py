@@ -50,9 +50,9 @@ def create_channel(project: Project, kind: str, values: Mapping[str, Any], *, by
 @transaction.atomic
 def change_channel(channel: Channel, values: Mapping[str, Any], *, by: User | None) -> Channel:
     """Change the given fields; an empty `address` or `secret` keeps the stored one. Raises `ChannelRefused`."""
-    kept = {name: value for name, value in values.items() if value or name not in ("address", "secret")}
-    changed = sorted(name for name, value in kept.items() if getattr(channel, name) != value)
-    _set(channel, kept)
+    new_values = {name: value for name, value in values.items() if value or name not in ("address", "secret")}
+    changed = sorted(name for name, value in new_values.items() if getattr(channel, name) != value)
+    _set(channel, new_values)
     _store(channel)
     if changed:
         audit.append_event(channel.project, by, "channel.change", channel.name, changed=changed)
@@ -121,14 +121,14 @@ def _store(channel: Channel) -> None:
 @sensitive_variables()
 def channel_problems(channel: Channel) -> dict[str, str]:
     """Return a sentence for each wrong field; it never repeats an address or a secret."""
-    found = {"name": _name(channel.name), "events": _events(channel.events)}
+    problems = {"name": _name(channel.name), "events": _events(channel.events)}
     if channel.kind == ChannelKind.EMAIL:
-        found["recipients"] = _recipients(channel)
+        problems["recipients"] = _recipients(channel)
     else:
-        found["address"] = _address(channel.address)
+        problems["address"] = _address(channel.address)
     if channel.kind == ChannelKind.WEBHOOK:
-        found["secret"] = _secret(channel.secret)
-    return {name: sentence for name, sentence in found.items() if sentence}
+        problems["secret"] = _secret(channel.secret)
+    return {name: sentence for name, sentence in problems.items() if sentence}
 
 
 def _name(name: str) -> str:
@@ -148,11 +148,11 @@ def _recipients(channel: Channel) -> str:
         return (
             f"There are {len(recipients)} addresses. Enter at most {MOST_RECIPIENTS}, or use a mailing list."
         )
-    for each in recipients:
+    for recipient in recipients:
         try:
-            validate_email(each)
+            validate_email(recipient)
         except ValidationError:
-            return f"“{each[:100]}” is not an e-mail address. Separate addresses by commas."
+            return f"“{recipient[:100]}” is not an e-mail address. Separate addresses by commas."
     if not recipients and set(channel.events) != {NotificationEvent.ASSIGNED.value}:
         return "Enter at least one e-mail address. Only assignments go to the assigned person instead."
     return ""

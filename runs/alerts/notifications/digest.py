@@ -67,12 +67,12 @@ def _record(project: Project, monday: datetime) -> bool:
     key = f"digest:{project.pk}:{year}-W{week:02d}"
     if Notification.objects.filter(project=project, key=key).exists():
         return False
-    found = summarize_week(project, monday)
-    if not found.has_news:
+    summary = summarize_week(project, monday)
+    if not summary.has_news:
         return False
     with transaction.atomic():
         record_event(
-            project.pk, NotificationEvent.DIGEST, key, content=digest_message(project, found).as_json()
+            project.pk, NotificationEvent.DIGEST, key, content=digest_message(project, summary).as_json()
         )
     return True
 

@@ -156,7 +156,7 @@ def _find_regressed(run: Run) -> list[MeasureChange]:
 
 def verdict_sentence(change: MeasureChange) -> str:
     """Return a change in words: measure, size, interval, scenarios and what the verdict rests on."""
-    within = f" (95 % interval {each})" if (each := interval(change)) else ""
+    within = f" (95 % interval {limits})" if (limits := interval(change)) else ""
     moved = f"{label_of_key(change.rule.name)} {size(change, change.effect)}{within}"
     return f"{moved}, {scenarios_worse(change)}. {explanation(change)}"
 

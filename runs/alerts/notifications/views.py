@@ -123,11 +123,11 @@ def _generates(request: ProjectRequest, kind: str) -> bool:
 
 
 @sensitive_variables()
-def _with_new_secret(kind: str, given: QueryDict, channel: Channel | None = None) -> ChannelForm:
+def _with_new_secret(kind: str, posted: QueryDict, channel: Channel | None = None) -> ChannelForm:
     """Return the form as it was filled in, without its problems, and with a new secret; nothing is stored."""
-    kept = given.copy()
-    kept["secret"] = new_secret()
-    return ChannelForm(kind, channel=channel, filled=kept)
+    filled = posted.copy()
+    filled["secret"] = new_secret()
+    return ChannelForm(kind, channel=channel, filled=filled)
 
 
 def _channel(request: ProjectRequest, pk: int) -> Channel:

@@ -37,8 +37,8 @@ def chosen_runs(project: Project, numbers: str) -> ChosenRuns:
     keys = {word: key_of(word) for word in words}
     if wrong := [word for word, key in keys.items() if not key]:
         return ChosenRuns(problem=f"“{wrong[0]}” is not a run number.")
-    found = runs_of(project).defer(None).select_related("target_version").filter(pk__in=keys.values())
-    by_key = {run.pk: run for run in found}
+    rows = runs_of(project).defer(None).select_related("target_version").filter(pk__in=keys.values())
+    by_key = {run.pk: run for run in rows}
     if missing := [key for key in keys.values() if key not in by_key]:
         return ChosenRuns(problem=f"There is no run {missing[0]} in this project.")
     runs = tuple(by_key[key] for key in keys.values() if key)

@@ -15,7 +15,7 @@ from runs.compare.comparison import incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
 from runs.compare.first_divergences import FirstDivergences, first_divergences
 from runs.compare.fresh_trials import FreshRun, pool_of
-from runs.compare.measure_changes import HEADLINE, PASS, Pool, compare_pools
+from runs.compare.measure_changes import HEADLINE, Pool, compare_pools
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
 from runs.compare.side_by_side import measures_with_cells
 from runs.compare.stored_changes import stored_changes, stored_scenario_changes
@@ -52,11 +52,6 @@ class MeasureRow:
     @property
     def label(self) -> str:
         return label_of(self.measure)
-
-    @property
-    def is_pass_rate(self) -> bool:
-        """Return whether values are percentages."""
-        return str(self.measure) == PASS
 
     @property
     def sign(self) -> str:
@@ -165,7 +160,7 @@ def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Com
     """
     pools = tuple(pool_of(run, fresh) for run in (base, new))
     changes, by_key, levels = _read_stored(pools) or _compute(pools)
-    counted = {key: each.run.pk for each in pools for key in each.keys}
+    counted = {key: pool.run.pk for pool in pools for key in pool.keys}
     sides = sides_of(counted)
     before, after = sides[base.pk], sides[new.pk]
     reasons = incomparable(base, new)
@@ -216,8 +211,8 @@ def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[Mea
     rows = []
     for measure, cells in measures_with_cells([base, new]):
         change = by_name.get(str(measure))
-        own = [cell.mean if cell else None for cell in cells]
-        before, after = (change.before, change.after) if change else own
+        means = [cell.mean if cell else None for cell in cells]
+        before, after = (change.before, change.after) if change else means
         rows.append(MeasureRow(measure, before, after, ShownChange(change) if change else None))
     # Trial totals come before layer measures; the pass rate comes first.
     return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
@@ -246,9 +241,9 @@ def _in_judges(base: Run, new: Run) -> list[FingerprintDifference]:
     before, after = definitions[base.pk], definitions[new.pk]
     several = len(before | after) > 1
     return [
-        each
+        difference
         for name in sorted(before.keys() & after.keys())
-        for each in definition_differences(
+        for difference in definition_differences(
             f"Judge {name}'s" if several else "Judge's", before[name], after[name]
         )
     ]

@@ -140,8 +140,12 @@ def _summary(runs: Sequence[Run], compared: Sequence[RunComparison]) -> tuple[Su
     changes: list[dict[str, MeasureChange]] = [
         {},
         *(
-            {change.rule.name: change for change in (*each.headline, *each.others) if change.scenarios}
-            for each in compared
+            {
+                change.rule.name: change
+                for change in (*comparison.headline, *comparison.others)
+                if change.scenarios
+            }
+            for comparison in compared
         ),
     ]
     rows = [
@@ -165,7 +169,7 @@ def _summary_cell(cell: Cell | None, change: MeasureChange | None) -> SummaryCel
 
 
 def _scenarios(runs: Sequence[Run], pools: Sequence[Pool]) -> tuple[MatrixScenario, ...]:
-    sides = sides_of({key: each.run.pk for each in pools for key in each.keys})
+    sides = sides_of({key: pool.run.pk for pool in pools for key in pool.keys})
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
     reasons = outcomes_changed_since(runs[0], runs[1:])
     rows = [

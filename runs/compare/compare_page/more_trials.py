@@ -86,25 +86,33 @@ class MorePage:
         """Return both runs' tool versions if they differ: a worker has one of them."""
         base, new = self.chosen.runs
         differing = (
-            each for each in fingerprint_differences(base, new) if each.label == LABELS["tool_version"]
+            difference
+            for difference in fingerprint_differences(base, new)
+            if difference.label == LABELS["tool_version"]
         )
-        return next((f"{each.before or 'unknown'} and {each.after or 'unknown'}" for each in differing), "")
+        return next(
+            (
+                f"{difference.before or 'unknown'} and {difference.after or 'unknown'}"
+                for difference in differing
+            ),
+            "",
+        )
 
 
-def _more_page(request: ProjectRequest, given: QueryDict) -> MorePage:
-    chosen = chosen_runs(request.access.project, given.get("runs", ""))
+def _more_page(request: ProjectRequest, query: QueryDict) -> MorePage:
+    chosen = chosen_runs(request.access.project, query.get("runs", ""))
     if len(chosen.runs) != 2:
         raise Http404
     base, new = chosen.runs
     compared = compare_two_runs(base, new, fresh_runs(chosen.runs))
-    scenarios = [each for each in compared.scenarios if each.is_comparable]
-    asked = set(given.getlist("scenario"))
+    scenarios = [scenario for scenario in compared.scenarios if scenario.is_comparable]
+    asked = set(query.getlist("scenario"))
     keys = [
-        each.key
-        for each in scenarios
-        if (each.key in asked if "scenario" in given else each.kind in ("worse", "better"))
+        scenario.key
+        for scenario in scenarios
+        if (scenario.key in asked if "scenario" in query else scenario.kind in ("worse", "better"))
     ]
-    trials, until_decided = _number(given.get("trials", str(USUAL))), bool(given.get("until_decided"))
+    trials, until_decided = _number(query.get("trials", str(USUAL))), bool(query.get("until_decided"))
     plan = _plan(request, chosen.runs, compared.pools, keys, trials, until_decided=until_decided)
     return MorePage(chosen, scenarios, keys, trials, plan, until_decided)
 
@@ -163,8 +171,8 @@ def _detectable(compared: RunComparison, keys: Collection[str], more: int) -> tu
     _, before, after = compared.samples[PASS]
     then = detectable_with(change, before, after, more, keys)
     now, later = (
-        "" if each is None else verdict_sentences.size(change, each, signed=False)
-        for each in (change.detectable, then)
+        "" if effect is None else verdict_sentences.size(change, effect, signed=False)
+        for effect in (change.detectable, then)
     )
     return now, later
 

@@ -56,14 +56,21 @@ def compared_scenario_table(compared: ComparedRuns, scenarios: Iterable[Compared
     return Table(f"{_name(compared)}-scenarios", SCENARIO_COLUMNS, (_scenario(each) for each in scenarios))
 
 
-def _scenario(each: ComparedScenario) -> tuple[Cell, ...]:
-    before, after = each.rates
-    difference = after.share - before.share if each.is_comparable and before.n and after.n else None
-    sides = [side.count(word) for side in each.marks for word in ("pass", "fail", "error")]
-    apart = each.diverging.divergence if each.diverging else None
+def _scenario(scenario: ComparedScenario) -> tuple[Cell, ...]:
+    before, after = scenario.rates
+    difference = after.share - before.share if scenario.is_comparable and before.n and after.n else None
+    sides = [side.count(word) for side in scenario.marks for word in ("pass", "fail", "error")]
+    apart = scenario.diverging.divergence if scenario.diverging else None
     return (
-        *(each.key, *sides, difference, each.kind, each.is_comparable, " ".join(each.changed)),
-        *(each.is_not_significant, apart.label if apart else None),
+        *(
+            scenario.key,
+            *sides,
+            difference,
+            scenario.kind,
+            scenario.is_comparable,
+            " ".join(scenario.changed),
+        ),
+        *(scenario.is_not_significant, apart.label if apart else None),
     )
 
 
@@ -81,12 +88,12 @@ def _matrix_rows(matrix: Matrix) -> Iterator[tuple[Cell, ...]]:
     for row in matrix.summary:
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             change = cell.change.change if cell.change else None
-            found = (
+            cells = (
                 (change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value)
                 if change
                 else [None] * 5
             )
-            yield (str(row.measure), row.measure.unit, column.run.pk, cell.value, *found)
+            yield (str(row.measure), row.measure.unit, column.run.pk, cell.value, *cells)
 
 
 def matrix_scenario_table(matrix: Matrix) -> Table:

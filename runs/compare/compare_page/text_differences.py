@@ -64,19 +64,22 @@ def _targets(*runs: Run) -> list[dict[str, str]]:
 
 
 def _judges(*runs: Run) -> list[dict[str, str]]:
-    found: dict[int, dict[str, str]] = {run.pk: {} for run in runs}
+    texts: dict[int, dict[str, str]] = {run.pk: {} for run in runs}
     columns = ("run_id", "targetversion__target__name", "targetversion__definition")
-    versions = Run.judge_versions.through.objects.filter(run__in=found).values_list(*columns)
+    versions = Run.judge_versions.through.objects.filter(run__in=texts).values_list(*columns)
     for run, name, definition in versions:
-        found[run][name] = _definition_text(definition)
-    return [found[run.pk] for run in runs]
+        texts[run][name] = _definition_text(definition)
+    return [texts[run.pk] for run in runs]
 
 
 def _tools(*runs: Run) -> list[dict[str, str]]:
-    found = surfaces_of(runs[0].project_id, [surface_hash(run) for run in runs])
-    return [{name: text for each in own for name, text in each.documents.items()} for own in found]
+    surfaces = surfaces_of(runs[0].project_id, [surface_hash(run) for run in runs])
+    return [
+        {name: text for surface in run_surfaces for name, text in surface.documents.items()}
+        for run_surfaces in surfaces
+    ]
 
 
 def _definition_text(definition: Mapping[str, Any]) -> str:
-    kept = {name: value for name, value in definition.items() if name not in NO_RESULT}
-    return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) if kept else ""
+    relevant = {name: value for name, value in definition.items() if name not in NO_RESULT}
+    return json.dumps(relevant, indent=2, sort_keys=True, ensure_ascii=False) if relevant else ""

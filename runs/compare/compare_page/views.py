@@ -21,7 +21,7 @@ from runs.compare.compare_page.compared_scenarios import (
     compared_facets,
     left_by,
 )
-from runs.compare.compare_page.comparison import ComparedRuns, compare_two_runs, scenario_values
+from runs.compare.compare_page.comparison import compare_two_runs, scenario_values
 from runs.compare.compare_page.matrix import compare_several_runs
 from runs.compare.compare_page.tables import (
     compared_scenario_table,
@@ -44,13 +44,13 @@ A_YEAR = 365 * 24 * 3600
 @project_page()
 def compare(request: ProjectRequest) -> HttpResponseBase:
     """Compare runs with the first one; the list's check boxes send them as separate parameters."""
-    given = request.GET.getlist("runs")
-    if len(given) > 1:
+    keys = request.GET.getlist("runs")
+    if len(keys) > 1:
         # The oldest run is the base, whichever was ticked first.
-        return _to(request, sorted(given, key=lambda key: (len(key), key)))
+        return _to(request, sorted(keys, key=lambda key: (len(key), key)))
     if added := request.GET.get("add", "").strip():
-        return _to(request, [*given, added])
-    chosen = chosen_runs(request.access.project, given[0] if given else "")
+        return _to(request, [*keys, added])
+    chosen = chosen_runs(request.access.project, keys[0] if keys else "")
     if not chosen.runs:
         status = 404 if chosen.problem else 200
         return render(request, "compare/compare/choose_runs.html", {"problem": chosen.problem}, status=status)
@@ -104,7 +104,7 @@ def _two_runs(
         "show": show if show in FACETS else "all",
         "expert": request.GET.get("columns") == "expert",
         "opened": opened,
-        "pair": _pair(request, compared, opened) if opened else None,
+        "pair": _pair(request, opened) if opened else None,
         "measure": measure,
         "values": scenario_values(compared.pools, measure) if measure else [],
         "parts": differing_parts(base, new),
@@ -121,7 +121,7 @@ def _two_runs(
     return _page(request, "compare/compare/compare.html", fragments, context)
 
 
-def _pair(request: ProjectRequest, compared: ComparedRuns, opened: ComparedScenario) -> TwoTrials | None:
+def _pair(request: ProjectRequest, opened: ComparedScenario) -> TwoTrials | None:
     """Return the two trials of the opened scenario that the address names, else the most telling ones."""
     if not opened.base or not opened.new:
         return None

@@ -134,12 +134,12 @@ def compare_guidance(
         )
     asked = query.model_dump(exclude_defaults=True)
     fitting = (
-        each
-        for each in settings_of(before, after)
-        if all(getattr(each.setting, name) == value for name, value in asked.items())
+        candidate
+        for candidate in settings_of(before, after)
+        if all(getattr(candidate.setting, name) == value for name, value in asked.items())
     )
-    found = next(fitting, None)
-    chosen = found.load() if found else None
+    found_setting = next(fitting, None)
+    chosen = found_setting.load() if found_setting else None
     compared = compare_chosen(chosen) if chosen else None
     lift = read_lift(chosen, compared) if chosen and is_lift(before, after) else None
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,11 +15,10 @@ from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, parts_of
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.measure_change import MeasureChange, Sample, pool_samples
-from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios
 from evaluators.tool_use.interaction import COUNTS, RATES
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.looks import levels_between
-from runs.compare.measure_changes import HEADLINE, LAYER_1, PASS, RunComparison, rule_of
+from runs.compare.measure_changes import LAYER_1, PASS, RunComparison, compare_samples, rule_of
 from runs.compare.stored_changes import change_json
 from runs.models import GuidanceComparison, Run, RunMeasure
 from runs.results.comparability import parts_changed_since
@@ -49,8 +49,8 @@ def read_comparisons(wanted: Collection[Stored]) -> dict[Stored, bytes]:
     """Return the contents of those that are stored. One query."""
     before, after, bases = zip(*wanted, strict=True) if wanted else ((), (), ())
     rows = GuidanceComparison.objects.filter(before__in=before, after__in=after, basis__in=bases)
-    found = rows.values_list("before", "after", "basis", "content")
-    return {(old, new, basis): bytes(content) for old, new, basis, content in found}
+    stored = rows.values_list("before", "after", "basis", "content")
+    return {(old, new, basis): bytes(content) for old, new, basis, content in stored}
 
 
 def write_comparison(before: Guidance, after: Guidance, basis: str, content: bytes) -> None:
@@ -77,17 +77,17 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
     before, after = _samples(chosen, changed, by_events)
     named = {}
     for name in sorted(before.keys() & after.keys()):
-        layer, _, own = name.partition("/")
-        unit, better = unit_of(layer, own)
-        named[name] = (rule_of(chosen.after[0].project, layer, own, unit, better), before[name], after[name])
-    levels = _levels(chosen)
-    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
-    others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
-    scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
+        layer, _, measure = name.partition("/")
+        unit, better = unit_of(layer, measure)
+        named[name] = (
+            rule_of(chosen.after[0].project, layer, measure, unit, better),
+            before[name],
+            after[name],
+        )
     common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
-    reasons = {key: why for each in changed.values() for key, why in each.items()}
-    common_keys = len(common | reasons.keys())
-    return RunComparison(tuple(headline), tuple(others), scenarios, reasons, common_keys, levels=levels)
+    reasons = {key: why for by_key in changed.values() for key, why in by_key.items()}
+    compared = compare_samples(named, _levels(chosen))
+    return replace(compared, reasons=reasons, common=len(common | reasons.keys()))
 
 
 def pooled_samples(chosen: RunsBySide) -> tuple[Samples, Samples]:
@@ -115,7 +115,7 @@ def _samples(
 
     Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
     """
-    found: tuple[Samples, Samples] = ({}, {})
+    sides: tuple[Samples, Samples] = ({}, {})
     alike: dict[tuple[int, str], list[int]] = {}
     for at, runs in enumerate((chosen.before, chosen.after)):
         for run in runs:
@@ -130,22 +130,25 @@ def _samples(
         rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
     for at, why, name, key, sample in rows:
         if not parts_of(*name.split("/", 1)) & set(why.get(key, ())):
-            samples = found[at].setdefault(name, {})
+            samples = sides[at].setdefault(name, {})
             samples[key] = pool_samples(samples[key], sample) if key in samples else sample
-    return found
+    return sides
 
 
 def _pool_closed_runs(
     classes: Sequence[Sequence[int]], by_events: Collection[int]
 ) -> Iterator[tuple[int, str, str, Sample]]:
     """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""
-    runs = [run for own in classes for run in own]
+    runs = [run for class_runs in classes for run in class_runs]
     if not runs:
         return
     rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
     rows = rows.exclude(Q(measure__layer=REPORTED) & ~Q(run__in=by_events))
     rows = rows.exclude(run__in=by_events, measure__layer=LAYER_1, measure__name__in=(*RATES, *COUNTS))
-    which = Case(*(When(run__in=own, then=n) for n, own in enumerate(classes)), output_field=IntegerField())
+    which = Case(
+        *(When(run__in=class_runs, then=n) for n, class_runs in enumerate(classes)),
+        output_field=IntegerField(),
+    )
     grouped = rows.values_list(which, "measure__layer", "measure__name", "scenario__key").annotate(
         count=Sum("n"),
         total=Sum(F("n") * F("mean")),
@@ -164,13 +167,13 @@ def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:
     series = {run.pk: scenario_series(run.pk) for run in runs if run.is_open}
     if not series:
         return
-    ids = {scenario for own in series.values() for scenario, _ in own}
+    ids = {scenario for samples in series.values() for scenario, _ in samples}
     keys = dict(Scenario.objects.filter(pk__in=ids).values_list("pk", "key"))
-    for run, own in series.items():
-        for (scenario, (layer, name)), each in own.items():
+    for run, samples in series.items():
+        for (scenario, (layer, name)), sample in samples.items():
             if layer == REPORTED:
                 continue
-            yield run, f"{layer}/{name}", keys[scenario], Sample(each.n, each.mean, each.m2)
+            yield run, f"{layer}/{name}", keys[scenario], Sample(sample.n, sample.mean, sample.m2)
 
 
 def by_change(compared: RunComparison) -> list[tuple[str, MeasureChange]]:
@@ -187,19 +190,19 @@ def comparison_json(
     before: Guidance, after: Guidance, chosen: RunsBySide | None, compared: RunComparison | None
 ) -> dict[str, Any]:
     """Return a comparison for REST and the command line; without runs of both, it has no measures."""
-    found: dict[str, Any] = {"before": before.pk, "after": after.pk, "verdict": None, "setting": None}
-    found |= {"interleaved": False, "runs_before": [], "runs_after": [], "scenarios": [], "measures": []}
+    document: dict[str, Any] = {"before": before.pk, "after": after.pk, "verdict": None, "setting": None}
+    document |= {"interleaved": False, "runs_before": [], "runs_after": [], "scenarios": [], "measures": []}
     if chosen is None or compared is None:
-        return found
-    return found | {
+        return document
+    return document | {
         "verdict": compared.verdict,
         "setting": chosen.setting._asdict(),
         "interleaved": chosen.interleaved,
         "runs_before": [run.pk for run in chosen.before],
         "runs_after": [run.pk for run in chosen.after],
-        "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
+        "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
         "scenarios": [
-            {"scenario": key, "before": each.before, "after": each.after, "verdict": each.verdict.value}
-            for key, each in by_change(compared)
+            {"scenario": key, "before": change.before, "after": change.after, "verdict": change.verdict.value}
+            for key, change in by_change(compared)
         ],
     }

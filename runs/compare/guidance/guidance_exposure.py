@@ -76,17 +76,17 @@ def _pass_rate(trials: Sequence[ExposedTrial]) -> Rate:
 
 def find_quotes(trials: Sequence[ExposedTrial]) -> dict[tuple[str, int], dict[str, int]]:
     """Return which scenarios quoted each line of a document, by path and line, with a trial of each."""
-    found: dict[tuple[str, int], dict[str, int]] = {}
+    quotes: dict[tuple[str, int], dict[str, int]] = {}
     for trial in trials:
         for quote in trial.exposure.get("quotes", ()):
-            found.setdefault((quote["path"], quote["line"]), {}).setdefault(trial.scenario, trial.pk)
-    return found
+            quotes.setdefault((quote["path"], quote["line"]), {}).setdefault(trial.scenario, trial.pk)
+    return quotes
 
 
 def find_openings(trials: Sequence[ExposedTrial], path: str) -> dict[str, int]:
     """Return which scenarios opened a document, with a trial of each."""
-    found: dict[str, int] = {}
+    openings: dict[str, int] = {}
     for trial in trials:
         if path in trial.exposure.get("opened_paths", ()):
-            found.setdefault(trial.scenario, trial.pk)
-    return found
+            openings.setdefault(trial.scenario, trial.pk)
+    return openings

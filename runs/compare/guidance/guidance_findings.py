@@ -119,24 +119,24 @@ def findings_of_pairs(
             before.pk,
             after.pk,
             basis_of(
-                project, *([(run, measured[run]) for run in side] for side in (each.before, each.after))
+                project, *([(run, measured[run]) for run in side] for side in (setting.before, setting.after))
             ),
         )
-        for before, after, each in pairs
+        for before, after, setting in pairs
     ]
     stored = read_comparisons(keys)
     return [
         _findings.decode(stored[key])
         if key in stored
-        else _store_findings(before, after, each.load(), key[2])
-        for key, (before, after, each) in zip(keys, pairs, strict=True)
+        else _store_findings(before, after, setting.load(), key[2])
+        for key, (before, after, setting) in zip(keys, pairs, strict=True)
     ]
 
 
 def _store_findings(before: Guidance, after: Guidance, chosen: RunsBySide, basis: str) -> Findings:
-    found = _compute_findings(before, after, chosen)
-    write_comparison(before, after, basis, msgspec.msgpack.encode(found))
-    return found
+    computed = _compute_findings(before, after, chosen)
+    write_comparison(before, after, basis, msgspec.msgpack.encode(computed))
+    return computed
 
 
 def _compute_findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
@@ -158,7 +158,7 @@ def differences(
     """Return the documents that differ, each hunk with the scenarios that quote it."""
     old, new = ({each["path"]: each["content"] for each in side.files} for side in (before, after))
     quoted = find_quotes(old_trials), find_quotes(new_trials)
-    found = []
+    documents = []
     for path in sorted(old.keys() | new.keys()):
         if old.get(path) == new.get(path):
             continue
@@ -171,8 +171,8 @@ def differences(
             for scenario, trial in find_openings(trials, path).items()
         ]
         notes = [_links(path, hunk, *quoted) for hunk in hunks]
-        found.append(DocumentDifference(path, difference, notes, opened))
-    return found
+        documents.append(DocumentDifference(path, difference, notes, opened))
+    return documents
 
 
 Quoted = Mapping[tuple[str, int], Mapping[str, int]]
@@ -180,14 +180,14 @@ Quoted = Mapping[tuple[str, int], Mapping[str, int]]
 
 def _links(path: str, hunk: Hunk, old: Quoted, new: Quoted) -> list[Link]:
     """Return the scenarios whose trials quote a changed line: of A a removed one, of B an added one."""
-    found = {
+    trials = {
         (scenario, side): trial
         for line in hunk
         if line.look
         for side, number, quoted in (("A", line.before, old), ("B", line.after, new))
         for scenario, trial in quoted.get((path, number or 0), {}).items()
     }
-    return [Link(scenario, trial, side) for (scenario, side), trial in sorted(found.items())]
+    return [Link(scenario, trial, side) for (scenario, side), trial in sorted(trials.items())]
 
 
 def _reasons(chosen: RunsBySide, keys: Sequence[str]) -> tuple[dict[str, Reasons], dict[str, Reasons]]:
@@ -204,10 +204,10 @@ def _reasons(chosen: RunsBySide, keys: Sequence[str]) -> tuple[dict[str, Reasons
         "content__negatives",
         "content__positives",
     )
-    found: dict[int, dict[str, Reasons]] = {runs[0].guidance_id or 0: {}, runs[-1].guidance_id or 0: {}}
+    reasons: dict[int, dict[str, Reasons]] = {runs[0].guidance_id or 0: {}, runs[-1].guidance_id or 0: {}}
     newest = JudgingRecord.objects.filter(pk__in=last.values("last"))
     for guidance, key, trial, score, reasoning, negatives, positives in newest.values_list(*columns):
         text = (reasoning or " ".join(negatives or positives or ()))[:LONGEST_REASON]
-        found[guidance][key] = Reasons(trial, score, text)
-    old, new = found.values()
+        reasons[guidance][key] = Reasons(trial, score, text)
+    old, new = reasons.values()
     return old, new

@@ -72,8 +72,8 @@ class GuidanceMatrix:
 
     def cell(self, tool_version: str, guidance: Guidance) -> MatrixCell | None:
         """Return the cell of a pair; None if it didn't run."""
-        own = dict(self.rows).get(tool_version)
-        return own[list(self.guidance).index(guidance)] if own else None
+        row = dict(self.rows).get(tool_version)
+        return row[list(self.guidance).index(guidance)] if row else None
 
 
 def guidance_matrix(

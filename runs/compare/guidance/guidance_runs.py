@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from evalhub.teams.models import Project
 from runs.models import Run
 from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
 from scenarios.models import Guidance, Suite
@@ -82,8 +81,8 @@ class FoundSetting:
     def load(self) -> RunsBySide:
         """Read the runs. One query."""
         rows = Run.objects.filter(pk__in=(*self.before, *self.after)).select_related("project")
-        found = {run.pk: run for run in rows}
-        before, after = (tuple(found[pk] for pk in side) for side in (self.before, self.after))
+        by_key = {run.pk: run for run in rows}
+        before, after = (tuple(by_key[pk] for pk in side) for side in (self.before, self.after))
         return RunsBySide(self.setting, before, after, self.interleaved, self.older)
 
 
@@ -96,9 +95,9 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
     asked &= MOSTLY_MEASURED | Q(open__gt=0)
     runs = Run.objects.filter(asked, NOT_CONFIRMING, suite=before.suite_id)
     columns = ("target__name", "model", "tool_version", "guidance", "launch", "pk")
-    found = runs.order_by("-pk").values_list(*columns)
+    ordered = runs.order_by("-pk").values_list(*columns)
     # Each version's own, because newer runs of one may be more than are read.
-    newest = chain(*(found.filter(guidance=each.pk)[:MOST_READ] for each in (before, after)))
+    newest = chain(*(ordered.filter(guidance=each.pk)[:MOST_READ] for each in (before, after)))
     rows = [
         (SharedSetting(target, model, tool), guidance, _Key(*key))
         for target, model, tool, guidance, *key in sorted(newest, key=itemgetter(-1), reverse=True)
@@ -114,9 +113,9 @@ def _settings_of_rows(
     for setting, guidance, key in rows:
         sides.setdefault(setting, {before: [], after: []})[guidance].append(key)
     both = [
-        _choose_runs(setting, own[before], own[after])
-        for setting, own in sides.items()
-        if own[before] and own[after]
+        _choose_runs(setting, keys[before], keys[after])
+        for setting, keys in sides.items()
+        if keys[before] and keys[after]
     ]
     return sorted(both, key=lambda each: not each.interleaved)
 
@@ -164,10 +163,9 @@ _COLUMNS = (
 )
 
 
-def read_guidance_runs(project: Project, *, suite: Suite | None = None, most: int) -> list[GuidanceRun]:
-    """Return the newest finished runs with guidance of a project, or of one suite. One query."""
-    asked = Q(project=project) if suite is None else Q(suite=suite)
-    runs = Run.objects.filter(asked, NOT_CONFIRMING, state=RunState.FINISHED).exclude(guidance=None)
+def read_guidance_runs(suite: Suite, *, most: int) -> list[GuidanceRun]:
+    """Return a suite's newest finished runs with guidance. One query."""
+    runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
     return [GuidanceRun(*row) for row in runs.order_by("-pk").values_list(*_COLUMNS)[:most]]
 
 

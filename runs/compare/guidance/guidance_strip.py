@@ -81,7 +81,7 @@ class GuidanceStrip:
     @property
     def document(self) -> str:
         """The name of the documents if they are one, else `guidance`."""
-        paths = {each["path"] for version in self.versions for each in version.guidance.files}
+        paths = {file["path"] for version in self.versions for file in version.guidance.files}
         return posixpath.basename(paths.pop()) if len(paths) == 1 else "guidance"
 
 
@@ -90,26 +90,28 @@ def guidance_strip(suite: Suite, place: str = "") -> GuidanceStrip:
 
     Four queries where the comparisons are stored, up to eight more for each that isn't.
     """
-    runs = read_guidance_runs(suite.project, suite=suite, most=MOST_READ)
+    runs = read_guidance_runs(suite, most=MOST_READ)
     places, adopted = places_of(runs), last_guidance(suite)
     chosen = next((each for each in places if each.label == place), next(iter(places), None))
     if chosen is None:
         return GuidanceStrip(suite, adopted, places, None)
-    own = [run for run in runs if run.place == chosen]
-    versions = _newest_versions(suite, {run.guidance for run in own}, adopted)
+    place_runs = [run for run in runs if run.place == chosen]
+    versions = _newest_versions(suite, {run.guidance for run in place_runs}, adopted)
     consecutive = list(pairwise(versions))
     others = [(adopted, each) for each in versions if each != adopted] if adopted in versions else []
-    compared = compare_pairs(suite.project, [*consecutive, *((a, b) for a, b in others if a)], own)
+    compared = compare_pairs(suite.project, [*consecutive, *((a, b) for a, b in others if a)], place_runs)
     return GuidanceStrip(
         suite,
         adopted,
         places,
         chosen,
         [
-            _strip_version(each, before, compared.get((before.pk, each.pk)) if before else None, own)
-            for before, each in zip((None, *versions), versions, strict=False)
+            _strip_version(
+                version, before, compared.get((before.pk, version.pk)) if before else None, place_runs
+            )
+            for before, version in zip((None, *versions), versions, strict=False)
         ],
-        own,
+        place_runs,
         {each.pk: compared[a.pk, each.pk] for a, each in others if a and (a.pk, each.pk) in compared},
     )
 
@@ -121,27 +123,27 @@ def compare_pairs(
 
     One query where all are stored, up to eight more for each that isn't.
     """
-    found: dict[tuple[int, int], Pair] = {}
+    with_setting: dict[tuple[int, int], Pair] = {}
     for before, after in pairs:
         setting = setting_of_pair(runs, before.pk, after.pk)
         if setting:
-            found[before.pk, after.pk] = (before, after, setting)
+            with_setting[before.pk, after.pk] = (before, after, setting)
     measured = {run.pk: run.measured for run in runs}
-    findings = findings_of_pairs(project, list(found.values()), measured) if found else []
+    findings = findings_of_pairs(project, list(with_setting.values()), measured) if with_setting else []
     return {
-        key: ComparedVersion(before, after, each.setting, own)
-        for (key, (before, after, each)), own in zip(found.items(), findings, strict=True)
+        key: ComparedVersion(before, after, setting.setting, pair_findings)
+        for (key, (before, after, setting)), pair_findings in zip(with_setting.items(), findings, strict=True)
     }
 
 
 def _newest_versions(suite: Suite, ran: set[int], adopted: Guidance | None) -> list[Guidance]:
     """Return the newest of the versions that ran, with the adopted one, in the order of their numbers. One query."""
-    found = list(suite.guidance.filter(pk__in=ran).select_related("created_by").order_by("-number"))
-    shown = found[:MOST_VERSIONS]
-    if adopted in found and adopted not in shown:
-        shown[-1] = found[found.index(adopted)]
-    for each in shown:
-        each.suite = suite
+    versions = list(suite.guidance.filter(pk__in=ran).select_related("created_by").order_by("-number"))
+    shown = versions[:MOST_VERSIONS]
+    if adopted in versions and adopted not in shown:
+        shown[-1] = versions[versions.index(adopted)]
+    for version in shown:
+        version.suite = suite
     return shown[::-1]
 
 

@@ -99,17 +99,17 @@ def improved_guidance(project: Project, *, since: datetime, most: int) -> list[I
     keys = {key for run in surest for key in (better[run].before, better[run].guidance)}
     versions = Guidance.objects.in_bulk(keys)
     digests = digests_of([key for run in surest for key in (run, better[run].baseline)])
-    found = []
+    improved = []
     for run in surest:
         row = better[run]
         before, after = versions[row.before], versions[row.guidance]
-        old, own = digests.get(row.baseline), digests.get(run)
-        gained = largest_gains(old, own, GAINS_SHOWN) if old and own else []
+        old, new = digests.get(row.baseline), digests.get(run)
+        gained = largest_gains(old, new, GAINS_SHOWN) if old and new else []
         shown = ShownChange(changes[run])
-        found.append(
+        improved.append(
             ImprovedGuidance(before, after, shown, loaded[run], gained, _changed_lines(before, after))
         )
-    return found
+    return improved
 
 
 def _pass_changes(runs: Sequence[int]) -> Mapping[int, MeasureChange]:
@@ -135,4 +135,11 @@ def _changed_lines(before: Guidance, after: Guidance) -> list[DiffLine]:
     old, new = ({each["path"]: each["content"] for each in side.files} for side in (before, after))
     pairs = ((lines_of(old.get(path, "")), lines_of(new.get(path, ""))) for path in {**old, **new})
     differences = [text_difference(*pair) for pair in pairs]
-    return [line for each in differences if each for hunk in each.hunks for line in hunk if line.look]
+    return [
+        line
+        for difference in differences
+        if difference
+        for hunk in difference.hunks
+        for line in hunk
+        if line.look
+    ]

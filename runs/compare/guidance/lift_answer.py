@@ -87,8 +87,8 @@ class LiftAnswer:
         """What the skill's benchmark.json said when the newest run started, beside the same here; empty without one."""
         said = self.chosen.after[0].options.get("benchmark") or {}
         share, older = (
-            compared_measures(each).get(SHARE) if each else None
-            for each in (self.compared, self.previous and self.previous.compared)
+            compared_measures(compared).get(SHARE) if compared else None
+            for compared in (self.compared, self.previous and self.previous.compared)
         )
         here = {
             "with the skill": share.after if share else None,
@@ -103,9 +103,9 @@ class LiftAnswer:
         if not self.benchmark:
             return ""
         means = (
-            f"{_percent(each.said)} {_ARMS[each.configuration]}"
-            f" (here {'not measured' if each.here is None else _percent(each.here)})"
-            for each in self.benchmark
+            f"{_percent(mean.said)} {_ARMS[mean.configuration]}"
+            f" (here {'not measured' if mean.here is None else _percent(mean.here)})"
+            for mean in self.benchmark
         )
         return f"Mean share of statements by skill-creator's benchmark.json: {', '.join(means)}."
 
@@ -226,7 +226,7 @@ def benchmark_json(answer: LiftAnswer) -> dict[str, Any] | None:
     return {
         "sentence": answer.benchmark_sentence,
         "means": [
-            {"configuration": each.configuration, "said": each.said, "here": each.here}
-            for each in answer.benchmark
+            {"configuration": mean.configuration, "said": mean.said, "here": mean.here}
+            for mean in answer.benchmark
         ],
     }

@@ -173,7 +173,7 @@ def lifts_of_launch(launch: int) -> list[Lift]:
         if run.guidance is not None and not run.options.get("is_previous_arm"):
             by_suite.setdefault(run.suite_id, {})[run.guidance.pk] = run.guidance
     pairs = [tuple(own.values()) for own in by_suite.values() if len(own) == 2]
-    return [read_lift(found.load()) for old, new in pairs for found in settings_of(old, new, launch)]
+    return [read_lift(setting.load()) for old, new in pairs for setting in settings_of(old, new, launch)]
 
 
 Texts = Mapping[tuple[str, str], str]
@@ -183,20 +183,24 @@ def _statement_texts(runs: Sequence[Run]) -> Texts:
     """Return the statements by the scenario's key and their id. One query."""
     rows = Trial.objects.filter(run__in=runs).exclude(scenario_version__rubric=None).order_by()
     contents = rows.values_list("scenario__key", "scenario_version__rubric__content__criteria").distinct()
-    return {(key, each["id"]): each["description"] for key, criteria in contents for each in criteria or ()}
+    return {
+        (key, criterion["id"]): criterion["description"]
+        for key, criteria in contents
+        for criterion in criteria or ()
+    }
 
 
 def _statements(
     before: Mapping[str, Mapping[str, Sample]], after: Mapping[str, Mapping[str, Sample]], texts: Texts
 ) -> Iterator[StatementLift]:
     for name in sorted(before.keys() & after.keys()):
-        layer, _, own = name.partition("/")
-        if layer != "gates" and not own.startswith(CRITERION):
+        layer, _, measure = name.partition("/")
+        if layer != "gates" and not measure.startswith(CRITERION):
             continue
         for key in sorted(before[name].keys() & after[name].keys()):
             old, new = before[name][key], after[name][key]
-            label = label_named(layer, own)
-            text = texts.get((key, own.removeprefix(CRITERION)), label)
+            label = label_named(layer, measure)
+            text = texts.get((key, measure.removeprefix(CRITERION)), label)
             text = f"Gate: {label.lower()}" if layer == "gates" else text
             yield StatementLift(key, name, text, old, new, _kind_of(old.mean, new.mean))
 
@@ -216,8 +220,8 @@ def _dearer_cases(
     """Yield the cases that became dearer, each measure corrected over its cases."""
     for name in PRICES:
         if name in before and name in after:
-            layer, _, own = name.partition("/")
-            rule = rule_of(chosen.after[0].project, layer, own, *unit_of(layer, own))
+            layer, _, measure = name.partition("/")
+            rule = rule_of(chosen.after[0].project, layer, measure, *unit_of(layer, measure))
             changes = compare_scenarios(rule, before[name], after[name], with_power=False)
             for key, change in changes.items():
                 if change.verdict is ChangeVerdict.REGRESSED:
@@ -235,17 +239,17 @@ def lift_json(lift: Lift) -> dict[str, Any]:
         "benchmark": benchmark_json(lift),
         "statements": [
             {
-                "scenario": each.scenario,
-                "name": each.name,
-                "text": each.text,
-                "kind": each.kind.value,
-                "without": each.before.mean,
-                "with_skill": each.after.mean,
+                "scenario": statement.scenario,
+                "name": statement.name,
+                "text": statement.text,
+                "kind": statement.kind.value,
+                "without": statement.before.mean,
+                "with_skill": statement.after.mean,
             }
-            for each in lift.statements
+            for statement in lift.statements
         ],
         "dearer": [
-            {"scenario": each.scenario, "measure": each.change.rule.name, "growth": each.change.effect}
-            for each in lift.dearer
+            {"scenario": case.scenario, "measure": case.change.rule.name, "growth": case.change.effect}
+            for case in lift.dearer
         ],
     }

@@ -64,12 +64,12 @@ class GuidanceAgainst:
     def lift_forest(self) -> list[ForestGroup]:
         """Return what the skill adds in each setting, and what changed since its previous version, as one picture."""
         sections = []
-        for each in (self.lift, *self.other_lifts) if self.lift else ():
-            where = each.chosen.setting.label
-            sections.append((f"{where}: without → with the skill", _shown_measures(each.compared)))
-            if each.previous:
-                title = f"{where}: previous version, {each.previous.guidance} → this one"
-                sections.append((title, _shown_measures(each.previous.compared)))
+        for lift in (self.lift, *self.other_lifts) if self.lift else ():
+            where = lift.chosen.setting.label
+            sections.append((f"{where}: without → with the skill", _shown_measures(lift.compared)))
+            if lift.previous:
+                title = f"{where}: previous version, {lift.previous.guidance} → this one"
+                sections.append((title, _shown_measures(lift.previous.compared)))
         return draw_forest(sections)
 
     @property
@@ -96,24 +96,26 @@ def guidance_against(
     previous version beside it.
     """
     settings = settings_of(before, after, launch)
-    found = next((each for each in settings if each.setting.label == setting), next(iter(settings), None))
-    if found is None:
+    found_setting = next(
+        (each for each in settings if each.setting.label == setting), next(iter(settings), None)
+    )
+    if found_setting is None:
         return GuidanceAgainst(before, after, differences(before, after), settings, None)
-    chosen = found.load()
-    own = findings(before, after, chosen)
-    others = [each for each in settings if each is not found and each.interleaved]
+    chosen = found_setting.load()
+    pair_findings = findings(before, after, chosen)
+    others = [each for each in settings if each is not found_setting and each.interleaved]
     of_skill = is_lift(before, after)
     return GuidanceAgainst(
         before,
         after,
-        own.documents,
+        pair_findings.documents,
         settings,
         chosen,
-        own.compared,
-        shown_verdict([*own.compared.headline, *own.compared.others]),
-        [_scenario(key, change, own) for key, change in by_change(own.compared)],
-        own.levels,
-        read_lift(chosen, own.compared) if of_skill else None,
+        pair_findings.compared,
+        shown_verdict([*pair_findings.compared.headline, *pair_findings.compared.others]),
+        [_scenario(key, change, pair_findings) for key, change in by_change(pair_findings.compared)],
+        pair_findings.levels,
+        read_lift(chosen, pair_findings.compared) if of_skill else None,
         [_answer(before, after, each.load()) for each in others] if of_skill else (),
     )
 
@@ -132,5 +134,7 @@ def _shown_measures(compared: RunComparison) -> list[ShownChange]:
     ]
 
 
-def _scenario(key: str, change: MeasureChange, own: Findings) -> ScenarioChange:
-    return ScenarioChange(key, ShownChange(change), own.before.get(key), own.after.get(key))
+def _scenario(key: str, change: MeasureChange, pair_findings: Findings) -> ScenarioChange:
+    return ScenarioChange(
+        key, ShownChange(change), pair_findings.before.get(key), pair_findings.after.get(key)
+    )

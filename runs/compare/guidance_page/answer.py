@@ -77,10 +77,10 @@ def _answer_against(strip: GuidanceStrip, adopted: Guidance) -> GuidanceAnswer:
         )
     others = [each.guidance for each in strip.versions if each.guidance != adopted]
     open_ones = [
-        each
-        for each in others
-        if each.pk not in strip.against_adopted
-        or strip.against_adopted[each.pk].verdict in (None, *UNDECIDED)
+        version
+        for version in others
+        if version.pk not in strip.against_adopted
+        or strip.against_adopted[version.pk].verdict in (None, *UNDECIDED)
     ]
     worse = [each for each in compared if each.verdict is ChangeVerdict.REGRESSED]
     if len(worse) == len(others):

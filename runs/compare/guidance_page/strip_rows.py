@@ -90,14 +90,14 @@ def shown_versions(strip: GuidanceStrip) -> list[ShownVersion]:
     """Return the heads of the columns."""
     return [
         ShownVersion(
-            each.guidance,
-            each.before,
-            _changed_lines(each.before, each.guidance),
-            each.against.verdict if each.against else None,
-            each.against.setting.label if each.against else "",
-            each.tool_version,
+            version.guidance,
+            version.before,
+            _changed_lines(version.before, version.guidance),
+            version.against.verdict if version.against else None,
+            version.against.setting.label if version.against else "",
+            version.tool_version,
         )
-        for each in strip.versions
+        for version in strip.versions
     ]
 
 

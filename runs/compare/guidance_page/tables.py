@@ -70,15 +70,15 @@ def guidance_scenario_table(page: GuidanceAgainst) -> Table:
     """Return the scenarios of both versions by change; the judge's reasons are those that the page shows."""
     rows = (
         (
-            *(each.key, change.before, change.after, change.effect, *change.trials),
+            *(scenario.key, change.before, change.after, change.effect, *change.trials),
             *(
                 cell
-                for side in (each.before, each.after)
+                for side in (scenario.before, scenario.after)
                 for cell in ((side.score, side.text) if side else (None, None))
             ),
         )
-        for each in page.scenarios
-        for change in [each.change.change]
+        for scenario in page.scenarios
+        for change in [scenario.change.change]
     )
     return Table(f"{_name(page)}-scenarios", SCENARIO_COLUMNS, rows)
 

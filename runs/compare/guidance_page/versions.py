@@ -57,15 +57,15 @@ class GuidancePage:
 
 def guidance_versions(suite: Suite) -> QuerySet[Guidance]:
     """Return a suite's guidance versions with their number of runs, newest first."""
-    found = suite.guidance.select_related("suite", "created_by").annotate(run_count=Count("runs"))
-    return found.order_by("-pk")
+    versions = suite.guidance.select_related("suite", "created_by").annotate(run_count=Count("runs"))
+    return versions.order_by("-pk")
 
 
 def find_guidance(project: Project, *keys: int) -> list[Guidance]:
     """Return a project's guidance versions in the order of their keys, without unknown ones. One query."""
     rows = Guidance.objects.select_related("suite__project", "created_by")
-    found = {each.pk: each for each in rows.filter(suite__project=project, pk__in=keys)}
-    return [found[key] for key in keys if key in found]
+    by_key = {each.pk: each for each in rows.filter(suite__project=project, pk__in=keys)}
+    return [by_key[key] for key in keys if key in by_key]
 
 
 def guidance_page(guidance: Guidance) -> GuidancePage:

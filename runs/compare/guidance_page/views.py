@@ -153,10 +153,10 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
 
 def _find(request: ProjectRequest, *keys: int) -> list[Guidance]:
     """Return the project's guidance versions. Raises `Http404` unless all exist."""
-    found = find_guidance(request.access.project, *keys)
-    if len(found) != len(keys):
+    versions = find_guidance(request.access.project, *keys)
+    if len(versions) != len(keys):
         raise Http404
-    return found
+    return versions
 
 
 def _suites(request: ProjectRequest) -> list[Suite]:

@@ -249,12 +249,12 @@ def _cards(lines: Sequence[Line]) -> tuple[LineCard, ...]:
 def _card(
     line: Line, run: Run, digests: Mapping[int, Digest], first: Run | None, alert: Alert | None
 ) -> LineCard:
-    own, old = digests.get(run.pk), digests.get(run.baseline_id or 0)
+    new, old = digests.get(run.pk), digests.get(run.baseline_id or 0)
     moved = worst_losses if line.answer is RunAnswer.REGRESSED else largest_gains
     return LineCard(
         line,
         draw_large(line.chart, line.label) if line.chart else SafeString(""),
-        moved(old, own, BROKEN_SHOWN) if own and old else [],
+        moved(old, new, BROKEN_SHOWN) if new and old else [],
         tuple(fingerprint_differences(run.baseline, run)) if run.baseline else (),
         (first or run).finished,
         alert,

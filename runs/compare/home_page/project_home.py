@@ -124,8 +124,10 @@ def _waiting(project: Project, lines: HomeLines, untriaged: int) -> list[Waiting
 def _broken_targets(project: Project) -> int:
     """Return how many accepted targets could not start at their last check. One query."""
     newest = TargetCheck.objects.filter(target=OuterRef("pk"), available__isnull=False).order_by("-pk")
-    found = Target.objects.filter(project=project, accepted=True)
-    return found.annotate(available=Subquery(newest.values("available")[:1])).filter(available=False).count()
+    targets = Target.objects.filter(project=project, accepted=True)
+    return (
+        targets.annotate(available=Subquery(newest.values("available")[:1])).filter(available=False).count()
+    )
 
 
 def running_now(project: Project) -> list[tuple[Run, Progress]]:
@@ -135,7 +137,7 @@ def running_now(project: Project) -> list[tuple[Run, Progress]]:
     # Select by state first: ordered by key, the database would scan all runs of the project.
     keys = Run.objects.filter(project=project, state__in=OPEN).order_by().values("pk")
     runs = Run.objects.filter(pk__in=keys).annotate(at_work=at_work)
-    found = runs.select_related("suite", "target", "guidance").defer(*UNSHOWN).order_by("-pk")[:MOST_RUNNING]
-    for run in found:
+    newest = runs.select_related("suite", "target", "guidance").defer(*UNSHOWN).order_by("-pk")[:MOST_RUNNING]
+    for run in newest:
         run.project = project
-    return [(run, progress(run, vars(run)["at_work"] or 0)) for run in found]
+    return [(run, progress(run, vars(run)["at_work"] or 0)) for run in newest]

@@ -38,7 +38,7 @@ def interactive_figure(
 
 
 def _line(series: TrendSeries, runs: Sequence[TrendRun]) -> Figure:
-    own = [(runs[value.at], value.at in series.regressed) for value in series.values]
+    points = [(runs[value.at], value.at in series.regressed) for value in series.values]
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -48,10 +48,10 @@ def _line(series: TrendSeries, runs: Sequence[TrendRun]) -> Figure:
         "marker": {
             "symbol": [
                 "triangle-down" if regressed else "circle-open" if run.is_experiment else "circle"
-                for run, regressed in own
+                for run, regressed in points
             ],
-            "size": [11 if regressed else 7 for _, regressed in own],
-            "color": ["bad" if regressed else "new" for _, regressed in own],
+            "size": [11 if regressed else 7 for _, regressed in points],
+            "color": ["bad" if regressed else "new" for _, regressed in points],
             "opacity": 1,
         },
     }
@@ -92,15 +92,15 @@ def _steps(series: TrendSeries) -> list[Figure]:
     """Return a step from level to level at each change."""
     if not series.changes:
         return []
-    ends = [0, *(each.at for each in series.changes), series.values[-1].at + 1]
+    ends = [0, *(change.at for change in series.changes), series.values[-1].at + 1]
     return [
         {
             "type": "path",
-            "path": f"M{ends[n] - 0.5},{each.before}H{each.at - 0.5}V{each.after}H{ends[n + 2] - 0.5}",
+            "path": f"M{ends[n] - 0.5},{change.before}H{change.at - 0.5}V{change.after}H{ends[n + 2] - 0.5}",
             "line": {"width": 1.25},
-            "role": ROLES[change_look(series, each)],
+            "role": ROLES[change_look(series, change)],
         }
-        for n, each in enumerate(series.changes)
+        for n, change in enumerate(series.changes)
     ]
 
 
@@ -108,13 +108,13 @@ def _sizes(series: TrendSeries) -> list[Figure]:
     """Return the size of each change beside its step."""
     return [
         {
-            "x": each.at - 0.5,
-            "y": max(each.before, each.after),
-            "text": f"<b>{change_arrow(series, each)}</b>",
+            "x": change.at - 0.5,
+            "y": max(change.before, change.after),
+            "text": f"<b>{change_arrow(series, change)}</b>",
             "xanchor": "left",
             "yanchor": "bottom",
             "showarrow": False,
-            "role": ROLES[change_look(series, each)],
+            "role": ROLES[change_look(series, change)],
         }
-        for each in series.changes
+        for change in series.changes
     ]

@@ -50,18 +50,20 @@ def last_change(
 
     `line` has the runs whose verdicts count. One query.
     """
-    by_key = {measure.pk: each for measure in measures for each in series if each.name == str(measure)}
+    by_key = {measure.pk: trend for measure in measures for trend in series if trend.name == str(measure)}
     # Of changes at one run, the first measure's; a verdict before a change point.
-    found = [*_verdicts(by_key, runs, line), *_change_points(series)]
-    if not found:
+    changes = [*_verdicts(by_key, runs, line), *_change_points(series)]
+    if not changes:
         return None
-    newest = max(found, key=lambda each: each.at)
+    newest = max(changes, key=lambda each: each.at)
     words = {mark.at: mark.words for mark in marks}.get(newest.at, "")
     return LastChange(runs[newest.at], _sentence(suite, newest, words), newest.until)
 
 
 def _change_points(series: Sequence[TrendSeries]) -> list[_Change]:
-    return [_Change(each.at, own, each.before, each.after) for own in series for each in own.changes]
+    return [
+        _Change(change.at, trend, change.before, change.after) for trend in series for change in trend.changes
+    ]
 
 
 def _verdicts(
@@ -78,7 +80,7 @@ def _verdicts(
             "measure_id", "run_id", "verdict", "before", "after"
         )
     }
-    found = []
+    changes = []
     for key, series in by_key.items():
         verdicts = [(run, decided.get((key, run.pk))) for run in line]
         newest: _Change | None = None
@@ -90,8 +92,8 @@ def _verdicts(
             elif newest and previous and not verdict:
                 newest = newest._replace(until=run)
             previous = verdict
-        found += [newest] if newest else []
-    return found
+        changes += [newest] if newest else []
+    return changes
 
 
 def _sentence(suite: str, change: _Change, marked: str) -> str:

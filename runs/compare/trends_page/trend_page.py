@@ -113,8 +113,8 @@ class TrendPage:
         """Return the measures of the CSV: the chosen one, else all of the overview."""
         if self.large is None:
             return []
-        own = self.large.chart.series
-        return [own] if self.measure else [own, *(chart.series for chart in self.others)]
+        large_series = self.large.chart.series
+        return [large_series] if self.measure else [large_series, *(chart.series for chart in self.others)]
 
     @property
     def columns(self) -> list[TrendSeries]:
@@ -167,8 +167,8 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
         name,
         choices_of(newest),
         [
-            (str(each), f"{each.layer.capitalize()}: {label_of(each)}")
-            for each in sorted(measures, key=_order)
+            (str(measure), f"{measure.layer.capitalize()}: {label_of(measure)}")
+            for measure in sorted(measures, key=_order)
         ],
         runs,
         last_change(suite.name, changed, picked, runs, line, marks(runs)) if series else None,
@@ -212,7 +212,8 @@ def _small(series: TrendSeries, runs: list[TrendRun]) -> Chart:
 
 def _chart(series: TrendSeries, runs: list[TrendRun], drawing: SafeString) -> Chart:
     changes = [
-        (runs[each.at], change_sentence(series, each), change_look(series, each)) for each in series.changes
+        (runs[change.at], change_sentence(series, change), change_look(series, change))
+        for change in series.changes
     ]
     return Chart(series, show_value(series, series.values[-1].value), drawing, changes)
 
@@ -234,11 +235,11 @@ def trend_table(slug: str, page: TrendPage | None) -> Table:
     """Return a suite's measures over its runs, newest first; `half_95` is half of the 95 % interval."""
     drawn = page.shown if page else []
     rows = (
-        ((page.runs[each.at], series, each) for series in drawn for each in series.values[::-1])
+        ((page.runs[value.at], series, value) for series in drawn for value in series.values[::-1])
         if page
         else ()
     )
-    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*each) for each in rows))
+    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*row) for row in rows))
 
 
 def _row(run: TrendRun, series: TrendSeries, value: TrendValue) -> tuple[Cell, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 
 from django.contrib import messages
@@ -15,9 +14,9 @@ from django.views.decorators.http import require_POST, require_safe
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
+from evalhub.web.forms import posted_query
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of
-from evalhub.web.posted_query import posted_query
 from runs.compare.annotations import (
     LONGEST_ANNOTATION,
     add_annotation,
@@ -25,30 +24,18 @@ from runs.compare.annotations import (
     remove_annotation,
     trend_annotations,
 )
-from runs.compare.default_suite import newest_suite
+from runs.compare.default_suite import choose_suite
 from runs.compare.trends_page.trend_page import trend_page, trend_table
 from runs.errors import RequestError
 from runs.models import Run
 from scenarios.models import Suite
 
 
-def _chosen_suite(
-    project: Project, slug: str, default: Callable[[Project], int | None]
-) -> tuple[list[Suite], Suite | None]:
-    """Return the project's suites and the requested one, else `default`'s, else the first."""
-    suites = list(Suite.objects.filter(project=project))
-    requested = next((suite for suite in suites if suite.slug == slug), None)
-    if requested or not suites:
-        return suites, requested
-    newest = default(project)
-    return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
-
-
 @require_safe
 @project_page()
 def trends(request: ProjectRequest) -> HttpResponseBase:
     """Show a suite's measures over its runs: one large, the others and its subcommands small, and a table."""
-    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_suite)
+    suites, suite = choose_suite(request.access.project, request.GET.get("suite", ""))
     if suite:
         suite.project = request.access.project
     page = trend_page(suite, request.GET) if suite else None
@@ -70,15 +57,15 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
 @project_page("annotate")
 def annotation_add(request: ProjectRequest) -> HttpResponse:
     """Annotate trends at a run, or on a day."""
-    project, given = request.access.project, request.POST
+    project, posted = request.access.project, request.POST
     try:
         add_annotation(
             project,
             by=request.user,
-            text=given.get("text", ""),
-            run=_find_run(project, given.get("run", "").strip()),
-            suite=Suite.objects.filter(project=project, slug=given.get("suite", "")).first(),
-            day=_read_day(given.get("day", "")),
+            text=posted.get("text", ""),
+            run=_find_run(project, posted.get("run", "").strip()),
+            suite=Suite.objects.filter(project=project, slug=posted.get("suite", "")).first(),
+            day=_read_day(posted.get("day", "")),
         )
     except RequestError as error:
         messages.error(request, str(error))

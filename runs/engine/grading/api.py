@@ -37,15 +37,15 @@ _ANSWERS = {200: GradedOut, 202: WaitingOut, REFUSALS: ErrorOut}
 
 
 @router.post("/grade", auth=Bearer("run"), response=_ANSWERS)
-def grade(request: ApiRequest, given: Grading, query: Query[Patience]) -> Status[Any]:
+def grade(request: ApiRequest, body: Grading, query: Query[Patience]) -> Status[Any]:
     """Grade captured evidence against a scenario without storing it; requires the runner role.
 
     Gates that run a command get no verdict unless the token may run commands. Then a worker grades; if it
     takes longer than `wait`, the answer is a URL to poll.
     """
-    if not request.access.may("grade with commands") or not runs_commands(select_scenario(given)):
-        return Status(200, grade_by_files(given))
-    row = request_grading(request.access.project, given, by=request.access.user)
+    if not request.access.may("grade with commands") or not runs_commands(select_scenario(body)):
+        return Status(200, grade_by_files(body))
+    row = request_grading(request.access.project, body, by=request.access.user)
     wait_for_result(row, query.wait)
     return _answer(row)
 

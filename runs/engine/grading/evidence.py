@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from pydantic import Field
@@ -156,7 +156,7 @@ def evidence_as_recording(evidence: GivenEvidence) -> Recording:
     return Recording(
         raw=raw,
         parser=parser,
-        events=_lines(evidence.events) if evidence.events else None,
+        events=b"\n".join(map(msgspec.json.encode, evidence.events)) if evidence.events else None,
         answer=evidence.answer,
         exit_code=evidence.exit_code,
         timed_out=evidence.timed_out,
@@ -185,7 +185,3 @@ def _events(id: str, call: ToolCall) -> tuple[Event, Event]:
         Event("tool_call", id, call.name, input=dict(call.params)),
         Event("tool_result", id, call.name, output=call.output, success=call.success),
     )
-
-
-def _lines(events: list[Any]) -> bytes:
-    return b"\n".join(map(msgspec.json.encode, events))

@@ -103,9 +103,11 @@ def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment
         tool=tool.binary if tool else "",
         record=folder.record,
     )
-    own = trial_variables(bare, folder, scenario=spec.key)
+    trial_env = trial_variables(bare, folder, scenario=spec.key)
     # Grading belongs to no project, so no other variables are known.
-    return replace(bare, env=own | resolve_env(tool.env if tool else {}, {**bare.variables, **own}))
+    return replace(
+        bare, env=trial_env | resolve_env(tool.env if tool else {}, {**bare.variables, **trial_env})
+    )
 
 
 def _grade(
@@ -138,12 +140,12 @@ def _grade(
 
 def _reply(grading: Grading) -> Complete:
     """Return a judge that gives the captured reply."""
-    given = grading.evidence.judge_reply
+    reply = grading.evidence.judge_reply
 
     def answer(request: CompletionRequest) -> Completion:
-        if given is None:
+        if reply is None:
             raise CompletionError("The evidence has no judge reply. Add it as `judge_reply`.")
-        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+        text = reply if isinstance(reply, str) else msgspec.json.encode(reply).decode()
         return Completion(text, model=request.model)
 
     return answer

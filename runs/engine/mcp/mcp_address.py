@@ -58,16 +58,16 @@ def unusable(status: int, content_type: str) -> UnusableAddress | None:
 
 def events_in(lines: IO[bytes]) -> Iterator[list[bytes]]:
     """Yield server-sent events as their lines."""
-    found: list[bytes] = []
+    event: list[bytes] = []
     while line := lines.readline():
         line = line.rstrip(b"\r\n")
         if line:
-            found.append(line)
-        elif found:
-            yield found
-            found = []
-    if found:
-        yield found
+            event.append(line)
+        elif event:
+            yield event
+            event = []
+    if event:
+        yield event
 
 
 def field_of(event: list[bytes], name: bytes) -> bytes:

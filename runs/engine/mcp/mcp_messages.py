@@ -32,8 +32,8 @@ def read_message(content: bytes) -> Any:
     if len(content) > LARGEST_MESSAGE:
         return None
     try:
-        found = json.loads(content, parse_float=_finite, parse_constant=str)
-        return found if _depth(content) <= _DEEPEST else None
+        message = json.loads(content, parse_float=_finite, parse_constant=str)
+        return message if _depth(content) <= _DEEPEST else None
     except (ValueError, RecursionError):
         return None
 
@@ -58,13 +58,13 @@ def _depth(content: bytes) -> int:
 
 def read_head(content: bytes) -> dict[str, Any]:
     """Return what can be told of a message that can't be read: `id`, `method`, `result`, `error`, a tool's name."""
-    found: dict[str, Any] = {}
+    head: dict[str, Any] = {}
     depth, path, key, is_key = 0, [""] * 3, "", False
     for match in _TOKEN.finditer(content):
         token = match[0]
         if token in (b"{", b"["):
             if depth == 1 and key in ("result", "error"):
-                found[key] = {}
+                head[key] = {}
             depth += 1
             if depth < len(path):
                 path[depth] = key
@@ -81,17 +81,17 @@ def read_head(content: bytes) -> dict[str, Any]:
         elif is_key:
             key = token.strip(b'"').decode("utf-8", "replace")
         else:
-            _note(found, path[depth] if depth else "", key, depth, token)
-    return found
+            _note(head, path[depth] if depth else "", key, depth, token)
+    return head
 
 
-def _note(found: dict[str, Any], parent: str, key: str, depth: int, token: bytes) -> None:
+def _note(head: dict[str, Any], parent: str, key: str, depth: int, token: bytes) -> None:
     if depth == 1 and key in ("id", "method"):
-        found[key] = _scalar(token)
+        head[key] = _scalar(token)
     elif depth == 2 and (parent, key) == ("params", "name"):
-        found["params"] = {"name": _scalar(token)}
+        head["params"] = {"name": _scalar(token)}
     elif depth == 2 and (parent, key) == ("result", "isError") and token == b"true":
-        found["result"] = {"isError": True}
+        head["result"] = {"isError": True}
 
 
 def _scalar(token: bytes) -> Any:
@@ -114,19 +114,21 @@ def override_descriptions(
         return {**result, "instructions": descriptions["instructions"]}
     if method != "tools/list" or not descriptions.get("tools"):
         return result
-    own = descriptions["tools"]
-    tools = [_describe_tool(tool, own.get(tool.get("name")) or {}) for tool in result.get("tools") or []]
+    overrides = descriptions["tools"]
+    tools = [
+        _describe_tool(tool, overrides.get(tool.get("name")) or {}) for tool in result.get("tools") or []
+    ]
     return {**result, "tools": tools}
 
 
-def _describe_tool(tool: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _describe_tool(tool: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
     changed = dict(tool)
-    if own.get("description") is not None:
-        changed["description"] = own["description"]
-    if own.get("arguments"):
+    if override.get("description") is not None:
+        changed["description"] = override["description"]
+    if override.get("arguments"):
         schema = dict(tool.get("inputSchema") or {})
         properties = dict(schema.get("properties") or {})
-        for name, text in own["arguments"].items():
+        for name, text in override["arguments"].items():
             properties[name] = {**properties.get(name, {}), "description": text}
         changed["inputSchema"] = {**schema, "properties": properties}
     return changed
@@ -160,13 +162,13 @@ class Record:
         if message is None:
             self._request({**read_head(content)}, connection, {"unread": len(content)})
             return
-        for each in message if isinstance(message, list) else [message]:
-            if not isinstance(each, dict):
+        for request in message if isinstance(message, list) else [message]:
+            if not isinstance(request, dict):
                 continue
-            if each.get("method") == "notifications/cancelled":
-                self._give_up(each.get("params"), connection)
+            if request.get("method") == "notifications/cancelled":
+                self._give_up(request.get("params"), connection)
             else:
-                self._request(each, connection, {})
+                self._request(request, connection, {})
 
     def _request(self, message: dict[str, Any], connection: int, more: dict[str, Any]) -> None:
         if "method" not in message or "id" not in message:
@@ -181,8 +183,8 @@ class Record:
     def _give_up(self, params: Any, connection: int) -> None:
         id = params.get("requestId") if isinstance(params, dict) else None
         with self._lock:
-            if found := self._open.get((connection, _key(id))):
-                self._write(connection, found[0], {"given_up": True})
+            if open_request := self._open.get((connection, _key(id))):
+                self._write(connection, open_request[0], {"given_up": True})
 
     def record_response(self, content: bytes, connection: int) -> bytes:
         """Record the server's responses in a message; return it, with the descriptions overridden if there are any."""
@@ -200,10 +202,10 @@ class Record:
 
     def _response(self, message: dict[str, Any], connection: int, more: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            found = self._open.pop((connection, _key(message["id"])), None)
-            if found is None:
+            open_request = self._open.pop((connection, _key(message["id"])), None)
+            if open_request is None:
                 return message
-            number, _, method, began = found
+            number, _, method, began = open_request
             if self._descriptions and isinstance(message.get("result"), dict):
                 result = override_descriptions(method, message["result"], self._descriptions)
                 if result != message["result"]:
@@ -242,11 +244,11 @@ def _short_request(message: dict[str, Any]) -> dict[str, Any]:
     if len(json.dumps(message)) <= LONGEST_TEXT:
         return message
     params = message.get("params")
-    given = params if isinstance(params, dict) else {}
-    content = json.dumps(given.get("arguments"), sort_keys=True)
-    kept = {name: given[name] for name in ("name", "_meta", "uri") if name in given}
+    fields = params if isinstance(params, dict) else {}
+    content = json.dumps(fields.get("arguments"), sort_keys=True)
+    shown = {name: fields[name] for name in ("name", "_meta", "uri") if name in fields}
     digest = {"sha256": hashlib.sha256(content.encode()).hexdigest(), "characters": len(content)}
-    return {"id": message["id"], "method": message["method"], "params": {**kept, "digest": digest}}
+    return {"id": message["id"], "method": message["method"], "params": {**shown, "digest": digest}}
 
 
 def _short_response(message: dict[str, Any], method: str) -> dict[str, Any]:

@@ -42,8 +42,8 @@ def cache_variables(inside: str, *, offline: bool) -> dict[str, str]:
 
 def stored_packages(run: int, tool: Tool) -> Path:
     """Return where the packages of a run's server are stored on this machine; missing until they were fetched."""
-    own = content_hash(tool.model_dump(mode="json"))[:16]
-    return Path(settings.WORK_DIR) / FOLDER / f"{run}-{own}"
+    tool_hash = content_hash(tool.model_dump(mode="json"))[:16]
+    return Path(settings.WORK_DIR) / FOLDER / f"{run}-{tool_hash}"
 
 
 @contextmanager
@@ -91,10 +91,10 @@ def copy_packages(stored: Path, folder: Path) -> bool:
 
 def _remove_old(root: Path) -> None:
     """Remove the packages of runs that are over."""
-    found = [path for path in root.glob("*-*") if path.name.partition("-")[0].isdigit()]
-    keys = {int(path.name.partition("-")[0]) for path in found}
+    folders = [path for path in root.glob("*-*") if path.name.partition("-")[0].isdigit()]
+    keys = {int(path.name.partition("-")[0]) for path in folders}
     running = set(Run.objects.filter(pk__in=keys, state__in=OPEN).values_list("pk", flat=True))
-    for path in found:
+    for path in folders:
         if int(path.name.partition("-")[0]) in running:
             continue
         if path.is_dir():

@@ -293,11 +293,11 @@ def _serve_address(door: Door, url: str, settings: dict[str, Any], record: Recor
         door.serve_lines(record, lambda: SsePeer(upstream, UPSTREAM_SECONDS))
 
     def prepare(seconds: float) -> str:
-        found = probe_address(upstream, seconds, _HELLO, known)
-        if found == "sse" and not known:
+        transport = probe_address(upstream, seconds, _HELLO, known)
+        if transport == "sse" and not known:
             door.close()
             serve_older()
-        return found
+        return transport
 
     if known == "sse":
         serve_older()

@@ -39,8 +39,8 @@ def mark_tested_calls(transcript: Transcript, task: Task, recording: Recording) 
     record = None if content is None else (*read_mcp_record(content, was_cut=recording.was_cut), *refused)
     surface = task.context.surfaces.get(tool.mcp.name)
     has_others = len(task.context.surfaces) > 1
-    found = mark_calls(transcript, tool.mcp, surface, record, has_others=has_others)
-    return without_deep_values(found)
+    marked = mark_calls(transcript, tool.mcp, surface, record, has_others=has_others)
+    return without_deep_values(marked)
 
 
 def shown_surface(task: Task, recording: Recording) -> McpSurface | None:
@@ -85,11 +85,11 @@ def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[st
 
 def _check_names(surfaces: list[McpSurface], descriptions: Mapping[str, Any]) -> None:
     schemas = {tool.name: tool.schema for surface in surfaces for tool in surface.tools}
-    for name, own in (descriptions.get("tools") or {}).items():
+    for name, override in (descriptions.get("tools") or {}).items():
         if name not in schemas:
             raise RequestError(_unknown(f"a tool '{name}'", name, list(schemas)))
         known = list(schemas[name].get("properties") or ())
-        for argument in own.get("arguments") or {}:
+        for argument in override.get("arguments") or {}:
             if argument not in known:
                 raise RequestError(_unknown(f"an argument '{argument}' of '{name}'", argument, known))
 
@@ -103,8 +103,8 @@ def server_version(context: RunContext, tool: Tool) -> str:
     """Return the version of an MCP server with the first digits of what it shows; empty for another tool."""
     if tool.mcp is None or tool.mcp.name not in context.surfaces:
         return ""
-    own = context.surfaces[tool.mcp.name].version
-    return f"{tool.mcp.name} {own} ({context.options.surface[:8]})".replace("  ", " ")[:LONGEST_NAME]
+    version = context.surfaces[tool.mcp.name].version
+    return f"{tool.mcp.name} {version} ({context.options.surface[:8]})".replace("  ", " ")[:LONGEST_NAME]
 
 
 def joined_versions(versions: Mapping[str, str]) -> str:

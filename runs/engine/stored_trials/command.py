@@ -42,12 +42,12 @@ class ReassessCommand(EvalhubCommand):
         cost = "unknown" if plan.cost_usd is None else money(plan.cost_usd)
         text = f"{counted(plan.trials, 'trial')}, {counted(plan.calls, 'judge call')}, estimated cost {cost}."
         blind = [
-            f"{each.scenario}, {counted(each.trials, 'trial')} not graded: {each.reason} Needed by {', '.join(each.checks)}."
-            for each in plan.not_graded
+            f"{ungraded.scenario}, {counted(ungraded.trials, 'trial')} not graded: {ungraded.reason} Needed by {', '.join(ungraded.checks)}."
+            for ungraded in plan.not_graded
         ]
         if options["plan"]:
             return Result("\n".join([text, *blind]), {"plan": asdict(plan)})
-        made = request_reassessment(
+        reassessment = request_reassessment(
             run,
             self.kind,
             by=acting_user(),
@@ -56,25 +56,25 @@ class ReassessCommand(EvalhubCommand):
             max_usd=options.get("max_usd"),
             wakes=False,
         )
-        run_job(Job.objects.get(kind=Job.Kind.REASSESSMENT, subject=made.pk).pk, reassess)
-        found = next(each for each in comparisons(run) if each.made.pk == made.pk)
-        lines = [text, f"{found.changed} of {counted(len(found.pairs), 'outcome')} differ."]
+        run_job(Job.objects.get(kind=Job.Kind.REASSESSMENT, subject=reassessment.pk).pk, reassess)
+        result = next(each for each in comparisons(run) if each.made.pk == reassessment.pk)
+        lines = [text, f"{result.changed} of {counted(len(result.pairs), 'outcome')} differ."]
         lines += [
             f"{pair.key} {pair.trial}: {pair.before} → {pair.after or 'unchanged'}{f'  {pair.note}' if pair.note else ''}"
-            for pair in found.pairs
+            for pair in result.pairs
             if pair.changed or pair.note
         ]
-        if found.made.error:
-            lines.append(found.made.error)
+        if result.made.error:
+            lines.append(result.made.error)
         elif options["adopt"]:
-            lines.append(f"Adopted the scores of {counted(adopt(found.made, by=acting_user()), 'trial')}.")
+            lines.append(f"Adopted the scores of {counted(adopt(result.made, by=acting_user()), 'trial')}.")
         else:
             lines.append("Nothing counts yet. Adopt the scores on the run's page or with --adopt.")
         document = {
-            "reassessment": made.pk,
+            "reassessment": reassessment.pk,
             "plan": asdict(plan),
-            "cost_usd": found.made.cost_usd,
-            "error": found.made.error,
-            "trials": [vars(pair) for pair in found.pairs],
+            "cost_usd": result.made.cost_usd,
+            "error": result.made.error,
+            "trials": [vars(pair) for pair in result.pairs],
         }
-        return Result("\n".join(lines), document, FAILED if found.made.error else 0)
+        return Result("\n".join(lines), document, FAILED if result.made.error else 0)

@@ -103,11 +103,11 @@ def _takes_carried_out_for_success(transcript: Transcript | None) -> bool:
 
 def _printed_stream(trial: Trial) -> bool:
     """Return whether the agent printed a stream that the recipes read, also if they have another name."""
-    kept = Artifact.objects.filter(trial=trial, name="transcript", size__lte=LARGEST_RECORD).first()
-    if kept is None:
+    artifact = Artifact.objects.filter(trial=trial, name="transcript", size__lte=LARGEST_RECORD).first()
+    if artifact is None:
         return False
     try:
-        return _STREAM.search(content_of(kept)) is not None
+        return _STREAM.search(content_of(artifact)) is not None
     except StoredFileUnavailable:
         return False
 
@@ -117,8 +117,8 @@ def _mark(trial: Trial, transcript: Transcript, limits: Thresholds) -> None:
     before = trial.detail["interaction"]
     if before.get("source") == "recorded":
         # The record is right; only what the events said beside it is not.
-        kept = {name: value for name, value in before.items() if name != "reported"}
-        trial.detail = {**trial.detail, "interaction": {**kept, MISREAD: before.get("reported")}}
+        remaining = {name: value for name, value in before.items() if name != "reported"}
+        trial.detail = {**trial.detail, "interaction": {**remaining, MISREAD: before.get("reported")}}
         trial.save(update_fields=["detail"])
         return
     interaction = Interaction(completed=bool(trial.completed), problem=PROBLEM)

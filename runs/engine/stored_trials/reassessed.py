@@ -51,12 +51,12 @@ class ReassessmentResult:
 
 def comparisons(run: Run) -> list[ReassessmentResult]:
     """Return a run's newest reassessments, newest first, with the trials that changed first. Three queries."""
-    made = list(run.reassessments.select_related("by", "adopted_by")[:MOST_SHOWN])
-    rows = ReassessedTrial.objects.filter(reassessment__in=made).select_related("trial__scenario")
-    found: dict[int, list[TrialPair]] = {each.pk: [] for each in made}
+    reassessments = list(run.reassessments.select_related("by", "adopted_by")[:MOST_SHOWN])
+    rows = ReassessedTrial.objects.filter(reassessment__in=reassessments).select_related("trial__scenario")
+    pairs: dict[int, list[TrialPair]] = {each.pk: [] for each in reassessments}
     for row in rows.defer("trial__detail", "trial__answer"):
         trial = row.trial
-        found[row.reassessment_id].append(
+        pairs[row.reassessment_id].append(
             TrialPair(
                 trial.pk,
                 trial.scenario.key,
@@ -67,15 +67,15 @@ def comparisons(run: Run) -> list[ReassessmentResult]:
                 row.note,
             )
         )
-    jobs = Job.objects.filter(kind=Job.Kind.REASSESSMENT, subject__in=found).exclude(token="")
+    jobs = Job.objects.filter(kind=Job.Kind.REASSESSMENT, subject__in=pairs).exclude(token="")
     taken = set(jobs.values_list("subject", flat=True))
     return [
         ReassessmentResult(
-            each,
-            each.pk in taken,
-            sorted(found[each.pk], key=lambda pair: (not pair.changed, pair.trial)),
+            reassessment,
+            reassessment.pk in taken,
+            sorted(pairs[reassessment.pk], key=lambda pair: (not pair.changed, pair.trial)),
         )
-        for each in made
+        for reassessment in reassessments
     ]
 
 

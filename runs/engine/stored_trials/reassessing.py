@@ -89,7 +89,7 @@ def request_reassessment(
     known = by if getattr(by, "pk", None) else None
     judges = kind == Reassessment.Kind.JUDGE
     judge = judge_target(run, judge_model.strip()) if judge_model.strip() else None
-    made, job = _create_once(
+    reassessment, job = _create_once(
         Reassessment(
             run=run,
             kind=kind,
@@ -105,56 +105,66 @@ def request_reassessment(
     )
     if wakes:
         wakeups.wake(job)
-    return made
+    return reassessment
 
 
-def _create_once(made: Reassessment) -> tuple[Reassessment, Job]:
+def _create_once(reassessment: Reassessment) -> tuple[Reassessment, Job]:
     """Store a request. Raises `RequestError` while an equal one is pending, because judges cost."""
     with write_transaction():
         # Locked, because two people may press at once.
-        Run.objects.select_for_update().only("pk").get(pk=made.run_id)
-        pending = Reassessment.pending(now=timezone.now()).filter(run=made.run_id, kind=made.kind)
+        Run.objects.select_for_update().only("pk").get(pk=reassessment.run_id)
+        pending = Reassessment.pending(now=timezone.now()).filter(
+            run=reassessment.run_id, kind=reassessment.kind
+        )
         for judge_model, rubric in pending.values_list("judge_model", "rubric"):
-            if (judge_model, rubric) == (made.judge_model, made.rubric):
-                done = "judged" if made.kind == Reassessment.Kind.JUDGE else "graded"
-                raise RequestError(f"Run {made.run_id} is already being {done} again. Wait for the results.")
-        made.save()
-        return made, request_job(Job.Kind.REASSESSMENT, made.pk, expires=made.created + made.PATIENCE)
+            if (judge_model, rubric) == (reassessment.judge_model, reassessment.rubric):
+                done = "judged" if reassessment.kind == Reassessment.Kind.JUDGE else "graded"
+                raise RequestError(
+                    f"Run {reassessment.run_id} is already being {done} again. Wait for the results."
+                )
+        reassessment.save()
+        return reassessment, request_job(
+            Job.Kind.REASSESSMENT, reassessment.pk, expires=reassessment.created + reassessment.PATIENCE
+        )
 
 
 def reassess(job: Job) -> None:
     """Judge or grade a run's stored trials again, as requested; a failure becomes the request's result."""
-    made = Reassessment.objects.select_related("run__project").filter(pk=job.subject, finished=None).first()
-    if made is None:
+    reassessment = (
+        Reassessment.objects.select_related("run__project").filter(pk=job.subject, finished=None).first()
+    )
+    if reassessment is None:
         return
-    made.error = "The worker was interrupted. Request it again."
+    reassessment.error = "The worker was interrupted. Request it again."
     judge: JudgeBudget | None = None
     try:
-        context = load_run(made.run_id)
-        judge = _judge(made, context) if made.kind == Reassessment.Kind.JUDGE else None
-        rows = assessable(made.run).select_related("scenario_version", "transcript")
+        context = load_run(reassessment.run_id)
+        judge = _judge(reassessment, context) if reassessment.kind == Reassessment.Kind.JUDGE else None
+        rows = assessable(reassessment.run).select_related("scenario_version", "transcript")
         for key in list(rows.values_list("pk", flat=True)):
             if judge and judge.why_stopped:
                 raise RequestError(f"{judge.why_stopped} The other trials were not judged.")
             trial = retry_when_lost(partial(rows.get, pk=key))
-            assessed = _judge_again(made, trial, context, judge) if judge else _grade_again(trial, context)
-            _store(job, made, trial, assessed)
+            assessed = (
+                _judge_again(reassessment, trial, context, judge) if judge else _grade_again(trial, context)
+            )
+            _store(job, reassessment, trial, assessed)
         if judge and judge.is_unpriced:
             raise RequestError(judge.why_stopped)
-        made.error = ""
+        reassessment.error = ""
     except (ProviderError, RequestError, CannotStore, OSError) as error:
         problem = cannot_store(error)
         if problem is None and isinstance(error, OSError):
             raise
-        made.error = storable(str(problem or error))
+        reassessment.error = storable(str(problem or error))
     finally:
         ended = {
-            "error": made.error,
+            "error": reassessment.error,
             "finished": timezone.now(),
             "cost_usd": judge.spent if judge else 0.0,
         }
         # What was thought lost has ended already.
-        held = Reassessment.objects.filter(pk=made.pk, finished=None)
+        held = Reassessment.objects.filter(pk=reassessment.pk, finished=None)
         retry_when_lost(lambda: held.update(**ended))
 
 
@@ -167,11 +177,14 @@ class _Unlimited(JudgeBudget):
         return answer
 
 
-def _judge(made: Reassessment, context: RunContext) -> JudgeBudget:
-    changes = {"judge": True, **({"judge_model": made.judge_model} if made.judge_model else {})}
+def _judge(reassessment: Reassessment, context: RunContext) -> JudgeBudget:
+    changes = {
+        "judge": True,
+        **({"judge_model": reassessment.judge_model} if reassessment.judge_model else {}),
+    }
     options = context.options.model_copy(update=changes)
     ask: Complete = make_judge(context.run, context.target, options, context.variables)
-    return JudgeBudget(ask, made.max_usd) if made.max_usd else _Unlimited(ask, float("inf"))
+    return JudgeBudget(ask, reassessment.max_usd) if reassessment.max_usd else _Unlimited(ask, float("inf"))
 
 
 def _evidence(
@@ -216,31 +229,33 @@ class _Assessed:
     """Whether the scores say an outcome."""
 
 
-def _judge_again(made: Reassessment, trial: Trial, context: RunContext, judge: Complete | None) -> _Assessed:
+def _judge_again(
+    reassessment: Reassessment, trial: Trial, context: RunContext, judge: Complete | None
+) -> _Assessed:
     criteria = trial.scenario_version.spec.criteria
-    criteria = criteria.model_copy(update={"judge": _judge_criteria(made, criteria)})
+    criteria = criteria.model_copy(update={"judge": _judge_criteria(reassessment, criteria)})
     evidence = _evidence(trial, criteria, context, judge, None)
-    kept = [row for row in trial.scores if row["layer"] != "judge"]
-    found: tuple[Score, ...] = ()
+    remaining = [row for row in trial.scores if row["layer"] != "judge"]
+    scores: tuple[Score, ...] = ()
     note = ""
     if any(each.asks_model for each in criteria.evaluators):
         if any(each.needs_workspace for each in criteria.evaluators):
             note = "Some evaluators need the workspace, so their judges were not asked again."
         else:
-            kept = [row for row in kept if row["layer"] != "evaluators"]
-            found = evaluators_layer(criteria, evidence, ())
-    stored = tuple(Score(row["layer"], row["name"], passed=row.get("passed")) for row in kept)
+            remaining = [row for row in remaining if row["layer"] != "evaluators"]
+            scores = evaluators_layer(criteria, evidence, ())
+    stored = tuple(Score(row["layer"], row["name"], passed=row.get("passed")) for row in remaining)
     judged = judge_layer(criteria, evidence, stored)
     if context.run.project.only_calibrated_judges:
         judged = inform(judged, calibrated_versions(context.run.project))
-    found += judged
-    return _Assessed([*kept, *scores_json(found)], note, found)
+    scores += judged
+    return _Assessed([*remaining, *scores_json(scores)], note, scores)
 
 
-def _judge_criteria(made: Reassessment, criteria: Criteria) -> JudgeCriteria | None:
-    if made.rubric is None:
+def _judge_criteria(reassessment: Reassessment, criteria: Criteria) -> JudgeCriteria | None:
+    if reassessment.rubric is None:
         return criteria.judge
-    rubric = RubricCriteria.model_validate(made.rubric)
+    rubric = RubricCriteria.model_validate(reassessment.rubric)
     if criteria.judge is not None and criteria.judge.enabled:
         return criteria.judge.model_copy(update={"rubric": rubric})
     return JudgeCriteria(rubric=rubric, pass_threshold=DEFAULT_THRESHOLD)
@@ -266,44 +281,44 @@ def _grade_again(trial: Trial, context: RunContext) -> _Assessed:
             # The workspace was stored before them.
             posted = workspace.run_post(newest.spec.post)
         evidence = _evidence(trial, criteria, context, None, workspace)
-        found: tuple[Score, ...] = ()
+        scores: tuple[Score, ...] = ()
         for layer in LAYERS:
             if layer in GRADED:
-                found += layer(criteria, evidence, found)
-        if any(score.passed is False for score in found):
+                scores += layer(criteria, evidence, scores)
+        if any(score.passed is False for score in scores):
             # A command may have failed because its writes did.
             check_room_for_commands()
-    kept = [row for row in trial.scores if row["layer"] not in GRADED_NAMES]
-    rows = [*kept, *scores_json(found)]
-    blind = [score for score in found if score.message == NOT_RUN]
+    remaining = [row for row in trial.scores if row["layer"] not in GRADED_NAMES]
+    rows = [*remaining, *scores_json(scores)]
+    blind = [score for score in scores if score.message == NOT_RUN]
     if not blind:
         note = " ".join(each.note for each in posted if each.note)
         return _Assessed(rows, note, graded_by=newest)
     named = ", ".join(need_workspace(criteria))
-    note = f"{reason} {len(blind)} of {len(found)} checks need it ({named}), so this trial keeps its stored scores."
+    note = f"{reason} {len(blind)} of {len(scores)} checks need it ({named}), so this trial keeps its stored scores."
     return _Assessed(rows, note, decides=False)
 
 
 def _newest(version: ScenarioVersion) -> ScenarioVersion:
     """Return the scenario in the suite's newest version; its own version if it was retired."""
     suite = version.scenario.suite.versions.first()
-    found = suite and suite.scenario_versions.filter(scenario=version.scenario_id).first()
-    return found or version
+    newest = suite and suite.scenario_versions.filter(scenario=version.scenario_id).first()
+    return newest or version
 
 
 def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]:
     """Return the files of a trial's stored workspace, or None and the reason."""
-    kept = trial.artifacts.filter(name=KEPT_WORKSPACE).first()
-    if reason := without_workspace(trial.detail.get("workspace"), kept is not None):
+    artifact = trial.artifacts.filter(name=KEPT_WORKSPACE).first()
+    if reason := without_workspace(trial.detail.get("workspace"), artifact is not None):
         return None, reason
-    if kept is None:
+    if artifact is None:
         return (), ""
-    with open_stored(kept.sha256) as archive:
+    with open_stored(artifact.sha256) as archive:
         files = kept_files(archive, lambda _: True)
         return tuple(FixtureFile(file.path, content, file.executable) for file, content in files), ""
 
 
-def _store(job: Job, made: Reassessment, trial: Trial, assessed: _Assessed) -> None:
+def _store(job: Job, reassessment: Reassessment, trial: Trial, assessed: _Assessed) -> None:
     """Store one trial's new scores and judgings, which don't count yet."""
     outcome = outcome_of(trial, assessed.rows)["outcome"] if assessed.decides else ""
 
@@ -311,7 +326,7 @@ def _store(job: Job, made: Reassessment, trial: Trial, assessed: _Assessed) -> N
         with write_transaction():
             jobs.hold(job)
             stored = ReassessedTrial.objects.create(
-                reassessment=made,
+                reassessment=reassessment,
                 trial=trial,
                 scores=assessed.rows,
                 outcome=outcome,
@@ -326,5 +341,5 @@ def _store(job: Job, made: Reassessment, trial: Trial, assessed: _Assessed) -> N
             stored.judgings.set(judgings)
         return stored
 
-    earlier = ReassessedTrial.objects.filter(reassessment=made, trial=trial)
+    earlier = ReassessedTrial.objects.filter(reassessment=reassessment, trial=trial)
     retry_when_lost(store, committed=earlier.first)

@@ -46,10 +46,10 @@ def ready_rubric(name: str) -> RubricCriteria | None:
     """Return a shipped rubric; None for an empty name. Raises `RequestError` for an unknown one."""
     if not name:
         return None
-    found = READY.get(name.removeprefix(PREFIX))
-    if found is None:
+    rubric = READY.get(name.removeprefix(PREFIX))
+    if rubric is None:
         raise RequestError(f"Unknown rubric '{name}'. Choose {', '.join(READY)}, or leave it out.")
-    return found
+    return rubric
 
 
 def assessable(run: Run) -> QuerySet[Trial]:
@@ -76,15 +76,17 @@ def _not_graded(run: Run, trials: QuerySet[Trial]) -> tuple[NotGraded, ...]:
     newest = run.suite.versions.first()
     versions = list(newest.scenario_versions.all()) if newest else []
     specs = {each.scenario_id: each.spec for each in versions}
-    kept = Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=KEPT_WORKSPACE))
-    found: Counter[tuple[int, str, str]] = Counter()
-    rows = trials.annotate(kept=kept).values_list("scenario", "scenario__key", "detail__workspace", "kept")
+    has_workspace = Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=KEPT_WORKSPACE))
+    counts: Counter[tuple[int, str, str]] = Counter()
+    rows = trials.annotate(kept=has_workspace).values_list(
+        "scenario", "scenario__key", "detail__workspace", "kept"
+    )
     for scenario, key, changes, is_kept in rows:
         if (reason := without_workspace(changes, is_kept)) and scenario in specs:
-            found[scenario, key, reason] += 1
+            counts[scenario, key, reason] += 1
     every = (
         NotGraded(key, need_workspace(specs[scenario].criteria), n, reason)
-        for (scenario, key, reason), n in found.items()
+        for (scenario, key, reason), n in counts.items()
     )
     return tuple(each for each in every if each.checks)
 
@@ -111,8 +113,8 @@ def _name_gate(gate: Gate) -> str:
 
 
 def _calls(criteria: Criteria, rubric: RubricCriteria | None) -> int:
-    own = criteria.judge
+    judge = criteria.judge
     asks = sum(evaluator.asks_model for evaluator in criteria.evaluators)
-    if own is not None and own.enabled:
-        return asks + max(1, own.judgings)
+    if judge is not None and judge.enabled:
+        return asks + max(1, judge.judgings)
     return asks + (rubric is not None)

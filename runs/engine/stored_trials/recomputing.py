@@ -55,11 +55,11 @@ def recompute_runs(
     done = Recomputed(behind=len(keys))
     for at, key in enumerate(keys, 1):
         run = Run.objects.select_related("project", "target", "target_version", "suite").get(pk=key)
-        found = recompute(run)
-        done.trials += found.trials
-        done.compared += found.compared
-        done.kept += found.kept
-        done.runs += bool(found.trials)
+        counts = recompute(run)
+        done.trials += counts.trials
+        done.compared += counts.compared
+        done.kept += counts.kept
+        done.runs += bool(counts.trials)
         progress(at, len(keys))
     return done
 
@@ -81,7 +81,7 @@ def compare_recomputed(run: Run, field: str, version: int) -> int:
         state=RunState.FINISHED,
         **{f"{field}__gte": version, f"baseline__{field}__gte": version},
     )
-    found = list(pairs.select_related("project").order_by("pk"))
-    for each in found:
-        compare_with_baseline(each)
-    return len(found)
+    compared = list(pairs.select_related("project").order_by("pk"))
+    for later_run in compared:
+        compare_with_baseline(later_run)
+    return len(compared)

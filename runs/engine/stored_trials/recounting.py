@@ -73,7 +73,7 @@ def recount(
 
 def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRecomputed:
     """Count a run's trials again."""
-    counted = kept = 0
+    counted = unchanged = 0
     limits = cut_offs(run.project if run.project_id else None, before=run.pk).limits
     for keys in batches(_trials(run).values_list("pk", flat=True), batch):
         with transaction.atomic():
@@ -84,11 +84,11 @@ def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRec
                 .select_related("scenario_version")
             )
             for trial in rows:
-                found = _counted_again(run, trial)
-                if found is None:
-                    kept += 1
+                reading = _counted_again(run, trial)
+                if reading is None:
+                    unchanged += 1
                 else:
-                    store_interaction(trial, *found, limits, _note_counting(trial))
+                    store_interaction(trial, *reading, limits, _note_counting(trial))
                     counted += 1
         batch_done()
     with transaction.atomic():
@@ -97,7 +97,7 @@ def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRec
         locked.recounted = RULES_VERSION
         locked.save(update_fields=["recounted"])
         compared = compare_recomputed(locked, RECOUNTED, RULES_VERSION)
-    return RunRecomputed(counted, kept, compared)
+    return RunRecomputed(counted, unchanged, compared)
 
 
 def _trials(run: Run) -> QuerySet[Trial]:
@@ -121,7 +121,7 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
         # The results may have named a tool that nothing stored names.
         return None
     transcript = stored.unpack()
-    again = None if tool and tool.mcp else read_stored(run, trial, agent_parser(run))
+    again = None if tool and tool.mcp else read_stored(trial, agent_parser(run))
     is_anew = again is not None and again != transcript
     if again is not None:
         transcript = again
@@ -140,22 +140,22 @@ def _is_reduced(run: Run, trial: Trial) -> bool:
 
 def _record(trial: Trial) -> tuple[RecordedCall, ...] | None:
     """Return the recorded executions of the tool; None where they aren't stored or can't be read."""
-    kept = Artifact.objects.filter(trial=trial, name=RECORD, size__lte=LARGEST_RECORD).first()
-    if kept is None:
+    artifact = Artifact.objects.filter(trial=trial, name=RECORD, size__lte=LARGEST_RECORD).first()
+    if artifact is None:
         return None
     try:
-        return read_call_record(content_of(kept))
+        return read_call_record(content_of(artifact))
     except (StoredFileUnavailable, ValueError):
         return None
 
 
 def _tool(run: Run, trial: Trial) -> Tool | None:
     """Return the scenario's tool, with the pattern of the run where it has none."""
-    own = trial.scenario_version.spec.criteria.tool
+    tool = trial.scenario_version.spec.criteria.tool
     pattern = str(run.fingerprint.get("command_pattern", ""))
-    if not pattern or (own and (own.mcp or own.command_pattern)):
-        return own
-    return (own or Tool()).model_copy(update={"command_pattern": pattern})
+    if not pattern or (tool and (tool.mcp or tool.command_pattern)):
+        return tool
+    return (tool or Tool()).model_copy(update={"command_pattern": pattern})
 
 
 def _note_counting(trial: Trial) -> dict[str, str]:
@@ -174,13 +174,13 @@ def store_interaction(
 ) -> None:
     """Replace a trial's layer 1; `about` is stored with the metrics. Requires a transaction."""
     passed = trial.outcome == "pass"
-    found = [
+    scores = [
         *(each for each in interaction_scores(interaction) if each.name != COMPLETED),
         *waste_scores(transcript, interaction.commands, passed=passed),
     ]
     others = [row for row in trial.scores if row["layer"] != LAYER]
     completed = [row for row in trial.scores if row["layer"] == LAYER and row["name"] == COMPLETED]
-    trial.scores = [*scores_json(tuple(found)), *completed, *others]
+    trial.scores = [*scores_json(tuple(scores)), *completed, *others]
     messages = error_messages(transcript, interaction)
     trial.detail = {
         **trial.detail,

@@ -83,16 +83,16 @@ def reprice(
 
 
 def _reprice_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRecomputed:
-    priced = kept = 0
+    priced = unchanged = 0
     prices = _Prices(run)
     for keys in batches(_trials(run).values_list("pk", flat=True), batch):
         with transaction.atomic():
             rows = _trials(run).filter(pk__in=keys).select_for_update(of=("self",))
             for trial in rows.defer("scores", "answer"):
-                found = _cost_again(run, trial, prices)
-                kept += found.cost.in_full == UNKNOWN_COUNT
-                priced += found.cost.in_full != UNKNOWN_COUNT
-                _store(trial, found)
+                new_cost = _cost_again(run, trial, prices)
+                unchanged += new_cost.cost.in_full == UNKNOWN_COUNT
+                priced += new_cost.cost.in_full != UNKNOWN_COUNT
+                _store(trial, new_cost)
         batch_done()
     with transaction.atomic():
         locked = Run.objects.select_for_update(of=("self",)).select_related("project").get(pk=run.pk)
@@ -106,7 +106,7 @@ def _reprice_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRec
         if run.trial_set.filter(detail__cost__rules=COST_RULES).exists():
             write_rollups(locked)
             compared = compare_recomputed(locked, REPRICED, COST_RULES)
-    return RunRecomputed(priced, kept, compared)
+    return RunRecomputed(priced, unchanged, compared)
 
 
 def _trials(run: Run) -> QuerySet[Trial]:
@@ -132,7 +132,7 @@ class _Prices:
 def _cost_again(run: Run, trial: Trial, prices: _Prices) -> NewCost:
     """Return a trial's cost: reported or by the tokens of its raw output, else the stored one."""
     stored = _stored_source(run, trial)
-    read = read_stored(run, trial, _parser(run))
+    read = read_stored(trial, _parser(run))
     if read is None or read.usage is None:
         return _keep_cost(run, trial, stored)
     computed = _compute_cost(run, trial, read, prices)
@@ -199,23 +199,23 @@ def _current_source(source: str) -> str:
 _litellm_price = cache(litellm_price)
 
 
-def _store(trial: Trial, found: NewCost) -> None:
+def _store(trial: Trial, new_cost: NewCost) -> None:
     """Replace a trial's cost and tokens, and add the differences to its run's sums. Requires a transaction."""
-    usage = found.read.usage if found.read else None
+    usage = new_cost.read.usage if new_cost.read else None
     before = (trial.cost_usd or 0.0, trial.tokens_in or 0, trial.tokens_out or 0)
     was_known = trial.cost_usd is not None
-    trial.cost_usd = found.usd
+    trial.cost_usd = new_cost.usd
     if usage is not None:
         trial.tokens_in, trial.tokens_out = usage.input, usage.output
-    detail: dict[str, Any] = {**trial.detail, "cost": json_of(found.cost)}
-    if found.source:
-        detail["price_source"] = found.source
+    detail: dict[str, Any] = {**trial.detail, "cost": json_of(new_cost.cost)}
+    if new_cost.source:
+        detail["price_source"] = new_cost.source
     if usage is not None:
         detail["usage"] = usage_parts(usage)
     trial.detail = detail
     trial.save(update_fields=["cost_usd", "tokens_in", "tokens_out", "detail"])
-    if found.read is not None:
-        _store_usage(trial, found.read)
+    if new_cost.read is not None:
+        _store_usage(trial, new_cost.read)
     cost, read, written = (
         new - old
         for new, old in zip(

@@ -29,12 +29,12 @@ AGENTS = frozenset(
 """Kinds of targets whose raw output is read again, by the reader of the same name."""
 
 
-def read_stored(run: Run, trial: Trial, parser: str) -> Transcript | None:
+def read_stored(trial: Trial, parser: str) -> Transcript | None:
     """Return the transcript of a trial's stored raw output; None where it isn't stored or can't be read."""
     if not parser:
         return None
-    own = Q(name__in=("transcript", "events", MAIN)) | Q(name__startswith=SUB_AGENT)
-    files = {each.name: each for each in Artifact.objects.filter(own, trial=trial)}
+    outputs = Q(name__in=("transcript", "events", MAIN)) | Q(name__startswith=SUB_AGENT)
+    files = {each.name: each for each in Artifact.objects.filter(outputs, trial=trial)}
     if "transcript" not in files or any(each.size > LARGEST_RECORD for each in files.values()):
         return None
     try:
@@ -55,8 +55,8 @@ def agent_parser(run: Run) -> str:
 
 def definition_of(run: Run) -> dict[str, object]:
     """Return the definition of a run's target as of the run."""
-    found: dict[str, object] = (run.target_version or run.target).definition
-    return found
+    definition: dict[str, object] = (run.target_version or run.target).definition
+    return definition
 
 
 def content_of(artifact: Artifact) -> bytes:

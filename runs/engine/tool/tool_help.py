@@ -6,6 +6,7 @@ import logging
 import shlex
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -48,14 +49,13 @@ def with_confusions(
     """
     commands = result.interaction.commands if result.interaction else ()
     if surface is not None and tool and tool.mcp:
-        found = argument_confusions(commands, surface, tool.mcp.name)
-        return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
-    wanted = confused_subcommands(commands)[:MOST_SUBCOMMANDS]
+        flags = argument_confusions(commands, surface, tool.mcp.name)
     # A proof's run belongs to no project.
-    if tool is None or not tool.binary or not wanted or not context.run.project_id:
+    elif tool and tool.binary and context.run.project_id and (wanted := confused_subcommands(commands)):
+        flags = confusions(commands, _pages(context, tool, files, (TOOL, *wanted[:MOST_SUBCOMMANDS])))
+    else:
         return result
-    found = confusions(commands, _pages(context, tool, files, (TOOL, *wanted)))
-    return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
+    return replace(result, detail=result.detail | {"flags": json_of(flags)}) if flags else result
 
 
 def _pages(context: RunContext, tool: Tool, files: Fixture, names: Iterable[str]) -> dict[str, HelpPage]:
@@ -71,15 +71,11 @@ def _pages(context: RunContext, tool: Tool, files: Fixture, names: Iterable[str]
     texts = retry_when_lost(lambda: dict(rows.all()), may_wait=outage.may_wait)
     missing = [name for name in names if name not in texts]
     for name, text in _read(context, tool, files, missing).items():
-        _store(key | {"subcommand": name}, text)
+        row = key | {"subcommand": name}
+        store = partial(ToolHelp.objects.get_or_create, **row, defaults={"text": text})
+        retry_when_lost(store, may_wait=outage.may_wait)
         texts[name] = text
     return {name: parse_help(text) for name, text in texts.items()}
-
-
-def _store(key: dict[str, Any], text: str) -> None:
-    retry_when_lost(
-        lambda: ToolHelp.objects.get_or_create(**key, defaults={"text": text}), may_wait=outage.may_wait
-    )
 
 
 def _read(context: RunContext, tool: Tool, files: Fixture, names: list[str]) -> dict[str, str]:

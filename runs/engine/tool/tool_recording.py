@@ -126,9 +126,9 @@ def _program_of_binary(binary: str, workspace: Path, path: str) -> str:
     if "-m" in words[:-1] and interpreter_name(program_name(words[0])) in INTERPRETERS:
         return words[words.index("-m") + 1]
     plain = [word for word in words if not word.startswith("-")]
-    own = [word for word in plain if not _runs_another(word)] or plain
-    existing = [word for word in own if _exists(word, workspace, path)]
-    return (existing or own)[-1] if existing or _runs_another(words[0]) else own[0]
+    candidates = [word for word in plain if not _runs_another(word)] or plain
+    existing = [word for word in candidates if _exists(word, workspace, path)]
+    return (existing or candidates)[-1] if existing or _runs_another(words[0]) else candidates[0]
 
 
 def _program_of_pattern(pattern: str, workspace: Path, path: str) -> str:
@@ -138,8 +138,8 @@ def _program_of_pattern(pattern: str, workspace: Path, path: str) -> str:
         program = literal["path"].replace("\\", "")
         return program if _exists(program, workspace, path) else ""
     word = leading_word(pattern)
-    found = word and (shutil.which(word, path=path) or _in_workspace(workspace, word))
-    return word if found else ""
+    executable = word and (shutil.which(word, path=path) or _in_workspace(workspace, word))
+    return word if executable else ""
 
 
 def _runs_another(word: str) -> bool:

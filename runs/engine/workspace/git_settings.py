@@ -64,9 +64,9 @@ class GitSettings:
     @classmethod
     def of(cls, workspace: LocalWorkspace) -> GitSettings:
         """Return the settings as they are now."""
-        found = cls(workspace)
-        found.before = {place: _content(place) for place in found._places()}
-        return found
+        guard = cls(workspace)
+        guard.before = {place: _content(place) for place in guard._places()}
+        return guard
 
     def clean(self) -> list[str]:
         """Remove what executes something and was not there; return it by name."""
@@ -113,11 +113,11 @@ class GitSettings:
         if not added:
             return []
         names = list(dict.fromkeys(name for name, _ in added))
-        kept = [each for each in self._entries_of(before) if each[0] in names]
+        restored = [each for each in self._entries_of(before) if each[0] in names]
         lines = [f"git config --file {shlex.quote(inside)} --unset-all {shlex.quote(name)}" for name in names]
         lines += [
             f"git config --file {shlex.quote(inside)} --add {shlex.quote(name)} {shlex.quote(value)}"
-            for name, value in kept
+            for name, value in restored
         ]
         self._git("\n".join(lines))
         if self._find_added(inside, before):
@@ -143,8 +143,8 @@ class GitSettings:
     def _entries(self, inside: str) -> list[Entry]:
         """Return the entries of a configuration file; none if Git can't read it, and so doesn't follow it."""
         printed = self._git(f"git config --file {shlex.quote(inside)} --no-includes --null --list")
-        found = (entry.partition("\n") for entry in printed.split("\0") if entry)
-        return [(name, value) for name, _, value in found]
+        entries = (entry.partition("\n") for entry in printed.split("\0") if entry)
+        return [(name, value) for name, _, value in entries]
 
     def _git(self, script: str) -> str:
         """Return what Git prints, away from the repositories whose settings it would read."""
@@ -155,12 +155,12 @@ class GitSettings:
         """Remove the lines of changed attributes that name a driver and were not in them before."""
         known = set((before or b"").splitlines())
         lines = now.splitlines()
-        kept = [
+        remaining = [
             line for line in lines if line in known or not _DRIVER.search(line.decode("utf-8", "replace"))
         ]
-        if kept == lines:
+        if remaining == lines:
             return []
-        _put(place, b"".join(line + b"\n" for line in kept))
+        _put(place, b"".join(line + b"\n" for line in remaining))
         return [self._name(place)]
 
     def _name(self, place: Place) -> str:

@@ -30,8 +30,8 @@ SKILL_FOLDERS = {
 
 def file_read_by(target: ResolvedTarget) -> str:
     """Return the guidance file that a target's agent loads; empty if unknown."""
-    given = target.options.guidance_file
-    return given if given and given != NO_COPY else READS.get(target.kind, "")
+    guidance_file = target.options.guidance_file
+    return guidance_file if guidance_file and guidance_file != NO_COPY else READS.get(target.kind, "")
 
 
 def copies(target: ResolvedTarget, documents: Guidance, taken: frozenset[str]) -> Guidance:

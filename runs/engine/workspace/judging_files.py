@@ -65,9 +65,9 @@ def named_by_judging(contents: Iterable[Json]) -> tuple[frozenset[str], frozense
 def commands_of_target(definition: Json, folder: str) -> tuple[Command, ...]:
     """Return everything that a target's definition may name in a bundle, from a folder and its own `cwd`."""
     texts = [text for value in _mappings(definition) for text in _texts(value)]
-    given = definition.get("cwd") if isinstance(definition, dict) else None
-    own = posixpath.join(folder, given) if isinstance(given, str) else folder
-    return tuple(Command(text, each) for text in texts for each in dict.fromkeys((folder, own)))
+    cwd = definition.get("cwd") if isinstance(definition, dict) else None
+    working_folder = posixpath.join(folder, cwd) if isinstance(cwd, str) else folder
+    return tuple(Command(text, base) for text in texts for base in dict.fromkeys((folder, working_folder)))
 
 
 def _texts(value: Mapping[str, Json]) -> Iterator[str]:
@@ -80,33 +80,35 @@ def judging_files(
     judging: JudgingFiles,
     *,
     folder: str,
-    given: Iterable[str],
+    attachments: Iterable[str],
     target: Sequence[Command],
 ) -> frozenset[str]:
     """Return the paths of a bundle's files that the agent must not see.
 
-    `folder` is the scenario file's, `given` are attachments and guidelines. What the target's commands name stays,
+    `folder` is the scenario file's; `attachments` includes guidelines. What the target's commands name stays,
     and so does what the files that they name name in turn, unless judging names it itself.
     """
     contents = {file.path: file.content for file in files}
     scripts, folders = _find_named(judging.scripts, contents)
     named = (judging.files & contents.keys()) | scripts
-    own, own_folders = _find_named(target, contents)
-    used = _read_along(own, contents)
-    shared = {posixpath.dirname(path) for path in own} | own_folders
+    target_files, target_folders = _find_named(target, contents)
+    used = _read_along(target_files, contents)
+    shared = {posixpath.dirname(path) for path in target_files} | target_folders
     programs = {file.path for file in files if file.executable or file.path.endswith(_CODE)}
-    rooms = {
+    candidates = {
         *folders,
         *map(posixpath.dirname, scripts & programs),
         *(each.folder for each in judging.scripts),
     }
     closed = {
-        each for each in rooms if not _holds(each, folder) and not any(_holds(each, one) for one in shared)
+        candidate
+        for candidate in candidates
+        if not _holds(candidate, folder) and not any(_holds(candidate, one) for one in shared)
     }
     beside = {path for path in contents if any(_holds(each, path) for each in closed)}
     read = _read_along(named | beside, contents)
     rubrics = rubric_files(files, judging.rubrics)
-    return frozenset((named - own) | ((beside | read | rubrics) - used)) - frozenset(given)
+    return frozenset((named - target_files) | ((beside | read | rubrics) - used)) - frozenset(attachments)
 
 
 def may_be_rubric(file: FixtureFile) -> bool:
@@ -154,13 +156,13 @@ def _holds(folder: str, path: str) -> bool:
 
 def _find_named(commands: Iterable[Command], contents: Mapping[str, bytes]) -> tuple[set[str], set[str]]:
     """Return the files and the folders of the bundle that commands name."""
-    folders = {each for path in contents for each in _folders_of(path)}
-    found = {
+    folders = {folder for path in contents for folder in _folders_of(path)}
+    paths = {
         posixpath.normpath(posixpath.join(command.folder, word))
         for command in commands
         for word in _words(command.line)
     }
-    return found & contents.keys(), found & folders
+    return paths & contents.keys(), paths & folders
 
 
 def _folders_of(path: str) -> Iterator[str]:
@@ -189,27 +191,27 @@ def _read_along(paths: Iterable[str], contents: Mapping[str, bytes]) -> set[str]
     names: dict[str, list[str]] = {}
     for path in contents:
         names.setdefault(posixpath.basename(path), []).append(path)
-    found, left = set(paths), list(paths)
+    files, left = set(paths), list(paths)
     while left:
         path = left.pop()
         if not path.endswith(_CODE):
             continue
         for token in _tokens(contents[path]):
             for other in _nearest(token, path, names):
-                if other not in found:
-                    found.add(other)
+                if other not in files:
+                    files.add(other)
                     left.append(other)
-    return found
+    return files
 
 
 def _tokens(content: bytes) -> set[str]:
     """Return what may be a path in a script's text."""
     content = content[:LARGEST_FILE]
-    found = set(_PATH.findall(content))
+    tokens = set(_PATH.findall(content))
     modules = {word for line in _IMPORTS.findall(content) for word in re.findall(rb"[\w.]+", line)}
     stems = {module.lstrip(b".").replace(b".", b"/") for module in modules} | {*_REQUIRED.findall(content)}
-    found |= {stem + ending.encode() for stem in stems for ending in _CODE}
-    texts = {posixpath.normpath(each.decode("utf-8", "replace")).removeprefix("../") for each in found}
+    tokens |= {stem + ending.encode() for stem in stems for ending in _CODE}
+    texts = {posixpath.normpath(each.decode("utf-8", "replace")).removeprefix("../") for each in tokens}
     # Words without a dot or a slash are in every text.
     return {each for each in texts if "." in each or "/" in each}
 

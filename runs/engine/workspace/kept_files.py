@@ -54,18 +54,18 @@ def keep_trial_files(
 
     `start` has the initial files of the workspace.
     """
-    kept = []
+    outputs = []
     if recording.raw:
-        kept.append(keep_content("transcript", recording.raw))
+        outputs.append(keep_content("transcript", recording.raw))
     if recording.events:
-        kept.append(keep_content("events", recording.events, "application/jsonl"))
+        outputs.append(keep_content("events", recording.events, "application/jsonl"))
     if recording.stderr:
-        kept.append(keep_content("stderr", recording.stderr.encode("utf-8", "replace")))
+        outputs.append(keep_content("stderr", recording.stderr.encode("utf-8", "replace")))
     workspace = _keep_workspace(folder, secrets, start) if folder is not None else KeptFiles()
     masked = (
         keep_content(name, mask_values_in_bytes(content, secrets)) for name, content in recording.logs.items()
     )
-    return KeptFiles((*kept, *workspace.rows, *masked), workspace.workspace)
+    return KeptFiles((*outputs, *workspace.rows, *masked), workspace.workspace)
 
 
 def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile]) -> KeptFiles:
@@ -90,7 +90,8 @@ def _changes(
     counts: dict[str, Json] = {name: kinds[name] for name in KINDS}
     counts["git"] = len(every) - len(changed)
     counted = (
-        _count_lines(each, folder.workspace, before.get(each.path, b"")) for each in changed[:MOST_NAMED]
+        _count_lines(changed_file, folder.workspace, before.get(changed_file.path, b""))
+        for changed_file in changed[:MOST_NAMED]
     )
     named = [asdict(each) | {"path": mask_values(each.path, secrets)} for each in counted]
     return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}

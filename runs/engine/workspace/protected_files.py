@@ -57,14 +57,14 @@ class ProtectedFiles:
     def __init__(
         self,
         workspace: Path,
-        kept: Path,
+        storage: Path,
         *,
         protected: Sequence[str],
         hidden: Sequence[str],
         tool: Tool | None,
         guidance: Collection[str],
     ) -> None:
-        self._workspace, self._kept = workspace, kept
+        self._workspace, self._kept = workspace, storage
         self._patterns = (*protected, *hidden)
         self._hidden = tuple(hidden)
         self._tool, self._guidance = tool, frozenset(guidance)
@@ -113,12 +113,12 @@ class ProtectedFiles:
 
     def _is_ours(self, path: str) -> bool:
         """Return whether a pattern matches a path; guidance, the tool and git's own files only by their names."""
-        found = [pattern for pattern in self._patterns if matches(path, pattern)]
+        patterns = [pattern for pattern in self._patterns if matches(path, pattern)]
         if path.split("/")[0] == _GIT:
-            return any(pattern.startswith(_GIT) for pattern in found)
+            return any(pattern.startswith(_GIT) for pattern in patterns)
         if path in self._guidance or is_tool_file(path, self._tool):
-            return any(_WILD.isdisjoint(pattern) for pattern in found)
-        return bool(found)
+            return any(_WILD.isdisjoint(pattern) for pattern in patterns)
+        return bool(patterns)
 
     def _copy(self, path: str, number: int) -> None:
         source = open_beneath(self._workspace, path, os.O_RDONLY, links=False)
@@ -135,12 +135,12 @@ class ProtectedFiles:
         except OSError:
             return False
         try:
-            state, kept = os.fstat(descriptor), self._kept / str(number)
+            state, copy = os.fstat(descriptor), self._kept / str(number)
             if not stat.S_ISREG(state.st_mode) or stat.S_IMODE(state.st_mode) != mode:
                 return False
-            if state.st_size != kept.stat().st_size:
+            if state.st_size != copy.stat().st_size:
                 return False
-            with kept.open("rb") as before:
+            with copy.open("rb") as before:
                 while content := os.read(descriptor, _AT_ONCE):
                     if content != before.read(len(content)):
                         return False

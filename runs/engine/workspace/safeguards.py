@@ -38,12 +38,12 @@ class Tampering:
 
     def as_json(self) -> dict[str, Json]:
         """Return what the trial's detail stores; nothing for an agent that changed nothing."""
-        found: dict[str, Json] = {
+        detail: dict[str, Json] = {
             "protected": self.protected.as_json() if self.protected.paths else None,
             "executed_changes": list(self.executed),
             "integrity": list(self.warnings),
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in detail.items() if value}
 
 
 @dataclass(frozen=True)

@@ -45,17 +45,17 @@ def resolved_headers(server: McpServer, variables: Mapping[str, str]) -> dict[st
     Raises `ProviderError` (kind `configuration`) for a variable that the project doesn't have, or a value that isn't a header's.
     """
     try:
-        found = resolve_headers(server.headers, variables)
+        headers = resolve_headers(server.headers, variables)
     except KeyError as error:
         raise ProviderError(
             f"target.mcp.headers needs the variable {error.args[0]}, and it is not set, or this project may not use "
             "it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
             kind="configuration",
         ) from error
-    for name, value in found.items():
+    for name, value in headers.items():
         if not value.isprintable() or not value.isascii():
             raise ProviderError(
                 f"The header {name} of target.mcp has characters that no header can have. Fix its variable's value.",
                 kind="configuration",
             )
-    return found
+    return headers

@@ -55,21 +55,21 @@ class WatchedFiles:
             fixture=workspace.inside(workspace.path),
             path=workspace.env.get("PATH", workspace.variables["PATH"]),
         )
-        found = cls(workspace, executed)
-        found.before = found.hashes()
-        return found
+        watched = cls(workspace, executed)
+        watched.before = watched.hashes()
+        return watched
 
     def changed(self, allowed: Collection[str] = ()) -> list[str]:
         """Return the paths that the agent changed, added or removed, except those that it is allowed to."""
         after = self.hashes()
-        found = [
+        paths = [
             path
             for path in sorted(self.before.keys() | after.keys())
             if self.before.get(path, _ABSENT) != after.get(path, _ABSENT)
             # A further test makes no other test pass.
             and not (path not in self.before and is_test(path) and path not in self.executed.files)
         ]
-        return [path for path in found if path not in allowed]
+        return [path for path in paths if path not in allowed]
 
     def hashes(self) -> dict[str, str]:
         """Return the hashes of the executed files that exist."""
@@ -115,9 +115,9 @@ class WatchedFiles:
             with suppress(OSError):
                 content = read_beneath(self.workspace.path, path, limit=LARGEST_FILE)
                 with suppress(ValueError, RecursionError, AttributeError, configparser.Error):
-                    found = part(content.decode("utf-8-sig"))
+                    text = part(content.decode("utf-8-sig"))
                     # No such part is as good as no file.
-                    return hashlib.sha256(found.encode()).hexdigest() if found else _ABSENT
+                    return hashlib.sha256(text.encode()).hexdigest() if text else _ABSENT
         try:
             descriptor = open_beneath(self.workspace.path, path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
@@ -146,8 +146,8 @@ def _text(workspace: LocalWorkspace, path: str) -> str | None:
 
 
 def _of_toml(text: str) -> str:
-    found = tomllib.loads(text).get("tool", {}).get("pytest")
-    return json.dumps(found, sort_keys=True, default=str) if found else ""
+    options = tomllib.loads(text).get("tool", {}).get("pytest")
+    return json.dumps(options, sort_keys=True, default=str) if options else ""
 
 
 def _of_ini(section: str) -> Callable[[str], str]:
@@ -160,8 +160,8 @@ def _of_ini(section: str) -> Callable[[str], str]:
 
 
 def _of_package(text: str) -> str:
-    found = json.loads(text).get("scripts")
-    return json.dumps(found, sort_keys=True) if found else ""
+    scripts = json.loads(text).get("scripts")
+    return json.dumps(scripts, sort_keys=True) if scripts else ""
 
 
 _PARTS: dict[str, Callable[[str], str]] = {

@@ -143,8 +143,8 @@ def _earlier(example: Example, version: SuiteVersion, guidance: list[Guidance]) 
         finished = finished.filter(tool_version=example.tool_version)
     versions: list[Guidance | None] = [*guidance] or [None]
     runs = [
-        finished.filter(guidance=each, target__name=target).first()
-        for each in versions
+        finished.filter(guidance=guidance_version, target__name=target).first()
+        for guidance_version in versions
         for target in example.targets
     ]
     return [run for run in runs if run is not None] if all(runs) else []

@@ -59,15 +59,15 @@ def prepare(chapter: Chapter, *, trials: int, seed: int) -> PreparedRun:
     """Return the rows of a chapter's run."""
     rng = Random(f"{seed} {chapter.number}")  # noqa: S311 (no secret)
     hard = difficulties(chapter.tool, seed=seed)
-    made = [demo_trial(chapter, at % SCENARIOS, hard[at % SCENARIOS], rng) for at in range(trials)]
-    own = _columns(chapter, made, rng)
+    demo_trials = [demo_trial(chapter, at % SCENARIOS, hard[at % SCENARIOS], rng) for at in range(trials)]
+    columns = _columns(chapter, demo_trials, rng)
     return PreparedRun(
         chapter=chapter,
-        columns=own,
-        outcomes=tuple(each.result.outcome for each in made),
-        trials=_rows(Trial, enumerate(_trial(own, at, each) for at, each in enumerate(made))),
-        parts=tuple(_parts(made, created=own["finished"])),
-        entries=_rows(SearchEntry, enumerate(map(_entry, made))),
+        columns=columns,
+        outcomes=tuple(each.result.outcome for each in demo_trials),
+        trials=_rows(Trial, enumerate(_trial(columns, at, each) for at, each in enumerate(demo_trials))),
+        parts=tuple(_parts(demo_trials, created=columns["finished"])),
+        entries=_rows(SearchEntry, enumerate(map(_entry, demo_trials))),
     )
 
 
@@ -120,17 +120,19 @@ def _trial(run: Mapping[str, Any], at: int, trial: DemoTrial) -> dict[str, Any]:
 
 
 def _parts(trials: Sequence[DemoTrial], *, created: datetime) -> Iterator[PreparedRows]:
-    played = [(at, each.session) for at, each in enumerate(trials) if each.session]
+    played = [(at, trial.session) for at, trial in enumerate(trials) if trial.session]
     yield _rows(TranscriptRecord, ((at, _transcript(session)) for at, session in played))
     yield _rows(CommandRecord, ((at, row) for at, session in played for row in session.commands))
     judged = (
         (at, judging_row(0, score) | {"created": created})
-        for at, each in enumerate(trials)
-        for score in (each.result.evaluation.scores if each.result.evaluation else ())
+        for at, trial in enumerate(trials)
+        for score in (trial.result.evaluation.scores if trial.result.evaluation else ())
         if score.judging
     )
     yield _rows(JudgingRecord, judged)
-    artifacts = ((at, vars(kept)) for at, each in enumerate(trials) for kept in each.result.artifacts)
+    artifacts = (
+        (at, vars(artifact)) for at, trial in enumerate(trials) for artifact in trial.result.artifacts
+    )
     yield _rows(Artifact, artifacts)
 
 

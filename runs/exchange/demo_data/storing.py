@@ -105,8 +105,8 @@ def make_runs(
     with closing(_prepare_runs(runs, trials=trials, seed=seed, now=now)) as prepared:
         while done < runs:
             with transaction.atomic():
-                for each in islice(prepared, RUNS_AT_ONCE):
-                    _store_run(stage, each, by)
+                for prepared_run in islice(prepared, RUNS_AT_ONCE):
+                    _store_run(stage, prepared_run, by)
                     done += 1
             progress(done)
 
@@ -172,8 +172,8 @@ def _store_parts(run: Run, prepared: PreparedRun) -> None:
     for part in prepared.parts:
         _insert(part, ("trial",), keys)
     facets = facets_by_outcome(run.pk, ("pass", "fail", "error"))
-    own = [(*key, facets[outcome]) for key, outcome in zip(keys, prepared.outcomes, strict=True)]
-    _insert(prepared.entries, ("trial", "facets"), own)
+    rows = [(*key, facets[outcome]) for key, outcome in zip(keys, prepared.outcomes, strict=True)]
+    _insert(prepared.entries, ("trial", "facets"), rows)
 
 
 def _insert(rows: PreparedRows, names: tuple[str, ...], keys: Sequence[tuple[Any, ...]]) -> None:

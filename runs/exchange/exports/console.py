@@ -114,7 +114,7 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
 
 def broken_first(run: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
     """Return scenario keys, those first that the verdict's table of scenarios names."""
-    named = {key for each in run["measures"][:1] for key in (*each["broke"], *each["mended"])}
+    named = {key for measure in run["measures"][:1] for key in (*measure["broke"], *measure["mended"])}
     return sorted(keys, key=lambda key: key not in named)
 
 

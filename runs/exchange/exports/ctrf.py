@@ -12,8 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.conf import settings
 
 from evaluators.model import Json
-from runs.exchange.exports.unmeasured import error_of_unmeasured, reason_without_outcome
-from runs.results.failure_reasons import trial_reasons
+from runs.results.failure_reasons import error_of_unmeasured, reason_without_outcome, trial_reasons
 
 SPEC_VERSION = "0.1.0"
 STATUSES = {"pass": "passed", "fail": "failed", "error": "other", None: "pending"}
@@ -125,9 +124,14 @@ def _trial(run: _Document, trial: _Document) -> dict[str, Json]:
         "exitCode": trial["exit_code"],
         "gates": [{"type": gate["type"], "passed": gate["passed"]} for gate in trial["gates"]],
         "scores": [
-            {"layer": each["layer"], "name": each["name"], "value": each["value"], "passed": each["passed"]}
-            for each in trial["scores"]
-            if each["layer"] != "gates"
+            {
+                "layer": score["layer"],
+                "name": score["name"],
+                "value": score["value"],
+                "passed": score["passed"],
+            }
+            for score in trial["scores"]
+            if score["layer"] != "gates"
         ],
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -166,8 +170,8 @@ def _environment(runs: Sequence[_Document]) -> dict[str, Json]:
 
 
 def _shared_value(values: Iterable[str | None]) -> str | None:
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def _milliseconds(moment: str) -> int:

@@ -123,9 +123,9 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
 def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return where the total of a judging that counts contradicts its weighted criteria."""
     return [
-        f"{contradiction(each['score'], each['content']['recomputed'])} The reported score counts."
-        for each in judgings
-        if each["counts"] and each["content"].get("mismatch") and each["score"] is not None
+        f"{contradiction(judging['score'], judging['content']['recomputed'])} The reported score counts."
+        for judging in judgings
+        if judging["counts"] and judging["content"].get("mismatch") and judging["score"] is not None
     ]
 
 
@@ -236,8 +236,8 @@ def run_document(run_id: int, *, traces: bool = False) -> dict[str, Any]:
     run = Run.objects.get(pk=run_id)
     trials = _trials_json(run.trial_set.all())
     if traces:
-        for trial, found in zip(trials, run.trial_set.select_related("transcript"), strict=True):
-            trial["trace"] = redact_json(trace_json(found))
+        for trial, stored_trial in zip(trials, run.trial_set.select_related("transcript"), strict=True):
+            trial["trace"] = redact_json(trace_json(stored_trial))
     return {"run": run_json(run), "trials": trials}
 
 

@@ -56,5 +56,5 @@ EXPORTS: dict[str, Export] = {
 def export_run(run_id: int, name: str) -> bytes:
     """Return a run in a format of `EXPORTS` as a file's content. Raises KeyError for an unknown name."""
     related = ("suite", "suite_version", "target", "guidance", "by", "project")
-    found = EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))
-    return found if isinstance(found, bytes) else found.encode()
+    content = EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))
+    return content if isinstance(content, bytes) else content.encode()

@@ -67,7 +67,7 @@ def _files(run: Run, roots: Sequence[str]) -> dict[str, tuple[str, int]]:
 def broken_scenarios(document: Mapping[str, Any], files: Mapping[str, tuple[str, int]]) -> list[Annotation]:
     """Return an annotation for each scenario that fails or hits errors, the regressed ones first."""
     run, reasons = document["run"], _reasons(document["trials"])
-    broke = [key for each in run["measures"][:1] for key in each["broke"]]
+    broke = [key for measure in run["measures"][:1] for key in measure["broke"]]
     known = [key for key in [*broke, *run["regressions"], *reasons] if key in files]
     return [
         Annotation(*files[key], _message(run, key, reasons.get(key, ())))
@@ -76,11 +76,11 @@ def broken_scenarios(document: Mapping[str, Any], files: Mapping[str, tuple[str,
 
 
 def _reasons(trials: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for trial in trials:
         if trial["outcome"] in ("fail", "error"):
-            found.setdefault(trial["scenario"], []).extend(trial_reasons(trial))
-    return {key: list(dict.fromkeys(own)) for key, own in found.items()}
+            reasons.setdefault(trial["scenario"], []).extend(trial_reasons(trial))
+    return {key: list(dict.fromkeys(own)) for key, own in reasons.items()}
 
 
 def _message(run: Mapping[str, Any], key: str, reasons: Sequence[str]) -> str:

@@ -7,8 +7,12 @@ from datetime import datetime
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from runs.exchange.exports.unmeasured import error_of_unmeasured, reason_without_outcome
-from runs.results.failure_reasons import failed_scores, trial_reasons
+from runs.results.failure_reasons import (
+    error_of_unmeasured,
+    failed_scores,
+    reason_without_outcome,
+    trial_reasons,
+)
 
 # XML 1.0 forbids most control characters, even escaped.
 _FORBIDDEN = dict.fromkeys(
@@ -36,13 +40,13 @@ def junit_xml(documents: Iterable[Mapping[str, Any]], files: Files | None = None
 
 def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], files: Mapping[str, str]) -> Element:
     cases = [_case(run, trial, files.get(trial["scenario"], "")) for trial in trials]
-    found = [each.tag for case in cases for each in case]
+    tags = [element.tag for case in cases for element in case]
     attributes = {
         "name": _clean(f"{run['suite']} on {run['target']}"),
         "tests": str(len(cases)),
-        "failures": str(found.count("failure")),
-        "errors": str(found.count("error")),
-        "skipped": str(found.count("skipped")),
+        "failures": str(tags.count("failure")),
+        "errors": str(tags.count("error")),
+        "skipped": str(tags.count("skipped")),
         "time": _time(run["seconds"]),
     }
     if moment := run.get("started") or run.get("created"):

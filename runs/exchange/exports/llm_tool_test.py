@@ -38,16 +38,16 @@ class WorkspaceTexts:
         self._files = MAX_MEMBERS - others
         self._bytes = MOST_BYTES
 
-    def read(self, kept: Artifact | None, folder: str) -> tuple[dict[str, str], list[str]]:
+    def read(self, artifact: Artifact | None, folder: str) -> tuple[dict[str, str], list[str]]:
         """Return texts by path below `folder`, and why others are left out, a sentence or path each.
 
         Binary files can't be redacted, so they are left out, like files over 200 kB and Git's own.
         """
         texts, left_out = dict[str, str](), list[str]()
-        if kept is None:
+        if artifact is None:
             return texts, left_out
         try:
-            with open_stored(kept.sha256) as archive:
+            with open_stored(artifact.sha256) as archive:
                 for file, content in kept_files(archive, lambda file: file.size <= LONGEST_TEXT):
                     path = f"{folder}/{file.path}"
                     text = text_of_file(content) if file.size <= LONGEST_TEXT else None
@@ -104,8 +104,8 @@ def results_archive(run: Run) -> bytes:
     buffer, records, names = io.BytesIO(), list[str](), set[str]()
     trials = run.trial_set.filter(state=TrialState.FINISHED).order_by("position", "pk")
     workspaces = {
-        kept.trial_id: kept
-        for kept in Artifact.objects.filter(trial__in=trials.values("pk"), name="workspace")
+        artifact.trial_id: artifact
+        for artifact in Artifact.objects.filter(trial__in=trials.values("pk"), name="workspace")
     }
     reader = WorkspaceTexts(others=1 + FILES_OF_A_TRIAL * trials.count())
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -174,20 +174,20 @@ def _outcome(trial: Trial, metrics: dict[str, Any]) -> str:
 def _metrics(trial: Trial) -> dict[str, Any]:
     interaction = trial.detail.get("interaction") or {}
     judge: dict[str, Any] = next(
-        (each for each in trial.scores if each["layer"] == each["name"] == "judge"), {}
+        (score for score in trial.scores if score["layer"] == score["name"] == "judge"), {}
     )
-    gates = [each for each in trial.scores if each["layer"] == "gates" and each.get("passed") is not None]
-    found: dict[str, Any] = redact_json(
+    gates = [score for score in trial.scores if score["layer"] == "gates" and score.get("passed") is not None]
+    metrics: dict[str, Any] = redact_json(
         {
-            "gates_passed": sum(each["passed"] for each in gates),
+            "gates_passed": sum(score["passed"] for score in gates),
             "gates_total": len(gates),
             "details": [
                 {
-                    "gate_type": "".join(word.capitalize() for word in each["name"].split("_")),
-                    "passed": each["passed"],
-                    "message": each.get("message", ""),
+                    "gate_type": "".join(word.capitalize() for word in score["name"].split("_")),
+                    "passed": score["passed"],
+                    "message": score.get("message", ""),
                 }
-                for each in gates
+                for score in gates
             ],
             "efficiency": {name: interaction.get(own) for name, own in _EFFICIENCY.items()},
             "composite_score": trial.composite,
@@ -195,18 +195,18 @@ def _metrics(trial: Trial) -> dict[str, Any]:
             "judge_passed": judge.get("passed"),
             "evaluator_results": [
                 {
-                    "name": each["name"],
-                    "score": each.get("value"),
-                    "summary": each.get("message", ""),
-                    "metrics": (each.get("detail") or {}).get("metrics") or {},
-                    "error": each.get("error") or None,
+                    "name": score["name"],
+                    "score": score.get("value"),
+                    "summary": score.get("message", ""),
+                    "metrics": (score.get("detail") or {}).get("metrics") or {},
+                    "error": score.get("error") or None,
                 }
-                for each in trial.scores
-                if each["layer"] == "scripts"
+                for score in trial.scores
+                if score["layer"] == "scripts"
             ],
         }
     )
-    return found
+    return metrics
 
 
 def _files(run: Run, trial: Trial, record: dict[str, Any], left_out: list[str]) -> dict[str, str]:
@@ -281,8 +281,8 @@ def _human(transcript: Transcript) -> str:
 def _evaluation(record: dict[str, Any]) -> str:
     metrics = record["metrics"]
     rows = [
-        f"- {'✓' if each['passed'] else '✗'} {each['gate_type']}: {each['message']}"
-        for each in metrics["details"]
+        f"- {'✓' if gate['passed'] else '✗'} {gate['gate_type']}: {gate['message']}"
+        for gate in metrics["details"]
     ]
     judge = metrics["judge_score"]
     return "\n".join(

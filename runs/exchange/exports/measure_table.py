@@ -22,15 +22,15 @@ COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
 def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
     """Return each measure's change on a line."""
     table = Table(*COLUMNS, box=None, pad_edge=False)
-    for each in measures:
+    for change in measures:
         table.add_row(
-            label_of_key(each.rule.name),
-            _number(each.before),
-            _number(each.after),
-            verdict_sentences.size(each, each.effect),
-            verdict_sentences.interval(each),
-            str(each.scenarios),
-            each.verdict.label,
+            label_of_key(change.rule.name),
+            _number(change.before),
+            _number(change.after),
+            verdict_sentences.size(change, change.effect),
+            verdict_sentences.interval(change),
+            str(change.scenarios),
+            change.verdict.label,
         )
     return _as_text(table)
 
@@ -39,10 +39,10 @@ def plain_lift(lift: Lift) -> str:
     """Return what a skill adds: a sentence, its statements by kind, and the cases that it makes dearer."""
     table = Table(*LIFT_COLUMNS, box=None, pad_edge=False)
     for kind, statements in lift.kinds:
-        for each in statements:
-            rates = (f"{side.mean:.0%} of {side.n}" for side in (each.before, each.after))
-            table.add_row(kind.label, each.scenario, Text(each.text), *rates)
-    dearer = [f"Dearer: {each.scenario}, {each.label.lower()} {each.size}." for each in lift.dearer]
+        for statement in statements:
+            rates = (f"{side.mean:.0%} of {side.n}" for side in (statement.before, statement.after))
+            table.add_row(kind.label, statement.scenario, Text(statement.text), *rates)
+    dearer = [f"Dearer: {case.scenario}, {case.label.lower()} {case.size}." for case in lift.dearer]
     return "\n".join([*lift.sentences, "", *([_as_text(table)] if lift.statements else []), *dearer])
 
 

@@ -140,7 +140,8 @@ class ProgressDisplay:
             line = totals_line(totals, time.monotonic() - self._began)
             bar = ProgressBar(total=max(totals.trials, 1), completed=totals.finished, width=BAR_WIDTH)
             running = [
-                Text(f"  {each}", style="dim", overflow="ellipsis", no_wrap=True) for each in self._running()
+                Text(f"  {running_trial}", style="dim", overflow="ellipsis", no_wrap=True)
+                for running_trial in self._running()
             ]
             self._live.update(Group(bar, Text(line), *running), refresh=True)
 

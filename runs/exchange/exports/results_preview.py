@@ -38,7 +38,7 @@ def _named(numbers: list[int]) -> str:
 
 def preview_facts(run: PreviewedRun) -> list[tuple[str, str]]:
     """Return names and values of a run, those that are known; outcomes and what is new always."""
-    found = [
+    facts = [
         ("Trials", f"{run.trials:,} of {counted(run.scenarios, 'scenario')}"),
         ("Outcomes", _outcomes(run)),
         ("Time", _time(run)),
@@ -51,7 +51,7 @@ def preview_facts(run: PreviewedRun) -> list[tuple[str, str]]:
         ("Baseline", f"run {run.baseline.pk}" if run.baseline else ""),
         ("Run", f"stored already as run {run.stored.pk}; stays as it is" if run.stored else "new"),
     ]
-    return [(name, text) for name, text in found if text]
+    return [(name, text) for name, text in facts if text]
 
 
 def _outcomes(run: PreviewedRun) -> str:

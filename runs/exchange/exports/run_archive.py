@@ -115,10 +115,10 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
 
 def _suite(writer: _Writer, version: SuiteVersion) -> ArchivedSuite:
     suite, files = version.suite, []
-    for each in unpack(bytes(version.source.archive)) if version.source else ():
-        sha256 = blob_hash(each.content)
-        writer.add(f"files/{sha256}", each.content)
-        files.append(ArchivedFile(each.path, sha256, each.executable))
+    for file in unpack(bytes(version.source.archive)) if version.source else ():
+        sha256 = blob_hash(file.content)
+        writer.add(f"files/{sha256}", file.content)
+        files.append(ArchivedFile(file.path, sha256, file.executable))
     return ArchivedSuite(
         suite.slug,
         suite.name,
@@ -132,10 +132,12 @@ def _suite(writer: _Writer, version: SuiteVersion) -> ArchivedSuite:
 
 
 def _guidance(run: Run) -> ArchivedGuidance | None:
-    own = run.guidance
+    guidance = run.guidance
     return (
-        ArchivedGuidance(own.sha256, own.name, own.files, own.laid_file, own.laid_path)
-        if own is not None
+        ArchivedGuidance(
+            guidance.sha256, guidance.name, guidance.files, guidance.laid_file, guidance.laid_path
+        )
+        if guidance is not None
         else None
     )
 
@@ -156,16 +158,18 @@ def _trial(writer: _Writer, trial: Trial) -> ArchivedTrial:
         prompt=str(content.get("prompt") or ""),
         transcript=redact_json(msgspec.to_builtins(stored.unpack())) if stored else None,
         commands=[
-            redact_json({name: getattr(each, name) for name in COMMAND_COLUMNS})
-            for each in trial.commands.all()
+            redact_json({name: getattr(command, name) for name in COMMAND_COLUMNS})
+            for command in trial.commands.all()
         ],
         judgings=[
-            redact_json({name: _plain(getattr(each, name)) for name in JUDGING_COLUMNS})
-            for each in trial.judgings.all()
+            redact_json({name: _plain(getattr(judging, name)) for name in JUDGING_COLUMNS})
+            for judging in trial.judgings.all()
         ],
         artifacts=[
-            _artifact(writer, ArchivedArtifact(each.name, each.sha256, each.size, each.media_type))
-            for each in trial.artifacts.all()
+            _artifact(
+                writer, ArchivedArtifact(artifact.name, artifact.sha256, artifact.size, artifact.media_type)
+            )
+            for artifact in trial.artifacts.all()
         ],
     )
 

@@ -14,8 +14,8 @@ USUAL_K = 3
 
 def run_strips(run: Run) -> dict[str, Strip]:
     """Return the strips of a run's suite version on the run's target as of the run, by scenario key."""
-    found = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
-    return _by_key(run.suite_version_id, found)
+    by_scenario = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
+    return _by_key(run.suite_version_id, by_scenario)
 
 
 def suite_strips(version: SuiteVersion, target: Target) -> dict[str, Strip]:
@@ -23,15 +23,15 @@ def suite_strips(version: SuiteVersion, target: Target) -> dict[str, Strip]:
     return _by_key(version.pk, strips(version.suite, target=target.pk, version=version.pk))
 
 
-def _by_key(version: int, found: Mapping[int, Strip]) -> dict[str, Strip]:
+def _by_key(version: int, by_scenario: Mapping[int, Strip]) -> dict[str, Strip]:
     entries = SuiteVersion.scenario_versions.through.objects.filter(suite_version=version)
     keys = entries.order_by("position").values_list(
         "scenario_version__scenario", "scenario_version__scenario__key"
     )
-    return {key: found.get(pk, Strip()) for pk, key in keys}
+    return {key: by_scenario.get(pk, Strip()) for pk, key in keys}
 
 
-def scenarios_json(suite: Suite, found: Mapping[str, Strip]) -> list[dict[str, Any]]:
+def scenarios_json(suite: Suite, by_key: Mapping[str, Strip]) -> list[dict[str, Any]]:
     """Return each scenario's class and chances."""
     k = suite.release_k or USUAL_K
     return [
@@ -47,5 +47,5 @@ def scenarios_json(suite: Suite, found: Mapping[str, Strip]) -> list[dict[str, A
             "pass_hat_k": strip.rate.all_of(k),
             "pass_at_k": strip.rate.any_of(k),
         }
-        for key, strip in found.items()
+        for key, strip in by_key.items()
     ]

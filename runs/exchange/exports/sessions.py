@@ -13,22 +13,25 @@ from runs.models import Run
 
 
 def session_lines(
-    found: SortedSessions, read: ReadSessions, run: Run | None, *, shows_commands: bool
+    sorted_sessions: SortedSessions, read: ReadSessions, run: Run | None, *, shows_commands: bool
 ) -> list[str]:
     """Return what was imported or would be, and what could not be read."""
     lines: list[str] = []
     if shows_commands:
-        lines += [line for each in found.to_store for line in _kept_lines(each)]
+        lines += [line for session in sorted_sessions.to_store for line in _kept_lines(session)]
     where = f"run {run.pk}: " if run else ""
-    counts = [f"{len(found.new)} new"]
+    counts = [f"{len(sorted_sessions.new)} new"]
     counts += [
         f"{n} {word}"
-        for n, word in ((len(found.continued), "continued"), (found.known, "already imported"))
+        for n, word in (
+            (len(sorted_sessions.continued), "continued"),
+            (sorted_sessions.known, "already imported"),
+        )
         if n
     ]
     counts += [f"{read.without} without the tool"] if read.without else []
     counts += [mentions_text(read.mentions)] if read.mentions else []
-    lines.append(f"{where}{counted(len(found.to_store), 'session')} ({', '.join(counts)})")
+    lines.append(f"{where}{counted(len(sorted_sessions.to_store), 'session')} ({', '.join(counts)})")
     return [*lines, *(f"! {each}" for each in read.problems)]
 
 
@@ -40,15 +43,16 @@ def mentions_text(mentions: int) -> str:
 
 def _kept_lines(session: KeptSession) -> list[str]:
     head = f"{session.agent} {session.id} {session.started}".rstrip()
-    kept = f", {session.not_run} not run" if session.not_run else ""
-    kept += f", {session.mentioned} mentioned, not counted" if session.mentioned else ""
-    kept += ", whole transcript redacted" if session.is_whole else ""
+    notes = f", {session.not_run} not run" if session.not_run else ""
+    notes += f", {session.mentioned} mentioned, not counted" if session.mentioned else ""
+    notes += ", whole transcript redacted" if session.is_whole else ""
     errors = session.errors
     rows = [
-        f"  {_show_exit_code(each):>3} {each.line}" + (f"  # {errors[each.n]}" if errors.get(each.n) else "")
-        for each in session.commands
+        f"  {_show_exit_code(command):>3} {command.line}"
+        + (f"  # {errors[command.n]}" if errors.get(command.n) else "")
+        for command in session.commands
     ]
-    return [f"{head} ({counted(len(session.commands), 'command')}, {session.failed} failed{kept})", *rows]
+    return [f"{head} ({counted(len(session.commands), 'command')}, {session.failed} failed{notes})", *rows]
 
 
 def _show_exit_code(command: Command) -> str:
@@ -58,17 +62,17 @@ def _show_exit_code(command: Command) -> str:
     return f"~{command.exit_code}" if command.end == "estimated" else str(command.exit_code)
 
 
-def sessions_document(found: SortedSessions, read: ReadSessions, run: Run | None) -> dict[str, Any]:
+def sessions_document(sorted_sessions: SortedSessions, read: ReadSessions, run: Run | None) -> dict[str, Any]:
     """Return the import as JSON, with what is kept of each session."""
     return {
         "run": run.pk if run else None,
-        "new": len(found.new),
-        "continued": len(found.continued),
-        "known": found.known,
+        "new": len(sorted_sessions.new),
+        "continued": len(sorted_sessions.continued),
+        "known": sorted_sessions.known,
         "without_tool": read.without,
         "mentions_without_tool": read.mentions,
         "problems": read.problems,
-        "sessions": [_session(each) for each in found.to_store],
+        "sessions": [_session(each) for each in sorted_sessions.to_store],
     }
 
 
@@ -86,12 +90,12 @@ def _session(session: KeptSession) -> dict[str, Any]:
         "mentioned": session.mentioned,
         "commands": [
             {
-                "line": each.line,
-                "exit_code": each.exit_code,
-                "failed": each.failed,
-                "end": each.end,
-                "error": errors.get(each.n, ""),
+                "line": command.line,
+                "exit_code": command.exit_code,
+                "failed": command.failed,
+                "end": command.end,
+                "error": errors.get(command.n, ""),
             }
-            for each in session.commands
+            for command in session.commands
         ],
     }

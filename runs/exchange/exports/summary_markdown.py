@@ -103,12 +103,19 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
 
 def comparison_summary(base: Run, new: Run) -> str:
     """Return the summary of a run against another one. Expects suite, suite_version and target to be loaded."""
-    found = compare_run_measures(base, new)
-    keys = lost_keys(found.scenarios)
+    compared = compare_run_measures(base, new)
+    keys = lost_keys(compared.scenarios)
     lost = tuple(lost_scenarios(base, new, keys)) if keys else ()
     return _compared_summary(
         new,
-        Compared(base.pk, _headline(found.headline), lost, len(keys), found.not_comparable, found.no_verdict),
+        Compared(
+            base.pk,
+            _headline(compared.headline),
+            lost,
+            len(keys),
+            compared.not_comparable,
+            compared.no_verdict,
+        ),
     )
 
 
@@ -122,7 +129,7 @@ def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | N
     verdict = overall(compared.headline).label if compared.headline else ""
     lines = [_heading(run, verdict)]
     if compared.headline:
-        lines += [_verdict(run, compared), _table(compared.headline)]
+        lines += [_verdict(run, compared), "\n".join([TABLE_HEAD, *map(_row, compared.headline)])]
     elif compared.no_verdict:
         lines.append(compared.no_verdict)
     elif not run.error:
@@ -165,10 +172,6 @@ def _dollars(run: Run) -> float | None:
     return run.cost_usd / done if run.cost_usd and done else None
 
 
-def _table(changes: Sequence[MeasureChange]) -> str:
-    return "\n".join([TABLE_HEAD, *map(_row, changes)])
-
-
 def _row(change: MeasureChange) -> str:
     cells = (
         label_of_key(change.rule.name),
@@ -194,7 +197,11 @@ def _scenarios(
     """Return the section of the scenarios; nothing without any."""
     if not lost:
         return []
-    items = [line for each in lost for line in (*_scenario(each), *_transcript(each.key, transcripts or {}))]
+    items = [
+        line
+        for scenario in lost
+        for line in (*_scenario(scenario), *_transcript(scenario.key, transcripts or {}))
+    ]
     items += [f"- … and {counted(count - len(lost), 'more scenario')}"] if count > len(lost) else []
     return [f"**{title}**", "\n".join(items)]
 
@@ -278,12 +285,12 @@ def _baseline_file(run: Run) -> list[str]:
 def _errors(run: Run) -> list[str]:
     """Return the errors of the run's trials, the most common first, each with its number of trials."""
     errors = run.trial_set.filter(outcome="error").values_list("error").annotate(n=Count("pk"))
-    found = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
+    rows = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
     lines = [
         f"⚠ {counted(n, 'trial')} hit an error: {code(redact_patterns(error), longest=500)}"
-        for error, n in found[:MOST_ERRORS]
+        for error, n in rows[:MOST_ERRORS]
     ]
-    return lines + (["⚠ … and other errors"] if len(found) > MOST_ERRORS else [])
+    return lines + (["⚠ … and other errors"] if len(rows) > MOST_ERRORS else [])
 
 
 def _address(run: Run) -> str:

@@ -94,15 +94,17 @@ def _page(request: ProjectRequest, *, status: int = 200, **context: Any) -> Http
 
 
 def _preview(request: ProjectRequest, form: SessionsForm) -> HttpResponse:
-    given, project = form.cleaned_data, request.access.project
-    tool = session_tool(given["tool"], given["pattern"])
-    read = read_uploads([(str(file.name), file.file) for file in given["file"]], tool, whole=given["whole"])
+    fields, project = form.cleaned_data, request.access.project
+    tool = session_tool(fields["tool"], fields["pattern"])
+    read = read_uploads([(str(file.name), file.file) for file in fields["file"]], tool, whole=fields["whole"])
     counted_once(read, project, tool)
-    found = sort_sessions(project, tool, read.sessions)
+    sorted_sessions = sort_sessions(project, tool, read.sessions)
     token = ""
-    if found.to_store:
-        kept = _Preview(project.pk, tool.binary, tool.command_pattern, list(found.to_store), read.problems)
-        token = signing.dumps(msgspec.json.encode(kept).decode(), salt=SALT, compress=True)
+    if sorted_sessions.to_store:
+        preview = _Preview(
+            project.pk, tool.binary, tool.command_pattern, list(sorted_sessions.to_store), read.problems
+        )
+        token = signing.dumps(msgspec.json.encode(preview).decode(), salt=SALT, compress=True)
     if len(token) > LARGEST_MESSAGE:
         raise RequestError(
             "These sessions are too large for a preview. Use manage.py import_sessions, or fewer files."
@@ -110,8 +112,8 @@ def _preview(request: ProjectRequest, form: SessionsForm) -> HttpResponse:
     context: dict[str, Any] = {
         "tool": tool,
         "read": read,
-        "found": found,
-        "shown": found.to_store[:MOST_SHOWN],
+        "found": sorted_sessions,
+        "shown": sorted_sessions.to_store[:MOST_SHOWN],
         "token": token,
     }
     return _page(request, form=form, **context)
@@ -120,15 +122,17 @@ def _preview(request: ProjectRequest, form: SessionsForm) -> HttpResponse:
 def _store(request: ProjectRequest, token: str) -> HttpResponse:
     project = request.access.project
     try:
-        kept = msgspec.json.decode(signing.loads(token, salt=SALT, max_age=PREVIEW_SECONDS), type=_Preview)
+        preview = msgspec.json.decode(signing.loads(token, salt=SALT, max_age=PREVIEW_SECONDS), type=_Preview)
     except (signing.BadSignature, msgspec.DecodeError) as error:
         raise RequestError("This preview is no longer valid. Choose the files again.") from error
-    if kept.project != project.pk:
+    if preview.project != project.pk:
         raise RequestError("This preview is of another project. Choose the files again.")
-    tool = Tool(binary=kept.binary, command_pattern=kept.pattern)
-    run, found = store_sessions(project, tool, kept.sessions, kept.problems, by=request.user)
+    tool = Tool(binary=preview.binary, command_pattern=preview.pattern)
+    run, sorted_sessions = store_sessions(project, tool, preview.sessions, preview.problems, by=request.user)
     if run is None:
         messages.info(request, "These sessions are already imported.")
         return redirect("run-list", project.slug)
-    messages.success(request, f"Imported {counted(len(found.to_store), 'session')} as run {run.pk}.")
+    messages.success(
+        request, f"Imported {counted(len(sorted_sessions.to_store), 'session')} as run {run.pk}."
+    )
     return redirect(run)

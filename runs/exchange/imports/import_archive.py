@@ -15,7 +15,7 @@ from evalhub.teams.models import Project
 from evaluators.model import Transcript
 from runs.compare import comparison
 from runs.errors import RequestError
-from runs.exchange.imports.store_results import stored_run, target_name, version_of_results
+from runs.exchange.imports.store_results import keep_target, stored_run, version_of_results
 from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
     JUDGING_COLUMNS,
@@ -32,10 +32,8 @@ from runs.exchange.results_files.values import ExternalRun, ExternalTrial
 from runs.models import (
     Launch,
     Run,
-    Target,
 )
 from runs.models.run import RunState, Trigger
-from runs.models.target import IMPORTED
 from runs.results.files import artifacts
 from runs.results.imported_contents import CONTENTS, contents_json
 from runs.results.rollups import write_rollups
@@ -54,11 +52,6 @@ def store_archived(
     run, trials = archived
     version, versions, is_exact = _suite_version(launch.project, archived, members, by)
     columns = {name: _value(name, run.columns[name]) for name in RUN_COLUMNS}
-    target, _ = Target.objects.get_or_create(
-        project=launch.project,
-        name=target_name(run.target),
-        defaults={"provider": IMPORTED, "definition": {"url": run.target}, "accepted": False},
-    )
     baseline = stored_run(launch.project, run.baseline) if run.baseline else None
     stored = Run(
         **columns,
@@ -66,7 +59,7 @@ def store_archived(
         launch=launch,
         suite_version=version,
         suite=version.suite,
-        target=target,
+        target=keep_target(launch.project, run.target),
         guidance=_guidance(version.suite, run.guidance, by),
         by=launch.by,
         trigger=Trigger.IMPORT,
@@ -108,19 +101,19 @@ def _suite_version(
     version = find_archived_version(project, archived) or _restore_suite(project, archived.run, members, by)
     keys = {trial.scenario for trial in archived.trials}
     if version is not None and version.sha256 == suite.sha256:
-        found = version.scenario_versions.select_related("scenario").defer("content")
-        scenarios = {each.scenario.key: each for each in found}
+        rows = version.scenario_versions.select_related("scenario").defer("content")
+        scenarios = {each.scenario.key: each for each in rows}
         if keys <= scenarios.keys():
             return version, scenarios, True
-    made, scenarios = version_of_results(project, as_external(archived), by)
-    return made, scenarios, False
+    created, scenarios = version_of_results(project, as_external(archived), by)
+    return created, scenarios, False
 
 
 def find_archived_version(project: Project, archived: Archived) -> SuiteVersion | None:
     """Return the stored version of the suite with the content that a run was measured on."""
-    own = archived.run.suite
-    versions = SuiteVersion.objects.filter(suite__project=project, suite__slug=own.slug)
-    return versions.filter(sha256=own.sha256).select_related("suite").first()
+    suite = archived.run.suite
+    versions = SuiteVersion.objects.filter(suite__project=project, suite__slug=suite.slug)
+    return versions.filter(sha256=suite.sha256).select_related("suite").first()
 
 
 def has_sources(run: ArchivedRun, members: Mapping[str, bytes]) -> bool:
@@ -131,18 +124,18 @@ def has_sources(run: ArchivedRun, members: Mapping[str, bytes]) -> bool:
 def _restore_suite(
     project: Project, run: ArchivedRun, members: Mapping[str, bytes], by: User | None
 ) -> SuiteVersion | None:
-    own = run.suite
+    archived = run.suite
     if not has_sources(run, members):
         return None
-    files = {each.path: members[f"files/{each.sha256}"] for each in own.source}
-    marked = frozenset(each.path for each in own.source if each.executable)
-    existing = Suite.objects.filter(project=project, slug=own.slug).first()
+    files = {each.path: members[f"files/{each.sha256}"] for each in archived.source}
+    marked = frozenset(each.path for each in archived.source if each.executable)
+    existing = Suite.objects.filter(project=project, slug=archived.slug).first()
     # A run of an older version must not put the suite back to it.
     is_current = existing is None or not existing.runs.exclude(trigger=Trigger.IMPORT).exists()
     try:
         return restore_version(
-            Bundle(own.source_name or own.name, files, marked),
-            own.slug,
+            Bundle(archived.source_name or archived.name, files, marked),
+            archived.slug,
             project=project,
             by=by,
             is_current=is_current,
@@ -155,8 +148,8 @@ def as_external(archived: Archived) -> ExternalRun:
     """Return a run of an archive as results of another program, whose suite is made of its trials."""
     run = archived.run
     trials = tuple(
-        ExternalTrial(each.scenario, str(each.columns["outcome"]), each.description, each.prompt)
-        for each in archived.trials
+        ExternalTrial(trial.scenario, str(trial.columns["outcome"]), trial.description, trial.prompt)
+        for trial in archived.trials
     )
     return ExternalRun(
         run.suite.slug,
@@ -187,8 +180,8 @@ def _store_trials(
 
 
 def _row(trial: ArchivedTrial, version: ScenarioVersion) -> dict[str, Any]:
-    own = {name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS}
-    return {**own, "scenario_version": version.pk, "scenario": version.scenario_id}
+    columns = {name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS}
+    return {**columns, "scenario_version": version.pk, "scenario": version.scenario_id}
 
 
 def _parts_of(trial: ArchivedTrial, members: Mapping[str, bytes]) -> TrialParts:

@@ -85,13 +85,13 @@ def _store(
 ) -> tuple[Run, ...]:
     """Store the runs of archives, oldest first; one that is stored already stays as it is."""
     ordered = sorted(runs, key=lambda each: each.run.columns["started"] or each.run.columns["created"])
-    found = {each.run.uuid: stored_run(project, each.run.uuid) for each in ordered}
-    fresh = [each for each in ordered if found[each.run.uuid] is None]
+    stored = {each.run.uuid: stored_run(project, each.run.uuid) for each in ordered}
+    fresh = [each for each in ordered if stored[each.run.uuid] is None]
     if fresh:
         launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
-        for each in fresh:
-            found[each.run.uuid] = store_archived(launch, each, members, sha256, by)
+        for archived in fresh:
+            stored[archived.run.uuid] = store_archived(launch, archived, members, sha256, by)
         audit.append_event(
-            project, by, "results.import", file, runs=[run.pk for run in found.values() if run]
+            project, by, "results.import", file, runs=[run.pk for run in stored.values() if run]
         )
-    return tuple(run for run in found.values() if run)
+    return tuple(run for run in stored.values() if run)

@@ -63,17 +63,18 @@ def _find_known_calls(
     related = Q(session_id__in=origins) | Q(trial__detail__session__root__in=roots)
     stored = ImportedSession.objects.filter(related, suite__project=project, suite__slug=suite_slug(tool))
     rows = list(stored.values_list("session_id", "trial__detail__session"))
-    found: dict[str, Known] = {}
-    for own, trail in pairs:
+    known: dict[str, Known] = {}
+    for session, trail in pairs:
         others = [
             about
             for id, about in rows
-            if id != own.id and (id in trail.forked_from or (own.root and about.get("root") == own.root))
+            if id != session.id
+            and (id in trail.forked_from or (session.root and about.get("root") == session.root))
         ]
         calls = frozenset(key for about in others for key in about.get("copies", ()))
         if calls:
-            found[own.id] = Known(calls, str(others[0].get("file", "")))
-    return found
+            known[session.id] = Known(calls, str(others[0].get("file", "")))
+    return known
 
 
 KEY = "sessions"
@@ -118,10 +119,10 @@ def help_pages(project: Project, tool: Tool) -> dict[str, HelpPage]:
 def sort_sessions(project: Project, tool: Tool, sessions: Iterable[KeptSession]) -> SortedSessions:
     """Return which sessions are new, continued or already imported. One query."""
     by_id: dict[str, KeptSession] = {}
-    for each in sessions:
-        before = by_id.get(_id(each))
-        if before is None or len(before.commands) < len(each.commands):
-            by_id[_id(each)] = each
+    for session in sessions:
+        before = by_id.get(_id(session))
+        if before is None or len(before.commands) < len(session.commands):
+            by_id[_id(session)] = session
     stored = ImportedSession.objects.filter(suite__project=project, suite__slug=suite_slug(tool))
     rows = stored.values_list("session_id", "sha256", "trial__finished")
     known = {id: (sha256, finished) for id, sha256, finished in rows}
@@ -151,17 +152,17 @@ def store_sessions(
     """
     # A concurrent import of the same sessions waits; rows that refer to the project don't.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    found = sort_sessions(project, tool, sessions)
-    if not found.to_store:
-        return None, found
+    sorted_sessions = sort_sessions(project, tool, sessions)
+    if not sorted_sessions.to_store:
+        return None, sorted_sessions
     version = _version(project, tool, by)
-    run = _store_run(project, version, found, problems, by)
-    _forget(version.scenario.suite, found.continued)
-    _store_trials(run, version, found.to_store)
+    run = _store_run(project, version, sorted_sessions, problems, by)
+    _forget(version.scenario.suite, sorted_sessions.continued)
+    _store_trials(run, version, sorted_sessions.to_store)
     run.save(update_fields=sum_tokens(run))
     write_rollups(run, is_new=True)
     audit.append_event(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
-    return run, found
+    return run, sorted_sessions
 
 
 def suite_slug(tool: Tool) -> str:
@@ -191,11 +192,11 @@ def _version(project: Project, tool: Tool, by: User | None) -> ScenarioVersion:
 def _store_run(
     project: Project,
     version: ScenarioVersion,
-    found: SortedSessions,
+    sorted_sessions: SortedSessions,
     problems: Sequence[str],
     by: User | None,
 ) -> Run:
-    sessions = found.to_store
+    sessions = sorted_sessions.to_store
     suite = version.scenario.suite
     launch = Launch.objects.create(
         project=project, by=by, trigger=Trigger.IMPORT, request={"sessions": len(sessions)}
@@ -203,7 +204,7 @@ def _store_run(
     target, _ = Target.objects.get_or_create(
         project=project, name=KEY, defaults={"provider": IMPORTED, "definition": {}, "accepted": False}
     )
-    moments = (moment_of(time) for each in sessions for time in (each.started, each.finished))
+    moments = (moment_of(time) for session in sessions for time in (session.started, session.finished))
     last = max(filter(None, moments), default=timezone.now())
     models, agents = {each.model for each in sessions}, sorted({each.agent for each in sessions})
     left = len(problems) - MOST_WARNINGS
@@ -239,17 +240,22 @@ def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
     runs = list(Run.objects.filter(trial_set__in=keys).distinct())
     Trial.objects.filter(pk__in=keys).delete()
     for run in runs:
-        run.trials = run.trial_set.count()
-        run.save(update_fields=["trials", *sum_tokens(run)])
-        write_rollups(run)
+        sum_up_again(run)
+
+
+def sum_up_again(run: Run) -> None:
+    """Count the trials and tokens of a run again, some of whose sessions were deleted. Requires a transaction."""
+    run.trials = run.trial_set.count()
+    run.save(update_fields=["trials", *sum_tokens(run)])
+    write_rollups(run)
 
 
 def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSession]) -> None:
-    rows = [(_row(version, each, position), _parts(each)) for position, each in enumerate(sessions)]
+    rows = [(_row(version, session, position), _parts(session)) for position, session in enumerate(sessions)]
     keys = insert_trials(run, rows)
     imported = [
-        {"suite": run.suite_id, "session_id": _id(each), "sha256": each.sha256, "trial": key}
-        for key, each in zip(keys, sessions, strict=True)
+        {"suite": run.suite_id, "session_id": _id(session), "sha256": session.sha256, "trial": key}
+        for key, session in zip(keys, sessions, strict=True)
     ]
     statements.insert(ImportedSession, imported)
 
@@ -265,8 +271,8 @@ def _parts(session: KeptSession) -> TrialParts:
 def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[str, Any]:
     counted = metrics(session.commands, source="events", completed=False)
     interaction = structs.replace(counted, not_run=session.not_run, mentioned=session.mentioned)
-    own = (score for score in scores(interaction) if score.name != "completed")
-    measured = (*own, *session.wasted)
+    interaction_scores = (score for score in scores(interaction) if score.name != "completed")
+    measured = (*interaction_scores, *session.wasted)
     usage = session.transcript.usage
     messages = error_messages(session.transcript, interaction)
     return {

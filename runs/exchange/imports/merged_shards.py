@@ -18,8 +18,8 @@ _SHARD = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 
 def shard_of(text: str) -> tuple[int, int]:
     """Return a shard's number and how many there are. Raises `ValueError` for anything but N/M with 1 ≤ N ≤ M."""
-    found = _SHARD.fullmatch(text)
-    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = _SHARD.fullmatch(text)
+    number, of = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= of:
         raise ValueError(f"{text} is not a shard. Give its number and how many there are, such as 1/3.")
     return number, of
@@ -31,14 +31,14 @@ def merge_shards(runs: Sequence[Archived]) -> list[Archived]:
     Raises `RequestError` unless each set of shards is whole.
     """
     groups: dict[tuple[Any, ...], list[Archived]] = {}
-    for each in runs:
-        groups.setdefault(_line(each.run), []).append(each)
-    found = []
-    for own in groups.values():
-        shards = [each for each in own if each.run.shard]
-        found += [each for each in own if not each.run.shard]
-        found += [_merge(shards)] if shards else []
-    return found
+    for archived in runs:
+        groups.setdefault(_line(archived.run), []).append(archived)
+    merged = []
+    for group in groups.values():
+        shards = [each for each in group if each.run.shard]
+        merged += [each for each in group if not each.run.shard]
+        merged += [_merge(shards)] if shards else []
+    return merged
 
 
 def _line(run: ArchivedRun) -> tuple[Any, ...]:
@@ -49,8 +49,8 @@ def _line(run: ArchivedRun) -> tuple[Any, ...]:
 
 
 def _merge(shards: Sequence[Archived]) -> Archived:
-    own = {each.run.uuid: each for each in shards}
-    ordered = sorted(own.values(), key=lambda each: shard_of(each.run.shard))
+    by_uuid = {each.run.uuid: each for each in shards}
+    ordered = sorted(by_uuid.values(), key=lambda each: shard_of(each.run.shard))
     _check(ordered)
     first = ordered[0].run
     runs = [each.run for each in ordered]
@@ -81,21 +81,21 @@ def _check(ordered: Sequence[Archived]) -> None:
 
 def _totals(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the columns of the whole run."""
-    sums = {name: sum(each.get(name) or 0 for each in columns) for name in _SUMS}
-    costs = [each["cost_usd"] for each in columns if each.get("cost_usd") is not None]
-    outcomes = [each.get("outcome") for each in columns]
-    states = {each.get("state") for each in columns}
+    sums = {name: sum(row.get(name) or 0 for row in columns) for name in _SUMS}
+    costs = [row["cost_usd"] for row in columns if row.get("cost_usd") is not None]
+    outcomes = [row.get("outcome") for row in columns]
+    states = {row.get("state") for row in columns}
     passed = "" if "" in outcomes else "pass"
     return {
         **sums,
         "cost_usd": sum(costs) if costs else None,
         "state": "cancelled" if "cancelled" in states else "finished",
         "outcome": next((word for word in ("fail", "error") if word in outcomes), passed),
-        "error": " ".join(dict.fromkeys(filter(None, (each.get("error") for each in columns)))),
-        "warnings": list(dict.fromkeys(text for each in columns for text in each.get("warnings", []))),
-        "created": min(each["created"] for each in columns),
-        "started": min(_known_times(each.get("started") for each in columns), default=None),
-        "finished": max(_known_times(each.get("finished") for each in columns), default=None),
+        "error": " ".join(dict.fromkeys(filter(None, (row.get("error") for row in columns)))),
+        "warnings": list(dict.fromkeys(text for row in columns for text in row.get("warnings", []))),
+        "created": min(row["created"] for row in columns),
+        "started": min(_known_times(row.get("started") for row in columns), default=None),
+        "finished": max(_known_times(row.get("finished") for row in columns), default=None),
     }
 
 
@@ -105,7 +105,7 @@ def _known_times(moments: Iterable[str | None]) -> list[str]:
 
 def _in_turn(shards: Sequence[Archived]) -> tuple[ArchivedTrial, ...]:
     """Return the trials of all shards: all scenarios once, then all again."""
-    trials = [trial for each in shards for trial in each.trials]
+    trials = [trial for shard in shards for trial in shard.trials]
     ordered = sorted(trials, key=lambda trial: (trial.columns["index"], trial.columns["position"]))
     return tuple(
         replace(trial, columns={**trial.columns, "position": position})

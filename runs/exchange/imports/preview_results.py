@@ -86,8 +86,8 @@ class ResultsPreview:
     def seal(self) -> str:
         """Return the token that confirms exactly this file and what it was compared with."""
         known = [
-            [each.stored and each.stored.pk, each.version and each.version.pk, list(each.new_scenarios)]
-            for each in self.runs
+            [run.stored and run.stored.pk, run.version and run.version.pk, list(run.new_scenarios)]
+            for run in self.runs
         ]
         return content_hash([self.sha256, [run.pk for run in self.imported], known])
 
@@ -150,10 +150,10 @@ def _preview_external(project: Project, run: ExternalRun) -> PreviewedRun:
 
 def _place(project: Project, run: ExternalRun) -> tuple[Suite | None, SuiteVersion | None]:
     """Return the stored suite and version that results belong to; None for what importing them creates."""
-    if found := find_version_of_results(project, run):
-        return found[0].suite, found[0]
-    made = preview(suite_of_results(run), project)
-    return made.suite, made.kept
+    if match := find_version_of_results(project, run):
+        return match[0].suite, match[0]
+    previewed = preview(suite_of_results(run), project)
+    return previewed.suite, previewed.kept
 
 
 def _preview_archived(project: Project, archived: Archived, members: Mapping[str, bytes]) -> PreviewedRun:

@@ -15,9 +15,8 @@ from django.db.models.functions import Concat
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
+from runs.exchange.imports.import_sessions import sum_up_again
 from runs.models import CommandRecord, Run, Trial
-from runs.results.rollups import write_rollups
-from runs.results.trial_costs import sum_tokens
 from scenarios.models import SESSIONS
 
 BACKUPS = (
@@ -37,7 +36,7 @@ class RunWithout(NamedTuple):
 
 def sessions_without_tool(project: Project | None = None, run: int | None = None) -> QuerySet[Trial]:
     """Return the imported sessions without a command, or of which every command is another tool's call."""
-    own = CommandRecord.objects.filter(trial=OuterRef("pk"))
+    commands = CommandRecord.objects.filter(trial=OuterRef("pk"))
     binary = KeyTextTransform("binary", F("trial__scenario_version__content__criteria__tool"))
     # Such a call is stored as its tool's name and its input as JSON, and the name is also its subcommand. A pattern
     # may take a whole command of the tool as its subcommand.
@@ -45,10 +44,10 @@ def sessions_without_tool(project: Project | None = None, run: int | None = None
     for begin in ("{", "[", '"'):
         other |= Q(line__startswith=Concat(F("subcommand"), Value(f" {begin}")))
     other &= ~Q(subcommand="")
-    found = Trial.objects.filter(~Exists(own.exclude(other)), run__suite__format=SESSIONS)
+    trials = Trial.objects.filter(~Exists(commands.exclude(other)), run__suite__format=SESSIONS)
     if project is not None:
-        found = found.filter(run__project=project)
-    return found if run is None else found.filter(run=run)
+        trials = trials.filter(run__project=project)
+    return trials if run is None else trials.filter(run=run)
 
 
 def runs_without_tool(project: Project | None = None) -> list[RunWithout]:
@@ -69,8 +68,6 @@ def remove_from(run: int, *, by: User | None) -> int:
         if not keys:
             return 0
         Trial.objects.filter(pk__in=keys).delete()
-        locked.trials = locked.trial_set.count()
-        locked.save(update_fields=["trials", *sum_tokens(locked)])
-        write_rollups(locked)
+        sum_up_again(locked)
         audit.append_event(locked.project, by, "sessions.remove", f"run {run}", sessions=len(keys))
     return len(keys)

@@ -83,21 +83,26 @@ class ReadSessions:
         `known` are those that were imported before, by the session's id.
         """
         pairs = zip(self.sessions, self.trails, strict=True)
-        traced = [Traced(kept, trail, known.get(kept.id, Known())) for kept, trail in pairs]
+        traced = [Traced(session, trail, known.get(session.id, Known())) for session, trail in pairs]
         counted = without_copies(traced)
-        self.problems += [each for own in counted for each in describe_copies(own.kept.file, own)]
-        kept = [
-            (own.kept, trail) for own, trail in zip(counted, self.trails, strict=True) if own.kept.commands
+        self.problems += [
+            problem for session in counted for problem in describe_copies(session.kept.file, session)
         ]
-        self.copied = len(self.sessions) - len(kept)
-        self.sessions, self.trails = [each for each, _ in kept], [trail for _, trail in kept]
+        remaining = [
+            (session.kept, trail)
+            for session, trail in zip(counted, self.trails, strict=True)
+            if session.kept.commands
+        ]
+        self.copied = len(self.sessions) - len(remaining)
+        self.sessions, self.trails = [each for each, _ in remaining], [trail for _, trail in remaining]
         return self
 
     def with_flags(self, pages: dict[str, HelpPage]) -> ReadSessions:
         """Compare failed calls with the tool's help: `pages`, and those that agents read."""
         known = pages | self.help
         self.sessions = [
-            structs.replace(each, flags=tuple(confusions(each.commands, known))) for each in self.sessions
+            structs.replace(session, flags=tuple(confusions(session.commands, known)))
+            for session in self.sessions
         ]
         return self
 
@@ -105,41 +110,41 @@ class ReadSessions:
 @FileReader
 def read_session_file(name: str, content: bytes, tool: Tool, whole: bool) -> ReadSessions:
     """Return the sessions of an uploaded file."""
-    found = ReadSessions()
-    found.add(name, io.BytesIO(content), tool, whole=whole)
-    return found
+    sessions = ReadSessions()
+    sessions.add(name, io.BytesIO(content), tool, whole=whole)
+    return sessions
 
 
 def read_uploads(files: Iterable[tuple[str, IO[bytes]]], tool: Tool, *, whole: bool = False) -> ReadSessions:
     """Read uploaded session files, one at a time. Raises `ScenarioFileError` and `TryLater`."""
-    found = ReadSessions()
+    sessions = ReadSessions()
     for name, file in files:
-        found.take(read_session_file(name, file.read(), tool, whole))
-    return found
+        sessions.take(read_session_file(name, file.read(), tool, whole))
+    return sessions
 
 
 def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSessions:
     """Read the session files in files and folders, one at a time."""
-    found = ReadSessions()
+    sessions = ReadSessions()
     for root in paths:
-        for path in _files(root, found.problems):
+        for path in _files(root, sessions.problems):
             try:
                 file = _open_regular_file(path)
             except OSError as error:
-                found.problems.append(f"{path}: cannot be read: {error.strerror}.")
+                sessions.problems.append(_unreadable(error))
             else:
                 with closing(file):
-                    found.add(str(path), file, tool, whole=whole)
-    return found
+                    sessions.add(str(path), file, tool, whole=whole)
+    return sessions
 
 
 def _hash(file: IO[bytes]) -> str:
     """Return the hash of a file, whose position is then its beginning."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     while block := file.read(1 << 20):
-        found.update(block)
+        digest.update(block)
     file.seek(0)
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _open_regular_file(path: Path) -> IO[bytes]:

@@ -56,7 +56,8 @@ def store_results(
         return tuple(run for run in known if run)
     launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
     runs = tuple(
-        stored or _store(launch, each, sha256, version) for stored, each in zip(known, parsed, strict=True)
+        stored or _store(launch, external_run, sha256, version)
+        for stored, external_run in zip(known, parsed, strict=True)
     )
     audit.append_event(project, by, "results.import", file, runs=[run.pk for run in runs])
     return runs
@@ -64,9 +65,9 @@ def store_results(
 
 def stored_run(project: Project, run_id: str) -> Run | None:
     """Return the project's run with this UUID, else the newest one imported under this id; None without one."""
-    own = run_with_uuid(run_id)
-    if own and own.project_id == project.pk:
-        return own
+    run = run_with_uuid(run_id)
+    if run and run.project_id == project.pk:
+        return run
     imported = run_of_import(project.pk, run_id)
     return Run.objects.get(pk=imported) if imported else None
 
@@ -76,18 +77,23 @@ def target_name(target: str) -> str:
     return target[:120]
 
 
+def keep_target(project: Project, target: str) -> Target:
+    """Return the target of results, stored if it is new. Up to two queries."""
+    stored, _ = Target.objects.get_or_create(
+        project=project,
+        name=target_name(target),
+        defaults={"provider": IMPORTED, "definition": {"url": target}, "accepted": False},
+    )
+    return stored
+
+
 def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVersion | None = None) -> Run:
     version, scenarios = (
         _chosen_version(chosen, external)
         if chosen
         else version_of_results(launch.project, external, launch.by)
     )
-    target, _ = Target.objects.get_or_create(
-        project=launch.project,
-        name=target_name(external.target),
-        defaults={"provider": IMPORTED, "definition": {"url": external.target}, "accepted": False},
-    )
-    run = _create_run(launch, external, version, target, sha256, by_id=chosen is not None)
+    run = _create_run(launch, external, version, sha256, by_id=chosen is not None)
     _store_trials(run, scenarios, external.trials)
     write_rollups(run, is_new=True)
     comparison.compare_with_baseline(run, is_new=True)
@@ -95,7 +101,7 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
 
 
 def _create_run(
-    launch: Launch, external: ExternalRun, version: SuiteVersion, target: Target, sha256: str, *, by_id: bool
+    launch: Launch, external: ExternalRun, version: SuiteVersion, sha256: str, *, by_id: bool
 ) -> Run:
     now = timezone.now()
     outcomes = [trial.outcome for trial in external.trials]
@@ -108,7 +114,7 @@ def _create_run(
         launch=launch,
         suite_version=version,
         suite=version.suite,
-        target=target,
+        target=keep_target(launch.project, external.target),
         state=RunState.CANCELLED if external.cancelled else RunState.FINISHED,
         outcome=_outcome(external),
         options={
@@ -147,8 +153,8 @@ def _create_run(
 def _outcome(external: ExternalRun) -> str:
     """Return a run's outcome; trials that passed say nothing of those that were cancelled."""
     words = ("fail", "error") if external.cancelled else ("fail", "error", "pass")
-    found = {trial.outcome for trial in external.trials}
-    return next((word for word in words if word in found), "")
+    outcomes = {trial.outcome for trial in external.trials}
+    return next((word for word in words if word in outcomes), "")
 
 
 def _end_time(external: ExternalRun, started: datetime) -> datetime:
@@ -165,8 +171,8 @@ def _end_time(external: ExternalRun, started: datetime) -> datetime:
 
 def _baseline(launch: Launch, external: ExternalRun) -> str:
     """Return the number of the baseline's run: by its UUID, else as it was imported; empty if none."""
-    found = stored_run(launch.project, external.baseline)
-    return str(found.pk) if found else ""
+    run = stored_run(launch.project, external.baseline)
+    return str(run.pk) if run else ""
 
 
 def _guidance(suite: Suite, external: ExternalRun) -> Guidance | None:
@@ -179,12 +185,12 @@ def _chosen_version(
     """Return a version and the scenarios of results by key; those that it lacks are stored without a content."""
     scenarios = _scenarios(version)
     lacking = [spec for spec in _specs(external) if spec.key not in scenarios]
-    made = keep_scenarios(version.suite, lacking, {}, dict.fromkeys((spec.key for spec in lacking), ""))
+    created = keep_scenarios(version.suite, lacking, {}, dict.fromkeys((spec.key for spec in lacking), ""))
     present = version.scenario_versions.values("scenario_id")
     version.suite.scenarios.filter(key__in=[spec.key for spec in lacking]).exclude(pk__in=present).update(
         retired=True
     )
-    return version, scenarios | {spec.key: each for spec, each in zip(lacking, made, strict=True)}
+    return version, scenarios | {spec.key: each for spec, each in zip(lacking, created, strict=True)}
 
 
 def _specs(external: ExternalRun) -> list[ScenarioSpec]:
@@ -200,8 +206,8 @@ def version_of_results(
     project: Project, external: ExternalRun, by: User | None
 ) -> tuple[SuiteVersion, dict[str, ScenarioVersion]]:
     """Return the version that the results name, else the newest one if it has all cases, else one made of them."""
-    if found := find_version_of_results(project, external):
-        return found
+    if match := find_version_of_results(project, external):
+        return match
     created = store_suite(suite_of_results(external), project, by=by).version
     return created, _scenarios(created)
 
@@ -227,8 +233,8 @@ def suite_of_results(external: ExternalRun) -> ParsedSuite:
 
 
 def _scenarios(version: SuiteVersion) -> dict[str, ScenarioVersion]:
-    found = version.scenario_versions.select_related("scenario").defer("content")
-    return {each.scenario.key: each for each in found}
+    rows = version.scenario_versions.select_related("scenario").defer("content")
+    return {each.scenario.key: each for each in rows}
 
 
 def _store_trials(
@@ -267,9 +273,9 @@ def _score_tool_use(trial: ExternalTrial, interaction: Interaction | None) -> li
     if interaction is None or trial.transcript is None or trial.error:
         return []
     wasted = waste_scores(trial.transcript, interaction.commands, passed=trial.outcome == "pass")
-    found = (*scores(interaction), *wasted)
+    all_scores = (*scores(interaction), *wasted)
     return scores_json(
-        tuple(each for each in found if each.name != "completed" or trial.completed is not None)
+        tuple(each for each in all_scores if each.name != "completed" or trial.completed is not None)
     )
 
 

@@ -43,11 +43,11 @@ _Row = tuple[dict[str, Any], Mapping[str, str]]
 """A line, and the texts of the files that it names, by the name of its key."""
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run for each suite and target, and run id of evalhub's own lines; other lines become a warning."""
     runs: dict[tuple[str, str, str], list[_Row]] = {}
     warnings: list[str] = []
-    for file, text, texts in _indexes(given):
+    for file, text, texts in _indexes(results_file):
         for row in _rows(file, text, warnings):
             names = _suite_of(row, file), str(row.get("target") or "imported")
             place = (*names, str(row.get("run_id") or ""))
@@ -55,35 +55,35 @@ def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
     return tuple(_run(*place, own, warnings) for place, own in runs.items())
 
 
-def _indexes(given: ResultsFile) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+def _indexes(results_file: ResultsFile) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     """Yield each list of rows: its file, its text, and the other files of its run by their path in it."""
-    if not given.members:
-        yield given.name, given.text, {}
-    for path, content in given.members.items():
+    if not results_file.members:
+        yield results_file.name, results_file.text, {}
+    for path, content in results_file.members.items():
         if PurePosixPath(path).name != INDEX:
             continue
         folder = posixpath.dirname(path)
         folder = posixpath.dirname(folder) if posixpath.basename(folder) == _INTERNAL else folder
         start = f"{folder}/" if folder else ""
         texts = {
-            each.removeprefix(start): decode_text(content, "replace")
-            for each, content in given.members.items()
-            if each.startswith(start)
+            member.removeprefix(start): decode_text(content, "replace")
+            for member, content in results_file.members.items()
+            if member.startswith(start)
         }
         yield path, decode_text(content, "replace"), texts
 
 
 def _rows(file: str, text: str, warnings: list[str]) -> Iterator[dict[str, Any]]:
     bad: list[int] = []
-    found = 0
+    count = 0
     for number, line in enumerate(text.splitlines(), start=1):
         value = decode_storable_json(line)
         if isinstance(value, dict) and (value.get("eval_id") or value.get("test_id")):
-            found += 1
+            count += 1
             yield value
         elif line.strip():
             bad.append(number)
-    if bad and found:
+    if bad and count:
         skipped = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
         warnings.append(f"{file}: skipped lines that are not results: {skipped}.")
 
@@ -100,18 +100,18 @@ def _texts_of(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, str
     return {key: texts[row[key]] for key in named if isinstance(row.get(key), str) and row[key] in texts}
 
 
-def _run(suite: str, target: str, run_id: str, own: Sequence[_Row], warnings: Sequence[str]) -> ExternalRun:
-    first = own[0][0]
+def _run(suite: str, target: str, run_id: str, rows: Sequence[_Row], warnings: Sequence[str]) -> ExternalRun:
+    first = rows[0][0]
     return ExternalRun(
         suite,
         format_of_suite(first.get("suite_format"), "agentv"),
         target,
-        tuple(_trial(row, texts) for row, texts in own),
+        tuple(_trial(row, texts) for row, texts in rows),
         external_id=run_id,
         model=str(first.get("model") or "")[:LONGEST_NAME],
         suite_hash=str(first.get("suite_hash") or ""),
         guidance=str(first.get("guidance_hash") or ""),
-        started=_first([row for row, _ in own]),
+        started=_first([row for row, _ in rows]),
         warnings=tuple(warnings),
     )
 
@@ -124,8 +124,8 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
     error = str(row.get("error") or "")
     threshold = _FIRST_THRESHOLD if row.get("eval_id") else _LATER_THRESHOLD
     score = number_of(row.get("score"), 1) or 0.0
-    own = row.get("outcome") if row.get("outcome") in ("pass", "fail", "error") else None
-    reported = own or _BY_STATUS.get(str(row.get("execution_status")))
+    stated = row.get("outcome") if row.get("outcome") in ("pass", "fail", "error") else None
+    reported = stated or _BY_STATUS.get(str(row.get("execution_status")))
     outcome = reported or ("error" if error else "pass" if score >= threshold else "fail")
     message = f"reported as {outcome}" if reported else f"needs {threshold:.2f}"
     hits, misses = _hits_and_misses(row)
@@ -139,6 +139,7 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
     }
     transcript = _transcript(texts.get("transcript_path", ""))
     request = object_of(row.get("agent_provider_request") or row.get("lm_provider_request"))
+    evaluators = list_of(row.get("evaluator_results")) or list_of(row.get("scores"))
     return ExternalTrial(
         key=key_of_text(row.get("eval_id") or row["test_id"]),
         outcome=outcome,
@@ -148,7 +149,7 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
         answer=_answer(row, texts),
         seconds=_seconds(row),
         finished=moment_of(row.get("timestamp")),
-        scores=() if outcome == "error" else (aggregate, *_results(row)),
+        scores=() if outcome == "error" else (aggregate, *_scores(evaluators)),
         tools_called=tuple(map(str, list_of(object_of(row.get("trace_summary")).get("toolNames")))),
         error=error,
         transcript=transcript,
@@ -160,8 +161,8 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
 
 def _answer(row: Mapping[str, Any], texts: Mapping[str, str]) -> str:
     """Return the answer: of the row, else of the file that it names."""
-    own = str(row.get("candidate_answer") or "") or _text(row.get("output"), last=True)
-    return own or texts.get("answer_path") or texts.get("output_path") or ""
+    answer = str(row.get("candidate_answer") or "") or _text(row.get("output"), last=True)
+    return answer or texts.get("answer_path") or texts.get("output_path") or ""
 
 
 def _text(value: Any, *, last: bool) -> str:
@@ -169,8 +170,8 @@ def _text(value: Any, *, last: bool) -> str:
     if isinstance(value, str):
         return value
     contents = [one.get("content") for one in list_of(value) if isinstance(one, dict)]
-    found = [content for content in contents if isinstance(content, str) and content]
-    return "\n\n".join(found[-1:] if last else found)
+    texts = [content for content in contents if isinstance(content, str) and content]
+    return "\n\n".join(texts[-1:] if last else texts)
 
 
 def _seconds(row: Mapping[str, Any]) -> float | None:
@@ -201,28 +202,24 @@ def _hits_and_misses(value: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     return list_of(value.get("hits")) + passed, list_of(value.get("misses")) + failed
 
 
-def _results(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the scores of a row's evaluators, each before those of its members."""
-    yield from _scores(list_of(row.get("evaluator_results")) or list_of(row.get("scores")), "")
-
-
-def _scores(results: Sequence[Any], prefix: str) -> Iterator[dict[str, Any]]:
-    for each in results:
-        if not isinstance(each, dict) or not each.get("name"):
+def _scores(results: Sequence[Any], prefix: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the scores of evaluators, each before those of its members."""
+    for result in results:
+        if not isinstance(result, dict) or not result.get("name"):
             continue
-        hits, misses = _hits_and_misses(each)
-        name = f"{prefix}{each['name']}"
+        hits, misses = _hits_and_misses(result)
+        name = f"{prefix}{result['name']}"
         yield {
             "layer": "evaluators",
             "name": name,
-            "value": number_of(each.get("score"), 1),
-            "message": str(each.get("reasoning") or "; ".join(map(str, (*misses, *hits)))),
-            "weight": number_of(each.get("weight"), 1) or 1.0,
+            "value": number_of(result.get("score"), 1),
+            "message": str(result.get("reasoning") or "; ".join(map(str, (*misses, *hits)))),
+            "weight": number_of(result.get("weight"), 1) or 1.0,
             "detail": {
-                "type": each.get("type"),
-                "verdict": each.get("verdict"),
+                "type": result.get("type"),
+                "verdict": result.get("verdict"),
                 "hits": hits,
                 "misses": misses,
             },
         }
-        yield from _scores(list_of(each.get("scores")), f"{name}/")
+        yield from _scores(list_of(result.get("scores")), f"{name}/")

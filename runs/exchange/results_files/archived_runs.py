@@ -197,12 +197,12 @@ CLOSED = ("finished", "cancelled")
 
 def decode_manifest(content: bytes, file: str) -> Manifest:
     """Return the content of `evalhub.json`. Raises `RequestError`."""
-    found = _decode(content, Manifest, f"{file}: {MANIFEST}")
-    if found.evalhub_archive != FORMAT:
+    manifest = _decode(content, Manifest, f"{file}: {MANIFEST}")
+    if manifest.evalhub_archive != FORMAT:
         raise RequestError(
-            f"{file}: the archive has format {found.evalhub_archive}, and this evalhub reads {FORMAT}. Upgrade evalhub."
+            f"{file}: the archive has format {manifest.evalhub_archive}, and this evalhub reads {FORMAT}. Upgrade evalhub."
         )
-    return found
+    return manifest
 
 
 def written_by(members: Mapping[str, bytes]) -> str:
@@ -233,10 +233,10 @@ def _read(run: ArchivedRun, members: Mapping[str, bytes], file: str) -> Archived
     paths = sorted(path for path in members if path.startswith(f"trials/{run.uuid}."))
     lines = [(path, n, line) for path in paths for n, line in enumerate(members[path].splitlines(), start=1)]
     trials = tuple(decode_trial(line, f"{file}: {path}:{n}") for path, n, line in lines)
-    found = Archived(run, trials)
-    if problem := _problem(found):
+    archived = Archived(run, trials)
+    if problem := _problem(archived):
         raise RequestError(f"{file}: run {run.uuid} can't be read: {problem}. Export the run again.")
-    return found
+    return archived
 
 
 def _problem(archived: Archived) -> str:

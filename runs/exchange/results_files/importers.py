@@ -44,7 +44,7 @@ def _is_read(name: str) -> bool:
 
 def pack_folder(folder: Path) -> bytes:
     """Return the files of results below a folder as zip, without links; empty for none."""
-    buffer, found, root = io.BytesIO(), 0, folder.resolve()
+    buffer, count, root = io.BytesIO(), 0, folder.resolve()
     # An iteration of skill-creator has its skill's name in the folder above.
     above = f"{root.parent.name}/" if root.parent.name.endswith(skill_creator.WORKSPACE) else ""
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -60,8 +60,8 @@ def pack_folder(folder: Path) -> bytes:
                     # A run's folder keeps its name, by which results.jsonl refers to it.
                     inside = Path(f"{above}{root.name}") / path.relative_to(folder)
                     archive.writestr(zipfile.ZipInfo(inside.as_posix(), _EPOCH), path.read_bytes())
-                    found += 1
-    return buffer.getvalue() if found else b""
+                    count += 1
+    return buffer.getvalue() if count else b""
 
 
 INSPECT = ResultsImporter(
@@ -117,16 +117,16 @@ def read_results(file: str, content: bytes) -> ReadResults:
         members = {member.path: member.content for member in read_members(file, content)}
     if archived := read_run_archive(members, file):
         return ReadResults("evalhub", written_by(members), archived, members)
-    given = ResultsFile(file, b"" if members else content, members)
+    results_file = ResultsFile(file, b"" if members else content, members)
     for importer in IMPORTERS if not is_inspect_archive(content) else (INSPECT,):
-        if runs := importer.read(given):
+        if runs := importer.read(results_file):
             return ReadResults(importer.name, runs[0].program_version, external=runs)
     # An archive has no text of its own.
-    raise _not_supported(file, "" if members else recognised_results(given.text, given.value))
+    raise _not_supported(file, "" if members else recognised_results(results_file.text, results_file.value))
 
 
 def _not_supported(file: str, kind: str) -> RequestError:
     known = "; ".join(each.looks_like for each in IMPORTERS)
-    found = f"{kind}: not supported yet" if kind else "no results found"
+    problem = f"{kind}: not supported yet" if kind else "no results found"
     advice = f" {advice_for(kind)}." if advice_for(kind) else ""
-    return RequestError(f"{file}: {found}.{advice} evalhub imports {known}.")
+    return RequestError(f"{file}: {problem}.{advice} evalhub imports {known}.")

@@ -35,26 +35,26 @@ _TIME_LIMITS = ("time", "working")
 UNSCORED = "Inspect did not score this sample."
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return the run of a log."""
-    if given.members:
+    if results_file.members:
         return ()
-    log = object_of(_unpacked(given) if is_archive(given.content) else given.value)
+    log = object_of(_unpacked(results_file) if is_archive(results_file.content) else results_file.value)
     if not isinstance(log.get("eval"), dict) or not isinstance(log.get("plan"), dict):
         return ()
     samples = inspect_log.samples_of(log)
     if not samples:
         raise RequestError(
-            f"{given.name}: no samples in this log of Inspect. Choose one of an eval that ran."
+            f"{results_file.name}: no samples in this log of Inspect. Choose one of an eval that ran."
         )
-    return (_run(log, _in_turn(log, samples), given.name),)
+    return (_run(log, _in_turn(log, samples), results_file.name),)
 
 
-def _unpacked(given: ResultsFile) -> Any:
+def _unpacked(results_file: ResultsFile) -> Any:
     try:
-        return decode_storable_json(storable_json(inspect_log.read_log(given.content)))
+        return decode_storable_json(storable_json(inspect_log.read_log(results_file.content)))
     except UnreadableTranscript as error:
-        raise RequestError(f"{given.name}: {error}") from error
+        raise RequestError(f"{results_file.name}: {error}") from error
 
 
 def _in_turn(log: Mapping[str, Any], samples: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -58,24 +58,26 @@ def is_junit(text: str) -> bool:
     return _ROOT.match(text) is not None
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run of a file or of a folder's files; one for each target that the suites' properties name."""
-    files = [(given.name, given)]
-    if given.members:
-        paths = sorted(path for path in given.members if path.endswith(".xml"))
-        files = [(path, ResultsFile(path, given.members[path])) for path in paths]
+    files = [(results_file.name, results_file)]
+    if results_file.members:
+        paths = sorted(path for path in results_file.members if path.endswith(".xml"))
+        files = [(path, ResultsFile(path, results_file.members[path])) for path in paths]
     roots = [_parse(name, file.text) for name, file in files if is_junit(file.text)]
     if not roots:
         return ()
     cases = list(_joined([case for root in roots for case in _cases(root)]))
     if not cases:
-        raise RequestError(f"{given.name}: no test case in it. Choose the report of a run that ran tests.")
+        raise RequestError(
+            f"{results_file.name}: no test case in it. Choose the report of a run that ran tests."
+        )
     groups: dict[tuple[str, ...], list[_Case]] = {}
     for case in cases:
         groups.setdefault(tuple(case.named.get(name, "") for name in (RUN, SUITE, TARGET, MODEL)), []).append(
             case
         )
-    return tuple(_run(given.name, roots, own) for own in groups.values())
+    return tuple(_run(results_file.name, roots, own) for own in groups.values())
 
 
 def _parse(file: str, text: str) -> Element:
@@ -102,8 +104,8 @@ def _cases(root: Element) -> Iterator[_Case]:
             },
             _moment(node.get("timestamp")) or started,
         )
-        found = [each for each in node if each.tag in ("testcase", "testsuite", "testsuites")]
-        below += [(each, *inside) for each in reversed(found)]
+        children = [each for each in node if each.tag in ("testcase", "testsuite", "testsuites")]
+        below += [(each, *inside) for each in reversed(children)]
 
 
 def _run(file: str, roots: Sequence[Element], cases: Sequence[_Case]) -> ExternalRun:
@@ -160,18 +162,18 @@ def _trials(case: _Case, *, is_own: bool) -> Iterator[ExternalTrial]:
     if node.find("skipped") is not None:
         return
     key = _key(case, is_own=is_own)
-    for each in node:
-        if each.tag in _EARLIER:
-            yield _trial(key, _EARLIER[each.tag], each)
-    result = next((each for each in node if each.tag in _RESULTS), None)
+    for child in node:
+        if child.tag in _EARLIER:
+            yield _trial(key, _EARLIER[child.tag], child)
+    result = next((child for child in node if child.tag in _RESULTS), None)
     yield replace(
         _trial(key, "pass" if result is None else _RESULTS[result.tag], result, _properties(node)),
         answer=_output(node),
         seconds=_seconds(node.get("time"), zero_is_unknown=is_own),
     )
-    for each in node:
-        if each.tag in _LATER:
-            yield _trial(key, _LATER[each.tag], each)
+    for child in node:
+        if child.tag in _LATER:
+            yield _trial(key, _LATER[child.tag], child)
 
 
 def _key(case: _Case, *, is_own: bool) -> str:
@@ -240,12 +242,12 @@ def _joined(cases: Sequence[_Case]) -> Iterator[_Case]:
     before: tuple[object, set[str]] = (None, set())
     for case in cases:
         name = (case.parents, case.node.get("classname"), case.node.get("name"))
-        found = _RESULTS.keys() & {each.tag for each in case.node}
-        if before[0] == name and before[1] | found == _RESULTS.keys() and not before[1] & found:
+        tags = _RESULTS.keys() & {each.tag for each in case.node}
+        if before[0] == name and before[1] | tags == _RESULTS.keys() and not before[1] & tags:
             before = (None, set())
             continue
         yield case
-        before = (name, found)
+        before = (name, tags)
 
 
 def _properties(node: Element) -> dict[str, str]:
@@ -265,5 +267,5 @@ def _seconds(value: str | None, *, zero_is_unknown: bool) -> float | None:
 
 def _moment(value: str | None) -> datetime | None:
     """Return a time, unless it is the 0 of a clock, which jest-junit writes of a file that can't be loaded."""
-    found = moment_of(value) if value else None
-    return found if found and found.year > 1970 else None
+    moment = moment_of(value) if value else None
+    return moment if moment and moment.year > 1970 else None

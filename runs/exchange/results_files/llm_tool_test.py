@@ -51,63 +51,65 @@ class _Record(NamedTuple):
     transcript: Transcript | None
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run for each suite, tool and model; broken lines and files become warnings."""
     warnings: list[str] = []
-    members = _without_workspaces(given.members)
-    records = list(_folders(members, warnings)) if members else list(_lines(given, warnings))
+    members = _without_workspaces(results_file.members)
+    records = list(_folders(members, warnings)) if members else list(_lines(results_file, warnings))
     if records and not any(each.transcript for each in records):
         warnings.append(
-            f"{given.name}: no transcripts, so layer 1 is not measured. Import the results folder, or a zip of it."
+            f"{results_file.name}: no transcripts, so layer 1 is not measured. Import the results folder, or a zip of it."
         )
     runs: dict[tuple[str, str, str, str], list[_Record]] = {}
-    for each in records:
-        names = (each.values.get(name) for name in ("suite", "tool", "model", "run"))
+    for record in records:
+        names = (record.values.get(name) for name in ("suite", "tool", "model", "run"))
         suite, tool, model, run = (str(name or "") for name in names)
-        runs.setdefault((suite or SUITE, tool or "imported", model, run), []).append(each)
+        runs.setdefault((suite or SUITE, tool or "imported", model, run), []).append(record)
     return tuple(
-        _run(suite, tool, "" if model == "default" else model, own, warnings)
-        for (suite, tool, model, _), own in runs.items()
+        _run(suite, tool, "" if model == "default" else model, group, warnings)
+        for (suite, tool, model, _), group in runs.items()
     )
 
 
-def _run(suite: str, tool: str, model: str, own: list[_Record], warnings: list[str]) -> ExternalRun:
-    own.sort(key=lambda each: str(each.values.get("timestamp") or ""))
-    versions = dict.fromkeys(str(each.values.get("target_tool_version") or "") for each in own)
+def _run(suite: str, tool: str, model: str, records: list[_Record], warnings: list[str]) -> ExternalRun:
+    records.sort(key=lambda each: str(each.values.get("timestamp") or ""))
+    versions = dict.fromkeys(str(each.values.get("target_tool_version") or "") for each in records)
     return ExternalRun(
         suite=suite[:200],
         format="llm_tool_test",
         target=tool[:120],
         model=model[:200],
-        trials=tuple(_trial(each) for each in own),
+        trials=tuple(_trial(each) for each in records),
         tool_version=next(iter(versions)) if len(versions) == 1 else "",
-        started=min((at for each in own if (at := moment_of(each.values.get("timestamp")))), default=None),
+        started=min(
+            (at for each in records if (at := moment_of(each.values.get("timestamp")))), default=None
+        ),
         warnings=tuple(warnings),
     )
 
 
-def _lines(given: ResultsFile, warnings: list[str]) -> Iterator[_Record]:
-    for values in _results(given.name, given.text, warnings):
+def _lines(results_file: ResultsFile, warnings: list[str]) -> Iterator[_Record]:
+    for values in _results(results_file.name, results_file.text, warnings):
         yield _Record(values, object_of(values.get("metrics")), None)
 
 
 def _results(file: str, text: str, warnings: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the results of lines, without dry runs."""
     bad, dry = list[int](), 0
-    found = list[dict[str, Any]]()
+    results = list[dict[str, Any]]()
     for number, line in enumerate(text.splitlines(), start=1):
         value = decode_storable_json(line)
         if isinstance(value, dict) and value.get("scenario_id"):
             is_dry = str(value.get("outcome")).lower().startswith("dry")
             dry += is_dry
-            found += [] if is_dry else [value]
+            results += [] if is_dry else [value]
         elif line.strip():
             bad.append(number)
-    if found and bad:
+    if results and bad:
         warnings.append(f"{file}: skipped lines that are not results: {', '.join(map(str, bad[:5]))}.")
     if dry:
         warnings.append(f"{file}: skipped {dry} dry run{'s' * (dry != 1)}.")
-    yield from found
+    yield from results
 
 
 def _folders(members: Mapping[str, bytes], warnings: list[str]) -> Iterator[_Record]:
@@ -223,11 +225,11 @@ def _after(began: datetime | None, seconds: float) -> datetime | None:
 
 
 def _gates(metrics: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for each in list_of(metrics.get("details", metrics.get("gate_results"))):
-        if isinstance(each, dict):
-            passed = each.get("passed") is True
-            name = str(each.get("gate_type") or each.get("type") or "gate")
-            message = str(each.get("message") or each.get("detail") or "")
+    for gate in list_of(metrics.get("details", metrics.get("gate_results"))):
+        if isinstance(gate, dict):
+            passed = gate.get("passed") is True
+            name = str(gate.get("gate_type") or gate.get("type") or "gate")
+            message = str(gate.get("message") or gate.get("detail") or "")
             yield {
                 "layer": "gates",
                 "name": re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower(),
@@ -263,12 +265,12 @@ def _judge(
 
 
 def _scripts(metrics: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for each in list_of(metrics.get("evaluator_results")):
-        if isinstance(each, dict) and each.get("name"):
+    for result in list_of(metrics.get("evaluator_results")):
+        if isinstance(result, dict) and result.get("name"):
             yield {
                 "layer": "scripts",
-                "name": str(each["name"]),
-                "value": number_of(each.get("score"), 1),
-                "message": str(each.get("summary") or each.get("error") or ""),
-                "detail": {"metrics": object_of(each.get("metrics"))},
+                "name": str(result["name"]),
+                "value": number_of(result.get("score"), 1),
+                "message": str(result.get("summary") or result.get("error") or ""),
+                "detail": {"metrics": object_of(result.get("metrics"))},
             }

@@ -26,19 +26,19 @@ from runs.exchange.results_files.values import (
 CACHED = "promptfoo answered this test from its cache, so its time is not known."
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run for each provider, of JSON or of JSON lines."""
-    if given.members:
+    if results_file.members:
         return ()
-    value = given.value if isinstance(given.value, dict) else {}
+    value = results_file.value if isinstance(results_file.value, dict) else {}
     results = object_of(value.get("results"))
-    found = list_of(results.get("results")) or _rows_of_lines(given)
-    rows = [each for each in found if _is_row(each)]
+    values = list_of(results.get("results")) or _rows_of_lines(results_file)
+    rows = [each for each in values if _is_row(each)]
     config = object_of(value.get("config"))
     return _runs(
         rows,
-        suite=suite_name(config.get("description"), given.name),
-        skipped=len(found) - len(rows),
+        suite=suite_name(config.get("description"), results_file.name),
+        skipped=len(values) - len(rows),
         program_version=str(object_of(value.get("metadata")).get("promptfooVersion") or ""),
         external_id=str(value.get("evalId") or ""),
         started=moment_of(results.get("timestamp")),
@@ -49,11 +49,11 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, dict) and "provider" in value and ("promptIdx" in value or "testIdx" in value)
 
 
-def _rows_of_lines(given: ResultsFile) -> list[Any]:
+def _rows_of_lines(results_file: ResultsFile) -> list[Any]:
     """Return the values of JSON lines; empty unless the first is a promptfoo result."""
-    if given.value is not None:
-        return [given.value]
-    lines = [line for line in given.text.splitlines() if line.strip()]
+    if results_file.value is not None:
+        return [results_file.value]
+    lines = [line for line in results_file.text.splitlines() if line.strip()]
     if not lines or not _is_row(decode_storable_json(lines[0])):
         return []
     return [decode_storable_json(line) for line in lines]
@@ -69,12 +69,12 @@ def _runs(rows: list[dict[str, Any]], *, skipped: int, **shared: Any) -> tuple[E
         ExternalRun(
             format="promptfoo",
             target=name,
-            model=_model(name, own[0][0]),
-            trials=tuple(_trial(row, key) for row, key in own),
-            warnings=tuple(_warnings([row for row, _ in own], skipped)),
+            model=_model(name, group[0][0]),
+            trials=tuple(_trial(row, key) for row, key in group),
+            warnings=tuple(_warnings([row for row, _ in group], skipped)),
             **shared,
         )
-        for name, own in by_provider.items()
+        for name, group in by_provider.items()
     )
 
 
@@ -124,8 +124,8 @@ def _usage(row: dict[str, Any]) -> Usage | None:
 
 def _cost(row: dict[str, Any]) -> float | None:
     """Return the cost of the answer in US dollars; None if promptfoo doesn't say one."""
-    own, answered = row.get("cost"), object_of(row.get("response")).get("cost")
-    return plausible_cost(own if own is not None else answered)
+    row_cost, answered = row.get("cost"), object_of(row.get("response")).get("cost")
+    return plausible_cost(row_cost if row_cost is not None else answered)
 
 
 def _part(result: dict[str, Any]) -> dict[str, Any]:

@@ -87,10 +87,10 @@ def _description(row: Mapping[str, Any], place: int) -> str:
 
 
 def _variables(row: Mapping[str, Any]) -> str:
-    given = object_of(object_of(row.get("testCase")).get("vars")) or object_of(row.get("vars"))
+    variables = object_of(object_of(row.get("testCase")).get("vars")) or object_of(row.get("vars"))
     shown = (
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in given.items()
+        for name, value in variables.items()
     )
     return _shorten(" ".join(", ".join(shown).split()), _LONGEST_VARS)
 

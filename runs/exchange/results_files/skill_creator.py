@@ -58,23 +58,23 @@ class _Benchmark(NamedTuple):
     trials: list[_Graded]
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run for each iteration and configuration, those without the skill first."""
-    found = _of_folder(given) if given.members else _of_file(given)
-    return tuple(run for benchmark in found for run in _runs(benchmark, given.name))
+    benchmarks = _of_folder(results_file) if results_file.members else _of_file(results_file)
+    return tuple(run for benchmark in benchmarks for run in _runs(benchmark, results_file.name))
 
 
-def _of_file(given: ResultsFile) -> Iterator[_Benchmark]:
-    value = given.value
+def _of_file(results_file: ResultsFile) -> Iterator[_Benchmark]:
+    value = results_file.value
     if _is_benchmark(value):
         yield _benchmark("", value)
     elif _is_grading(value):
         yield _Benchmark("", {}, [_Graded(_read_grading(value, {}, "with_skill"), {})])
 
 
-def _of_folder(given: ResultsFile) -> Iterator[_Benchmark]:
+def _of_folder(results_file: ResultsFile) -> Iterator[_Benchmark]:
     """Yield the iterations of a workspace; of one with a benchmark.json, that is read and nothing else."""
-    files = _read_files(given.members)
+    files = _read_files(results_file.members)
     whole = _whole_benchmarks(files)
     gradings: dict[PurePosixPath, list[_Graded]] = {}
     for path, value in sorted(files.items()):
@@ -82,10 +82,10 @@ def _of_folder(given: ResultsFile) -> Iterator[_Benchmark]:
             case, graded = _grading_in_folder(path, value, files)
             gradings.setdefault(case.parent, []).append(graded)
     for at in sorted({*whole, *gradings}, key=_in_order):
-        own = whole.get(at)
+        benchmark = whole.get(at)
         yield (
-            _benchmark(at.name, own)
-            if own
+            _benchmark(at.name, benchmark)
+            if benchmark
             else _Benchmark(at.name, {"skill_name": _skill_of(at)}, gradings[at])
         )
 
@@ -115,16 +115,16 @@ def mean_shares(members: Mapping[str, bytes]) -> dict[str, float]:
         return {}
     last = whole[max(whole, key=_in_order)]
     trials: dict[str, list[float]] = {}
-    for each in _benchmark("", last).trials:
-        shares = [score["value"] for score in _trial(each).scores if score["name"] == "judge"]
-        trials.setdefault(_configuration(each.values), []).extend(shares)
-    found = {}
-    for arm, own in trials.items():
+    for trial in _benchmark("", last).trials:
+        shares = [score["value"] for score in _trial(trial).scores if score["name"] == "judge"]
+        trials.setdefault(_configuration(trial.values), []).extend(shares)
+    means = {}
+    for arm, arm_shares in trials.items():
         summary = object_of(object_of(last.get("run_summary")).get(arm))
         said = number_of(object_of(summary.get("pass_rate")).get("mean"), 1)
-        if said is not None or own:
-            found[arm] = fmean(own) if said is None else said
-    return found
+        if said is not None or arm_shares:
+            means[arm] = fmean(arm_shares) if said is None else said
+    return means
 
 
 def _configuration(values: Mapping[str, Any]) -> str:
@@ -141,8 +141,8 @@ def _grading_in_folder(
     metadata = object_of(files.get(case / CASE)) or object_of(files.get(run / CASE))
     values = _read_grading(value, object_of(files.get(run / TIMING)), arm.name)
     number = re.match(r"eval-(\d+)(?:-|$)", case.name)
-    own = int(number[1]) if number else case.name
-    values["eval_id"] = metadata.get("eval_id", own)
+    case_id = int(number[1]) if number else case.name
+    values["eval_id"] = metadata.get("eval_id", case_id)
     values["eval_name"] = metadata.get("eval_name") or case.name
     return case, _Graded(values, metadata)
 
@@ -160,9 +160,7 @@ def _read_grading(value: dict[str, Any], timing: dict[str, Any], configuration: 
 
 def _is_benchmark(value: Any) -> bool:
     runs = list_of(value.get("runs")) if isinstance(value, dict) else []
-    return bool(runs) and all(
-        isinstance(each, dict) and isinstance(each.get("result"), dict) for each in runs
-    )
+    return bool(runs) and all(isinstance(run, dict) and isinstance(run.get("result"), dict) for run in runs)
 
 
 def _is_grading(value: Any) -> bool:
@@ -189,16 +187,16 @@ def _skill_of(folder: PurePosixPath) -> str:
 
 def _runs(benchmark: _Benchmark, file: str) -> Iterator[ExternalRun]:
     by_arm: dict[str, list[_Graded]] = {}
-    for each in benchmark.trials:
-        by_arm.setdefault(_configuration(each.values), []).append(each)
+    for trial in benchmark.trials:
+        by_arm.setdefault(_configuration(trial.values), []).append(trial)
     metadata = benchmark.metadata
     suite = _text_of(metadata.get("skill_name")) or _skill_of(PurePosixPath(file)) or "skill"
-    ids = {arm: _external_id(suite, benchmark.name, arm, own) for arm, own in by_arm.items()}
+    ids = {arm: _external_id(suite, benchmark.name, arm, graded) for arm, graded in by_arm.items()}
     base = next((arm for arm in _WITHOUT if arm in by_arm), "")
     for arm in sorted(by_arm, key=lambda arm: (arm != base, arm)):
-        own = by_arm[arm]
+        graded = by_arm[arm]
         model = _text_of(metadata.get("executor_model"))
-        trials = tuple(_trial(each) for each in own)
+        trials = tuple(_trial(each) for each in graded)
         yield ExternalRun(
             suite=suite[:200],
             format="agent_skills",
@@ -258,11 +256,11 @@ def _judge_scores(share: float | None, *, holds: bool) -> Iterator[dict[str, Any
 def _statements(statements: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield a score for each statement, under the name that the suite's own rubric has for it."""
     texts = [str(each.get("text") or "") for each in statements]
-    for id, text, each in zip(statement_ids(texts), texts, statements, strict=True):
-        evidence = str(each.get("evidence") or "").strip()
+    for id, text, statement in zip(statement_ids(texts), texts, statements, strict=True):
+        evidence = str(statement.get("evidence") or "").strip()
         yield {
             "layer": "judge",
             "name": f"criterion.{id}",
-            "value": float(each.get("passed") is True),
+            "value": float(statement.get("passed") is True),
             "message": f"{text} Evidence: {evidence}" if evidence else text,
         }

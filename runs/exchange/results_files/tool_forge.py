@@ -23,11 +23,11 @@ from runs.exchange.results_files.values import (
 )
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return the run of an EvalSuiteResult."""
-    if given.members or not isinstance(object_of(given.value).get("cases"), list):
+    if results_file.members or not isinstance(object_of(results_file.value).get("cases"), list):
         return ()
-    return (_suite_result(given.value, given.name),)
+    return (_suite_result(results_file.value, results_file.name),)
 
 
 def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
@@ -35,20 +35,20 @@ def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
     if not cases:
         raise RequestError(f"{file}: no case in `cases` has an `id`. Choose a complete EvalSuiteResult.")
     metadata = object_of(value.get("metadata"))
-    own = object_of(value.get("evalhub"))
+    fields = object_of(value.get("evalhub"))
     return ExternalRun(
-        suite=suite_name(own.get("suite") or value.get("toolName"), file),
-        format=format_of_suite(own.get("format"), "tool_forge"),
-        target=str(own.get("target") or value.get("agentEndpoint") or "imported"),
-        model=str(own.get("model") or "")[:LONGEST_NAME],
-        trials=tuple(_in_turn([_case(case, object_of(own.get("scenarios"))) for case in cases])),
+        suite=suite_name(fields.get("suite") or value.get("toolName"), file),
+        format=format_of_suite(fields.get("format"), "tool_forge"),
+        target=str(fields.get("target") or value.get("agentEndpoint") or "imported"),
+        model=str(fields.get("model") or "")[:LONGEST_NAME],
+        trials=tuple(_in_turn([_case(case, object_of(fields.get("scenarios"))) for case in cases])),
         external_id=str(value.get("runId") or ""),
         baseline=str(value.get("baselineRunId") or ""),
         started=moment_of(value.get("timestamp")),
         config={"tier": value.get("tier"), "tool": value.get("toolName")},
         suite_hash=str(metadata.get("evalFileHash") or ""),
-        guidance=str(own.get("guidance") or ""),
-        cancelled=own.get("state") == "cancelled",
+        guidance=str(fields.get("guidance") or ""),
+        cancelled=fields.get("state") == "cancelled",
         staleness={
             "warnings": [str(text) for text in list_of(value.get("stalenessWarnings"))],
             "stale": bool(value.get("stale")),
@@ -68,7 +68,7 @@ def _in_turn(cases: Sequence[Sequence[ExternalTrial]]) -> Iterator[ExternalTrial
 def _case(case: dict[str, Any], hashes: dict[str, Any]) -> list[ExternalTrial]:
     """Return a case's trials: those that evalhub lists in its details, else the case as one."""
     listed = [
-        each for each in list_of(object_of(case.get("details")).get("trials")) if isinstance(each, dict)
+        trial for trial in list_of(object_of(case.get("details")).get("trials")) if isinstance(trial, dict)
     ]
     if not listed:
         return [_trial(case, case, object_of(case.get("details")), hashes)]

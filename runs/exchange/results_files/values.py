@@ -82,10 +82,12 @@ class ExternalRun:
     @property
     def all_warnings(self) -> list[str]:
         """Return what a reader of the run must know, one sentence each."""
-        found = [*self.warnings, *self.staleness.get("warnings", [])]
+        warnings = [*self.warnings, *self.staleness.get("warnings", [])]
         if self.skipped:
-            found.append(f"{counted(self.skipped, 'case')} skipped; they weren't run, so they aren't trials.")
-        return found
+            warnings.append(
+                f"{counted(self.skipped, 'case')} skipped; they weren't run, so they aren't trials."
+            )
+        return warnings
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from django.db.models.functions import Cast
 
 from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table
-from runs.compare.default_suite import newest_judged_suite
+from runs.compare.default_suite import choose_suite
 from runs.models import JudgingRecord, Run
 from runs.review.statement_groups import Read, StatementGroup, group_statements, read_content
 from scenarios.models import Suite
@@ -48,11 +48,7 @@ class Rationales:
 
 def rationales_of(project: Project, slug: str, criterion: str) -> Rationales:
     """Return the statements of a suite's recent runs by tool and guidance version, newest first. Four queries; two more without a chosen suite."""
-    suites = list(Suite.objects.filter(project=project))
-    suite = next((each for each in suites if each.slug == slug), None)
-    if suite is None and suites:
-        newest_suite = newest_judged_suite(project)
-        suite = next((each for each in suites if each.pk == newest_suite), suites[0])
+    suites, suite = choose_suite(project, slug, prefers_judged=True)
     if suite is None:
         return Rationales(suites, None, criterion, [], [])
     columns: dict[tuple[str, str], list[int]] = {}

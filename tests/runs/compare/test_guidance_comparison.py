@@ -51,7 +51,7 @@ def ran(version, guidance, outcome: str, trials: int = 5, **changes) -> Run:
 
 def matrix_of(suite):
     """Return the matrix of a suite's versions in the order of their numbers."""
-    runs = read_guidance_runs(suite.project, suite=suite, most=100)
+    runs = read_guidance_runs(suite, most=100)
     return guidance_matrix(suite, list(suite.guidance.order_by("number")), runs)
 
 

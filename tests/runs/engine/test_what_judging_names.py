@@ -35,7 +35,7 @@ def found(
     scripts = frozenset({Command(script, cwd)} if script else ())
     judging = JudgingFiles(frozenset(named), scripts)
     commands = (Command(target, "e"),) if target else ()
-    return sorted(judging_files(laid, judging, folder="e", given=given, target=commands))
+    return sorted(judging_files(laid, judging, folder="e", attachments=given, target=commands))
 
 
 @pytest.mark.parametrize(

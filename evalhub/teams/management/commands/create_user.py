@@ -63,8 +63,8 @@ class Command(PlainCommand):
 def _project(slug: str | None) -> Project:
     if slug is None:
         return default_project()
-    found = Project.objects.filter(slug=slug).first()
-    return found or Project.objects.create(slug=check_fit(Project, "slug", slug), name=slug)
+    project = Project.objects.filter(slug=slug).first()
+    return project or Project.objects.create(slug=check_fit(Project, "slug", slug), name=slug)
 
 
 def _email(address: str) -> str:

@@ -24,13 +24,13 @@ class Command(PlainCommand):
         if not name:
             raise Refused("EVALHUB_STORE names no bucket. Set it to s3://bucket.", id="store/no-bucket")
         try:
-            made = _make(store.connection.meta.client, name, getattr(store, "region_name", "") or "")
+            is_new = _make(store.connection.meta.client, name, getattr(store, "region_name", "") or "")
         except ClientError as error:
             raise Refused(f"The store refused bucket {name}: {error}.", id="store/refused") from error
         except BotoCoreError as error:
             raise Refused(f"The file store does not answer: {error}.", id="store/unavailable") from error
-        text = f"Made bucket {name}." if made else f"Bucket {name} exists."
-        return Result(text, {"bucket": name, "made": made})
+        text = f"Made bucket {name}." if is_new else f"Bucket {name} exists."
+        return Result(text, {"bucket": name, "made": is_new})
 
 
 def _make(client: Any, name: str, region: str) -> bool:

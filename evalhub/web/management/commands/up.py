@@ -216,12 +216,12 @@ def _broker(logs: Path) -> SupervisedProcess:
 
 
 def _broker_program() -> str:
-    found = broker_program()
-    if found is None:
+    program = broker_program()
+    if program is None:
         raise CommandError(
             "No broker is here: install valkey or redis, or give the address of one in EVALHUB_BROKER_URL."
         )
-    return found
+    return program
 
 
 def _collect_static() -> None:

@@ -1,9 +1,13 @@
-"""Does in a worker what messages ask for, while no message arrives because the broker is away."""
+"""Keeps a worker working while its broker is away, and connects it again.
+
+See docs/decisions/0014-workers-outlive-their-broker.md.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 5.0
 """Interval at which the broker is asked whether it answers; that of beat's ticks."""
+LIBRARIES = frozenset({"kombu", "redis", "valkey"})
 
 
 class Poller:
@@ -99,3 +104,34 @@ class Polling(bootsteps.StartStopStep):
 
     def terminate(self, parent: Any) -> None:
         self._poller.stop(wait=False)
+
+
+class Reconnecting(bootsteps.StartStopStep):
+    """Turns kombu's AttributeError on a connection that Redis closed into a connection error, after which Celery connects again."""
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        super().__init__(parent, **kwargs)
+        parent.loop = _with_connection_errors(parent.loop)
+
+
+def _with_connection_errors(loop: Callable[..., object]) -> Callable[..., object]:
+    def run(*args: Any) -> object:
+        try:
+            return loop(*args)
+        except AttributeError as error:
+            if not _is_raised_by_libraries(error):
+                raise
+            logger.warning("the broker closed a connection that was in use: %s", error)
+            raise ConnectionResetError(f"The broker closed the connection: {error}") from error
+
+    return run
+
+
+def _is_raised_by_libraries(error: AttributeError) -> bool:
+    """Return whether the error arose in the broker's client, and not in code of ours or of Celery."""
+    step = error.__traceback__
+    name = ""
+    while step is not None:
+        name = str(step.tb_frame.f_globals.get("__name__", ""))
+        step = step.tb_next
+    return name.partition(".")[0] in LIBRARIES
