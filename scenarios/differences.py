@@ -93,14 +93,14 @@ class SuiteDifference:
 def compare_suites(before: Mapping[str, Content], after: Mapping[str, Content]) -> SuiteDifference:
     """Compare two sets of scenarios by key."""
     common = sorted(before.keys() & after.keys())
-    found = [Changed(key, "added", None, after[key]) for key in sorted(after.keys() - before.keys())]
-    found += [
+    changes = [Changed(key, "added", None, after[key]) for key in sorted(after.keys() - before.keys())]
+    changes += [
         Changed(key, "changed", before[key], after[key])
         for key in common
         if before[key].sha256 != after[key].sha256
     ]
-    found += [Changed(key, "retired", before[key], None) for key in sorted(before.keys() - after.keys())]
-    return SuiteDifference(tuple(found), len(common))
+    changes += [Changed(key, "retired", before[key], None) for key in sorted(before.keys() - after.keys())]
+    return SuiteDifference(tuple(changes), len(common))
 
 
 def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, Content]]:
@@ -108,11 +108,11 @@ def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, C
     columns = ["scenario__key", "sha256", *PARTS, *(["content"] if whole else [])]
     entries = SuiteEntry.objects.filter(suite_version__in=versions).order_by("position")
     rows: Any = entries.values_list("suite_version", *(f"scenario_version__{each}" for each in columns))
-    found: dict[int, dict[str, Content]] = {version.pk: {} for version in versions}
+    contents: dict[int, dict[str, Content]] = {version.pk: {} for version in versions}
     end = 3 + len(PARTS)
     for row in rows:
-        found[row[0]][row[1]] = Content(row[2], standard(row[3:end]), row[end] if whole else None)
-    return list(found.values())
+        contents[row[0]][row[1]] = Content(row[2], standard(row[3:end]), row[end] if whole else None)
+    return list(contents.values())
 
 
 def standard(columns: Iterable[str | None]) -> Standard:

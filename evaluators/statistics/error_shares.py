@@ -54,11 +54,11 @@ def share_error(
     share = shares.others + (shares.pass_rate if is_passed_on else 0.0)
     tested = [p for p in others if p is not None]
     corrected = iter(holm(tested))
-    found: list[tuple[float | None, float]] = []
+    parts: list[tuple[float | None, float]] = []
     if first is not None:
-        found.append((scale_p(first, shares.pass_rate), shares.pass_rate))
-    own = share / max(1, len(tested))
-    return found + [(None if p is None else scale_p(next(corrected), share), own) for p in others]
+        parts.append((scale_p(first, shares.pass_rate), shares.pass_rate))
+    part = share / max(1, len(tested))
+    return parts + [(None if p is None else scale_p(next(corrected), share), part) for p in others]
 
 
 def scale_p(p: float, share: float) -> float:

@@ -139,14 +139,14 @@ class _Sides:
         import numpy as np
 
         counts = np.array([[run[key].n if key in run else 0.0 for key in self.keys] for run in self.runs])
-        found: NDArray[np.floating] = counts / counts.sum(axis=0)
-        return found
+        shares: NDArray[np.floating] = counts / counts.sum(axis=0)
+        return shares
 
     @cached_property
     def from_trials(self) -> float:
         """The variance of the mean difference that comes from trials, of both sides at their own counts."""
-        each = zip(self.trial_variances, self.pairs, strict=True)
-        return sum(own * (1 / old.n + 1 / new.n) for own, (old, new) in each) / len(self.keys) ** 2
+        rows = zip(self.trial_variances, self.pairs, strict=True)
+        return sum(variance * (1 / old.n + 1 / new.n) for variance, (old, new) in rows) / len(self.keys) ** 2
 
     @cached_property
     def from_runs(self) -> float:
@@ -246,10 +246,10 @@ def detectable_against_line(
 
     count, runs = len(rates), len(run_rates)
     trial = [rate * (1 - rate) for rate in rates]
-    each = zip(trial, before, after, strict=True)
-    from_trials = sum(own * (1 / n + 1 / m) for own, n, m in each) / count**2
+    rows = zip(trial, before, after, strict=True)
+    from_trials = sum(variance * (1 / n + 1 / m) for variance, n, m in rows) / count**2
     # A run's pass rate as one value, with the variance that its trials give it.
-    of_run = sum(own * runs / n for own, n in zip(trial, before, strict=True)) / count**2
+    of_run = sum(variance * runs / n for variance, n in zip(trial, before, strict=True)) / count**2
     one = np.ones((runs, 1), int)
     drift = run_to_run_variance(np.array(run_rates)[:, None], one, np.array([of_run]))
     limit, excess = _quantiles(drift, AGAINST_LINE.pass_rate, from_trials, 1 + 1 / runs)
@@ -287,12 +287,12 @@ class _Sizes:
         None where no number is enough, because the runs of the line differ too much or have too few trials.
         """
         sides, wanted = self.sides, RELIABLE * self.sides.rule.smallest
-        each = list(zip(sides.trial_variances, sides.pairs, strict=True))
-        count = len(each) ** 2
-        old = sum(own / before.n for own, (before, _) in each) / count
+        rows = list(zip(sides.trial_variances, sides.pairs, strict=True))
+        count = len(rows) ** 2
+        old = sum(variance / before.n for variance, (before, _) in rows) / count
 
         def finds(more: int) -> bool:
-            new = sum(own / (after.n + more) for own, (_, after) in each) / count
+            new = sum(variance / (after.n + more) for variance, (_, after) in rows) / count
             return self._detectable(old + new) <= wanted
 
         if self.detectable <= wanted:

@@ -71,19 +71,19 @@ def compare_headline(
     has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
     shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
     parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
-    found = [
-        _judge_change(change, _pairs(before, after), p, own, with_power=with_power)
-        for change, (_, before, after), (p, own) in zip(changes, measures, parts, strict=True)
+    results = [
+        _judge_change(change, _pairs(before, after), p, part, with_power=with_power)
+        for change, (_, before, after), (p, part) in zip(changes, measures, parts, strict=True)
     ]
     if has_passes:
-        found[0] = with_scenarios(
-            found[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
+        results[0] = with_scenarios(
+            results[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
         )
     if not with_power:
-        return found
+        return results
     return [
-        _with_advice(change, _pairs(before, after), own, levels.scenarios, is_suite=change.rule.is_outcome)
-        for change, (_, before, after), (_, own) in zip(found, measures, parts, strict=True)
+        _with_advice(change, _pairs(before, after), part, levels.scenarios, is_suite=change.rule.is_outcome)
+        for change, (_, before, after), (_, part) in zip(results, measures, parts, strict=True)
     ]
 
 
@@ -136,11 +136,11 @@ def compare_measures(
     tested = [change.p for change in changes if change.p is not None]
     corrected = iter(benjamini_hochberg(tested))
     share = ALPHA / max(1, len(tested))
-    found = []
+    results = []
     for change, (_, before, after) in zip(changes, measures, strict=True):
         pairs, p = _pairs(before, after), next(corrected) if change.p is not None else None
-        found.append(_with_advice(_judge_change(change, pairs, p, share, with_power=True), pairs, share))
-    return found
+        results.append(_with_advice(_judge_change(change, pairs, p, share, with_power=True), pairs, share))
+    return results
 
 
 def compare_scenarios(
@@ -200,11 +200,11 @@ def detectable_with(
         return None
     added = [trials if key in keys else 0 for key in after if key in before]
     power = MeasurePower(change.rule, pairs, PASS_RATE_SHARE if change.rule.is_outcome else ALPHA)
-    found = power.detectable_with(
+    effect = power.detectable_with(
         [old.n + more for (old, _), more in zip(pairs, added, strict=True)],
         [new.n + more for (_, new), more in zip(pairs, added, strict=True)],
     )
-    return None if found is None else _shown_difference(change.rule, pairs, found)
+    return None if effect is None else _shown_difference(change.rule, pairs, effect)
 
 
 def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
@@ -347,10 +347,10 @@ def verdict_of(
 
 
 def _with_power(change: MeasureChange, pairs: Pairs, power: MeasurePower) -> MeasureChange:
-    found = power.detectable
+    effect = power.detectable
     return replace(
         change,
-        detectable=None if found is None else _shown_difference(change.rule, pairs, found),
+        detectable=None if effect is None else _shown_difference(change.rule, pairs, effect),
         most_found=power.most_found,
         more_trials=power.more_trials,
     )

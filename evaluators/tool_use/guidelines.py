@@ -54,11 +54,11 @@ def matcher(pattern: str) -> Callable[[str], object]:
 
 def _translate(glob: str) -> list[str]:
     depth = 0
-    found: list[str] = []
+    parts: list[str] = []
     for part in _PART.findall(glob):
         depth += (part == "{") - (part == "}")
-        found.append("|" if part == "," and depth else _MEANINGS.get(part) or re.escape(part))
-    return found
+        parts.append("|" if part == "," and depth else _MEANINGS.get(part) or re.escape(part))
+    return parts
 
 
 _MEANINGS = {

@@ -137,12 +137,12 @@ def analyse(
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
     try:
-        found = _find_commands(transcript, paired, tool)
+        found_commands = _find_commands(transcript, paired, tool)
     except (PatternError, TooManyCommands) as error:
         return Interaction(source=source, completed=completed, problem=str(error))
-    if found is None:
+    if found_commands is None:
         return Interaction(completed=completed)
-    counted = _count(found, source, completed=completed)
+    counted = _count(found_commands, source, completed=completed)
     if transcript.unseen_agents:
         # Their commands are missing: the rates would be those of a part.
         counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
@@ -154,10 +154,13 @@ def analyse(
     return _measure_record(record, paired, tool, counted)
 
 
-def _count(found: FoundCommands, source: Source, *, completed: bool) -> Interaction:
-    counted = metrics(found.commands, source=source, completed=completed)
+def _count(found_commands: FoundCommands, source: Source, *, completed: bool) -> Interaction:
+    counted = metrics(found_commands.commands, source=source, completed=completed)
     return msgspec.structs.replace(
-        counted, not_run=found.not_run, mentioned=found.mentioned, unrecorded=found.unrecorded
+        counted,
+        not_run=found_commands.not_run,
+        mentioned=found_commands.mentioned,
+        unrecorded=found_commands.unrecorded,
     )
 
 
@@ -180,16 +183,16 @@ def _measure_record(
     if matcher is None:
         return counted
     try:
-        found = find_recorded(record, paired, matcher)
+        found_commands = find_recorded(record, paired, matcher)
     except (PatternError, TooManyCommands) as error:
         return Interaction(source="recorded", completed=counted.completed, problem=str(error))
-    recorded = metrics(found.commands, source="recorded", completed=counted.completed)
+    recorded = metrics(found_commands.commands, source="recorded", completed=counted.completed)
     return msgspec.structs.replace(
         recorded,
         not_run=counted.not_run,
-        indirect=sum(found.indirect_by.values()),
-        indirect_by=dict(found.indirect_by),
-        unrecorded=_count_unrecorded(counted.commands, found.commands) if paired else 0,
+        indirect=sum(found_commands.indirect_by.values()),
+        indirect_by=dict(found_commands.indirect_by),
+        unrecorded=_count_unrecorded(counted.commands, found_commands.commands) if paired else 0,
         reported=msgspec.structs.replace(counted, commands=()) if paired else None,
     )
 

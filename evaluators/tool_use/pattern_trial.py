@@ -13,10 +13,10 @@ def try_pattern(transcript: Transcript, tool: Tool) -> Interaction:
     """Return what a tool's pattern, else its program's name, finds. Raises `PatternError`."""
     with pattern_budget():
         make_matcher(tool.binary, tool.command_pattern)
-        found = analyse(transcript, tool, completed=True)
-    if found.problem:
-        raise PatternError(found.problem)
-    return found
+        interaction = analyse(transcript, tool, completed=True)
+    if interaction.problem:
+        raise PatternError(interaction.problem)
+    return interaction
 
 
 def result_of(command: Command) -> str:
@@ -26,7 +26,7 @@ def result_of(command: Command) -> str:
     return "exit ?" if command.exit_code is None else f"exit {command.exit_code}"
 
 
-def total_of(found: Interaction) -> str:
+def total_of(interaction: Interaction) -> str:
     """Return the counts in a sentence."""
-    counts = f"{found.total_commands} commands, {found.error_count} failed, {found.help_seeking} help calls"
-    return f"{counts} (source: {found.source})"
+    counts = f"{interaction.total_commands} commands, {interaction.error_count} failed, {interaction.help_seeking} help calls"
+    return f"{counts} (source: {interaction.source})"

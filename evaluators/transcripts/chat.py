@@ -95,8 +95,8 @@ def _decode_text(text: str) -> Json:
 
 
 def _first(value: Json, paths: tuple[str, ...]) -> Json:
-    found = (at(value, path) for path in paths if path)
-    return next((each for each in found if each is not MISSING), MISSING)
+    values = (at(value, path) for path in paths if path)
+    return next((each for each in values if each is not MISSING), MISSING)
 
 
 def _calls_among_parts(answer: Json) -> Json:
@@ -141,8 +141,8 @@ def _call(number: int, call: Json) -> Iterator[Event]:
     )
     if not name:
         return
-    id, given = str(number), _params(_first(fields, _PARAMS))
-    yield Event("tool_call", id, name, shell_command(name, given), given)
+    id, arguments = str(number), _params(_first(fields, _PARAMS))
+    yield Event("tool_call", id, name, shell_command(name, arguments), arguments)
     success, milliseconds = _success(fields), _number(_first(fields, _MILLISECONDS))
     output = fields.get("error") or fields.get("result", fields.get("output"))
     if why := not_run(fields.get("not_run", fields.get("notRun"))):

@@ -17,13 +17,13 @@ def with_cut_ends(transcript: Transcript) -> Transcript:
     last: dict[Json, int] = {
         event.metadata.get("agent"): at for at, event in enumerate(events) if _is_turn(event)
     }
-    found = tuple(
+    cut_events = tuple(
         structs.replace(event, exit_code=None, success=None)
         if _has_failed(event) and at > last.get(event.metadata.get("agent"), -1)
         else event
         for at, event in enumerate(events)
     )
-    return structs.replace(transcript, events=found)
+    return structs.replace(transcript, events=cut_events)
 
 
 def _is_turn(event: Event) -> bool:

@@ -106,10 +106,10 @@ def _claude_failure(result: Object, message: Object) -> tuple[str, int | None]:
     text = text_or_none(result.get("result")) or text_of_message(
         mapping_or_empty(message.get("message")).get("content")
     )
-    found = _API_ERROR.search(text[:200])
+    api_error = _API_ERROR.search(text[:200])
     status = _status(result.get("api_error_status"))
     status = status if status is not None else _status(message.get("api_error_status"))
-    status = status if status is not None else int(found[1]) if found else None
+    status = status if status is not None else int(api_error[1]) if api_error else None
     reason = text_or_none(result.get("terminal_reason"))
     if reason not in (None, "api_error"):
         return "", None
@@ -159,8 +159,8 @@ def _codex_failure(message: str) -> tuple[str, int | None]:
     if waiting and not waiting[1]:
         return message, None
     message = waiting[1] if waiting else message
-    if found := _CODEX_STATUS.search(message):
-        return message, int(found[1])
+    if match := _CODEX_STATUS.search(message):
+        return message, int(match[1])
     if _HIGH_DEMAND.match(message):
         return message, 500
     return (message, None) if _CODEX_SERVICE.match(message) else ("", None)
@@ -206,8 +206,8 @@ def failure_in_opencode_log(log: str) -> str:
         if "small=true" in line:
             # A title; the session doesn't depend on it.
             continue
-        if found := _RETRIES.search(line):
-            failure = _CLASS.sub("", found[1].replace('\\"', '"'), count=1)
+        if retry := _RETRIES.search(line):
+            failure = _CLASS.sub("", retry[1].replace('\\"', '"'), count=1)
         elif _GOES_ON.search(line):
             failure = ""
     return failure

@@ -92,8 +92,8 @@ def _events(
     calls = message.get("tool_calls")
     for call in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
         id, name = text_or_none(call.get("id")), text_or_none(call.get("function"))
-        given, began = call.get("arguments"), times.get(id or "", (None, None))[0]
-        yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=began)
+        arguments, began = call.get("arguments"), times.get(id or "", (None, None))[0]
+        yield Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=began)
 
 
 def _result(

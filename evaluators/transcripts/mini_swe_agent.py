@@ -68,31 +68,31 @@ def model_of(value: Object) -> str:
 
 
 def _read(messages: Sequence[Object]) -> list[Event]:
-    found: list[Event] = []
+    events: list[Event] = []
     waiting: list[str] = []
     """The calls without a result so far."""
     for number, message in enumerate(messages):
         role, extra = text_or_none(message.get("role")) or "", mapping_or_empty(message.get("extra"))
         text, time = text_of_message(message.get("content")), _time(extra)
         if role == "assistant":
-            start = len(found)
-            found += [Event("message", role=role, text=text, timestamp=time)] if text else []
+            start = len(events)
+            events += [Event("message", role=role, text=text, timestamp=time)] if text else []
             calls = list(_calls(extra, text, number, time))
-            found += calls
+            events += calls
             waiting = [str(call.id) for call in calls]
-            if len(found) > start:
-                found[start] = structs.replace(found[start], usage=_usage_of(message))
+            if len(events) > start:
+                events[start] = structs.replace(events[start], usage=_usage_of(message))
         elif role in ("user", "tool"):
             result = _result(message, extra, text, waiting, time)
             if result is not None:
                 waiting = [id for id in waiting if id != result.id]
-                found.append(result)
+                events.append(result)
             elif waiting and _REJECTED.match(text):
-                found += [Event("tool_result", id, output=text, not_run="rejected") for id in waiting]
+                events += [Event("tool_result", id, output=text, not_run="rejected") for id in waiting]
                 waiting = []
             elif role == "user":
-                found.append(Event("message", role=role, text=text, timestamp=time))
-    return found
+                events.append(Event("message", role=role, text=text, timestamp=time))
+    return events
 
 
 def _calls(extra: Object, text: str, number: int, time: str | None) -> Iterator[Event]:

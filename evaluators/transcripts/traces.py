@@ -69,8 +69,8 @@ def events_of_messages(messages: Iterable[Json]) -> list[dict[str, Json]]:
     for message in messages:
         if not isinstance(message, dict):
             continue
-        given = message.get("tool_calls")
-        for call in given if isinstance(given, list) else ():
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict) and call.get("tool"):
                 events += _events_of_call(call)
         if message.get("role") in ("user", "assistant") and isinstance(message.get("content"), str):
@@ -136,8 +136,8 @@ def returned_code(output: Json) -> int | None:
         return next((code for code in codes if code is not None), None)
     if not isinstance(output, str):
         return None
-    found = _STATED.search(output[:200]) or _STATED.search(output[-200:])
-    return int(next(code for code in found.groups() if code is not None)) if found else None
+    match = _STATED.search(output[:200]) or _STATED.search(output[-200:])
+    return int(next(code for code in match.groups() if code is not None)) if match else None
 
 
 def timestamp(value: Json) -> str | None:
@@ -184,14 +184,14 @@ def not_run(value: Json) -> NotRun:
 
 
 def _fields(event: Event) -> dict[str, Json]:
-    found: dict[str, Json] = {"type": event.type, "timestamp": event.timestamp}
+    fields: dict[str, Json] = {"type": event.type, "timestamp": event.timestamp}
     for name in _FIELDS:
         value = getattr(event, name)
         if value is not None and value != {}:
-            found[name] = value
-    if event.command is not None and "input" not in found:
-        found["input"] = {"command": event.command}
-    return found
+            fields[name] = value
+    if event.command is not None and "input" not in fields:
+        fields["input"] = {"command": event.command}
+    return fields
 
 
 def _problems(items: Sequence[Json], events: Sequence[Event]) -> Iterator[str]:

@@ -28,15 +28,15 @@ def split_solutions(
     """
     folders = {"", *(posixpath.dirname(each.file) for each in documents)}
     prefixes = tuple(posixpath.join(folder, FOLDER) + "/" for folder in folders)
-    found = {
+    solutions = {
         path: _text(content)
         for path, content in upload.files.items()
         if path.startswith(prefixes) and path.endswith(_ENDING) and not in_fixture(path, fixtures)
     }
-    if not found:
+    if not solutions:
         return upload, {}
-    rest = {path: content for path, content in upload.files.items() if path not in found}
-    return replace(upload, files=rest), found
+    rest = {path: content for path, content in upload.files.items() if path not in solutions}
+    return replace(upload, files=rest), solutions
 
 
 def with_solutions(suites: Sequence[ParsedSuite], scripts: Mapping[str, str]) -> tuple[ParsedSuite, ...]:

@@ -35,11 +35,11 @@ class UploadedFiles:
     @cached_property
     def folders(self) -> frozenset[str]:
         """Every folder with files at any depth."""
-        found: set[str] = set()
+        folders: set[str] = set()
         for path in self.files:
             while path := posixpath.dirname(path):
-                found.add(path)
-        return frozenset(found)
+                folders.add(path)
+        return frozenset(folders)
 
     def below(self, folder: str) -> Fixture:
         """Return the files below a folder, with paths relative to it."""
@@ -104,10 +104,10 @@ _NAMES = {"targets.yaml", "targets.yml"}
 
 def find_targets_file(upload: UploadedFiles) -> tuple[str, str]:
     """Return path and text of the targets file nearest to the root, else two empty texts."""
-    found = [path for path in upload.files if is_targets_file(path) and "templates" not in path.split("/")]
-    if not found:
+    paths = [path for path in upload.files if is_targets_file(path) and "templates" not in path.split("/")]
+    if not paths:
         return "", ""
-    path = min(found, key=lambda path: (path.count("/"), path))
+    path = min(paths, key=lambda path: (path.count("/"), path))
     return path, decode_text(upload.files[path], "replace")
 
 

@@ -53,27 +53,33 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
     """Return files that cases name, and folders of workspaces and of skills; nothing in them is a scenario."""
     from scenarios.formats.agent_skills.gates_file import workspace_folder
 
-    own = {posixpath.dirname(document.file) for document in documents}
+    eval_folders = {posixpath.dirname(document.file) for document in documents}
     named = {path for document in documents for path in _named_paths(document, upload)}
-    found = (
-        named | {posixpath.dirname(path) for path in named} | {workspace_folder(upload, each) for each in own}
+    fixtures = (
+        named
+        | {posixpath.dirname(path) for path in named}
+        | {workspace_folder(upload, eval_folder) for eval_folder in eval_folders}
     )
     parts = ("scripts", "references", "assets")
     skills = {posixpath.dirname(path) for path in upload.files if posixpath.basename(path) == "SKILL.md"}
-    found |= {
+    fixtures |= {
         folder
         for skill in skills
         for part in parts
         if (folder := posixpath.join(skill, part)) in upload.folders
     }
-    return frozenset(folder for folder in found if not any(_is_around(folder, each) for each in own))
+    return frozenset(
+        folder
+        for folder in fixtures
+        if not any(_is_around(folder, eval_folder) for eval_folder in eval_folders)
+    )
 
 
 def _named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
     folder = posixpath.dirname(document.file)
     cases, _ = cases_of(document)
     listed = (case.get("files") for case in cases if isinstance(case, dict))
-    names = {name for each in listed if isinstance(each, list) for name in each if isinstance(name, str)}
+    names = {name for files in listed if isinstance(files, list) for name in files if isinstance(name, str)}
     for name in names:
         for base in dict.fromkeys((folder, posixpath.dirname(folder), "")):
             path = inside(base, name)

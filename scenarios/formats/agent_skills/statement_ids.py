@@ -23,19 +23,19 @@ def key_of_id(id: Json) -> str:
 
 def statement_ids(texts: Sequence[str]) -> list[str]:
     """Return an id for each statement of a case, made from its words, so that people know it again."""
-    found: list[str] = []
+    ids: list[str] = []
     for text in texts:
         wanted = join_words(text) or "statement"
-        found.append(next(id for id in _number(wanted) if id not in found))
-    return found
+        ids.append(next(id for id in _number(wanted) if id not in ids))
+    return ids
 
 
 def join_words(text: str, joint: str = "_") -> str:
     """Return the words of a text, cut at a word."""
-    kept = joint.join(re.findall(r"\w+", text.lower()))
-    if len(kept) <= ID_LENGTH:
-        return kept
-    return kept[: ID_LENGTH + 1].rpartition(joint)[0] or kept[:ID_LENGTH]
+    joined = joint.join(re.findall(r"\w+", text.lower()))
+    if len(joined) <= ID_LENGTH:
+        return joined
+    return joined[: ID_LENGTH + 1].rpartition(joint)[0] or joined[:ID_LENGTH]
 
 
 def _number(text: str) -> Iterator[str]:

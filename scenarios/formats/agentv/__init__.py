@@ -48,9 +48,9 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     suites: list[ParsedSuite] = []
     problems: list[Problem] = []
     for document in documents:
-        suite, found = read_file(document, upload, evals, names[document.file])
+        suite, file_problems = read_file(document, upload, evals, names[document.file])
         suites += [suite] if suite else []
-        problems += found
+        problems += file_problems
     problems += _same_names(suites, documents)
     if suites:
         lints = {*suites[0].lints, *map(_program_lint, filter(is_program, upload.files))}

@@ -66,13 +66,13 @@ def expand_cases(
     values: Sequence[Json], context: EvalFileContext, at: Location, problems: list[Problem]
 ) -> list[Case]:
     """Return all cases of a list; a text in it is the name of a file with more of them."""
-    found: list[Case] = []
+    cases: list[Case] = []
     for index, value in enumerate(values):
         if isinstance(value, str):
-            found += _cases_of_file(value, context, (*at, index), problems)
+            cases += _cases_of_file(value, context, (*at, index), problems)
         else:
-            found.append((context, value, (*at, index)))
-    return found
+            cases.append((context, value, (*at, index)))
+    return cases
 
 
 def cases_of_name(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:

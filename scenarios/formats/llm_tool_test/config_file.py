@@ -53,15 +53,15 @@ def read_settings(upload: UploadedFiles) -> tuple[UploadSettings, list[Problem]]
         document = read_toml(upload.files[path], path)
     except ScenarioFileError as error:
         return UploadSettings(), list(error.problems)
-    found, problems = validate(SettingsFile, document.value, document)
-    if found is None:
+    settings_file, problems = validate(SettingsFile, document.value, document)
+    if settings_file is None:
         return UploadSettings(), problems
-    if found.target:
-        problems += target_problems(found.target, document, ("target",), upload.variables)
-    problems += rate_hints(found, document)
+    if settings_file.target:
+        problems += target_problems(settings_file.target, document, ("target",), upload.variables)
+    problems += rate_hints(settings_file, document)
     for name in ("protected", "hidden"):
-        problems += pattern_problems(getattr(found, name) or (), document, (name,))
-    return _settings(found), problems
+        problems += pattern_problems(getattr(settings_file, name) or (), document, (name,))
+    return _settings(settings_file), problems
 
 
 def known_rate_hints(files: Mapping[str, bytes], rate_of: RateOf) -> list[Problem]:
@@ -73,8 +73,8 @@ def known_rate_hints(files: Mapping[str, bytes], rate_of: RateOf) -> list[Proble
         document = read_toml(files[path], path)
     except ScenarioFileError:
         return []
-    found, _ = validate(SettingsFile, document.value, document)
-    return list(rate_hints(found, document, rate_of)) if found else []
+    settings_file, _ = validate(SettingsFile, document.value, document)
+    return list(rate_hints(settings_file, document, rate_of)) if settings_file else []
 
 
 def _settings_path(files: Mapping[str, bytes]) -> str:
@@ -154,21 +154,25 @@ def _pattern_problems(pattern: str, document: PositionedDocument, at: Location) 
     return []
 
 
-def _settings(found: SettingsFile) -> UploadSettings:
-    own = (found.fixtures_path.strip("/"),) if found.fixtures_path.strip("./") else ()
-    kept = {
+def _settings(settings_file: SettingsFile) -> UploadSettings:
+    configured = (settings_file.fixtures_path.strip("/"),) if settings_file.fixtures_path.strip("./") else ()
+    stored = {
         name: {key: entry.model_dump(mode="json", exclude_none=True) for key, entry in entries.items()}
-        for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
+        for name, entries in (
+            ("tools", settings_file.tools),
+            ("profiles", settings_file.profiles),
+            ("models", settings_file.models),
+        )
         if entries
     }
     return UploadSettings(
-        target=found.target,
-        fixture_folders=(*own, *FIXTURE_FOLDERS),
-        protected=None if found.protected is None else tuple(found.protected),
-        hidden=tuple(found.hidden or ()),
-        protected_changed=found.protected_changed or "warn",
-        git_config=found.git_config or "clean",
-        kept=kept,
+        target=settings_file.target,
+        fixture_folders=(*configured, *FIXTURE_FOLDERS),
+        protected=None if settings_file.protected is None else tuple(settings_file.protected),
+        hidden=tuple(settings_file.hidden or ()),
+        protected_changed=settings_file.protected_changed or "warn",
+        git_config=settings_file.git_config or "clean",
+        kept=stored,
     )
 
 
@@ -181,7 +185,7 @@ def pattern_problems(patterns: Sequence[str], document: PositionedDocument, at: 
 
 
 def read_tool(
-    own: TargetModel | None,
+    scenario_target: TargetModel | None,
     document: PositionedDocument,
     upload: UploadedFiles,
     settings: UploadSettings,
@@ -196,8 +200,10 @@ def read_tool(
     """
     if from_config and settings.target is None:
         return None, [_no_settings(document)]
-    problems = target_problems(own, document, ("target",), upload.variables) if own else []
-    target = own or settings.target or TargetModel()
+    problems = (
+        target_problems(scenario_target, document, ("target",), upload.variables) if scenario_target else []
+    )
+    target = scenario_target or settings.target or TargetModel()
     if target.mcp:
         return Tool(**target.model_dump()), problems
     pattern = target.command_pattern or _shared_pattern(target, settings)

@@ -20,10 +20,10 @@ ID = "format/rate-per-million"
 
 
 def rate_hints(
-    found: SettingsFile, document: PositionedDocument, rate_of: RateOf | None = None
+    settings_file: SettingsFile, document: PositionedDocument, rate_of: RateOf | None = None
 ) -> Iterator[Problem]:
     """Yield a hint for each rate that is about a thousand times a known one, without known ones for impossible rates."""
-    for model, rates in found.models.items():
+    for model, rates in settings_file.models.items():
         for direction, impossible in ABOVE_ALL.items():
             name = f"{direction}_cost_per_1k_tokens"
             rate: float = getattr(rates, name)

@@ -47,9 +47,9 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     suites: list[ParsedSuite] = []
     problems: list[Problem] = []
     for document in documents:
-        suite, found = read_file(document, upload, names[document.file])
+        suite, file_problems = read_file(document, upload, names[document.file])
         suites.append(suite)
-        problems += found
+        problems += file_problems
     if any(not problem.lint for problem in problems):
         return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
     return Parsed(suites=tuple(suites))

@@ -87,12 +87,12 @@ def _cases_of(document: PositionedDocument) -> _Cases:
 def _listed_cases(
     document: PositionedDocument, metadata: dict[str, Json] | None, cases: list[Json], at: Location
 ) -> _Cases:
-    found = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])
+    reading = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])
     if not cases:
         what = "The file has no cases."
         fix = "Add a case or remove the file."
-        found.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
-    return found
+        reading.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
+    return reading
 
 
 def _placeholders(document: PositionedDocument, metadata: dict[str, Json] | None) -> list[Problem]:
@@ -110,14 +110,16 @@ def _placeholders(document: PositionedDocument, metadata: dict[str, Json] | None
 
 
 def _perturbations(document: PositionedDocument, value: dict[str, Json]) -> _Cases:
-    found, problems = validate(PerturbationFile, value, document)
-    if found is None:
+    perturbation_file, problems = validate(PerturbationFile, value, document)
+    if perturbation_file is None:
         return _Cases(problems=problems)
-    cases = _Cases(found.metadata or {"toolName": found.expectedTool}, problems=problems)
-    tool = (found.expectedTool,)
+    cases = _Cases(
+        perturbation_file.metadata or {"toolName": perturbation_file.expectedTool}, problems=problems
+    )
+    tool = (perturbation_file.expectedTool,)
     for group, items, implied in (
-        (GROUPS[0], found.shouldRouteIdentically, Expect(tools_called=tool)),
-        (GROUPS[1], found.shouldRouteDifferently, Expect(tools_not_called=tool)),
+        (GROUPS[0], perturbation_file.shouldRouteIdentically, Expect(tools_called=tool)),
+        (GROUPS[1], perturbation_file.shouldRouteDifferently, Expect(tools_not_called=tool)),
     ):
         _add_group(document, cases, group, items, implied)
     return cases
