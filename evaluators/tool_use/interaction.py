@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from evaluators.model import Command, End, Json, Score, Source, Transcript
-from evaluators.patterns import PatternError
+from evaluators.patterns import PatternError, pattern_budget
 from evaluators.tool_use.calls import Call, calls
 from evaluators.tool_use.mcp_calls import McpFailure, find_mcp_calls
 from evaluators.tool_use.recorded_calls import RecordedCall
@@ -25,7 +25,17 @@ from evaluators.tool_use.tool_commands import (
     make_matcher,
 )
 
-__all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
+__all__ = [
+    "GENERIC_PATTERN",
+    "Interaction",
+    "Subcommand",
+    "analyse",
+    "metrics",
+    "result_of",
+    "scores",
+    "total_of",
+    "try_pattern",
+]
 
 RULES_VERSION = 2
 """The version of the rules by which commands are counted; a change of a count or an end changes it."""
@@ -152,6 +162,16 @@ def analyse(
     if record is None or tool is None or tool.mcp:
         return _with_failures(counted) if tool and tool.mcp else counted
     return _measure_record(record, paired, tool, counted)
+
+
+def try_pattern(transcript: Transcript, tool: Tool) -> Interaction:
+    """Return what a tool's pattern, else its program's name, finds. Raises `PatternError`."""
+    with pattern_budget():
+        make_matcher(tool.binary, tool.command_pattern)
+        interaction = analyse(transcript, tool, completed=True)
+    if interaction.problem:
+        raise PatternError(interaction.problem)
+    return interaction
 
 
 def _count(found_commands: FoundCommands, source: Source, *, completed: bool) -> Interaction:
@@ -305,3 +325,16 @@ def scores(interaction: Interaction) -> Iterator[Score]:
     for kind, count in (interaction.failures or {}).items():
         yield Score("interaction", f"failed_{kind}", float(count))
     yield Score("interaction", "completed", float(interaction.completed), message=interaction.problem)
+
+
+def result_of(command: Command) -> str:
+    """Return how a command ended: `help`, `exit 2` or `exit ?`."""
+    if command.help:
+        return "help"
+    return "exit ?" if command.exit_code is None else f"exit {command.exit_code}"
+
+
+def total_of(interaction: Interaction) -> str:
+    """Return the counts in a sentence."""
+    counts = f"{interaction.total_commands} commands, {interaction.error_count} failed, {interaction.help_seeking} help calls"
+    return f"{counts} (source: {interaction.source})"

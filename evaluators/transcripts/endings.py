@@ -1,13 +1,13 @@
-"""How a coding agent's session ended: its final result, its last event, and what its model's service said."""
+"""How a coding agent's session ended: its final result, its last event, what its model's service said, and what was cut."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from evaluators.model import Json
+from evaluators.model import Event, Json, Transcript
 from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.stream import (
     Object,
@@ -50,6 +50,36 @@ def ending_of(parser: str, raw: bytes) -> SessionEnd | None:
 def is_of_service(status: int) -> bool:
     """Return whether a status is about the service or the access to it, not about what a request says."""
     return status in (401, 402, 403, 404, 408, 429) or 500 <= status <= 599
+
+
+def with_cut_ends(transcript: Transcript) -> Transcript:
+    """Return the transcript of a session that evalhub ended, by a time limit or otherwise.
+
+    A failure that no later turn of its agent follows is unknown: programs report commands that were killed with
+    them as failed, and nothing tells these from others.
+    """
+    events = transcript.events
+    last: dict[Json, int] = {
+        event.metadata.get("agent"): at for at, event in enumerate(events) if _is_turn(event)
+    }
+    cut_events = tuple(
+        structs.replace(event, exit_code=None, success=None)
+        if _has_failed(event) and at > last.get(event.metadata.get("agent"), -1)
+        else event
+        for at, event in enumerate(events)
+    )
+    return structs.replace(transcript, events=cut_events)
+
+
+def _is_turn(event: Event) -> bool:
+    """Return whether an event is the model's."""
+    return event.type in ("tool_call", "model_step") or (
+        event.type == "message" and event.role not in ("user", "agent")
+    )
+
+
+def _has_failed(event: Event) -> bool:
+    return event.type == "tool_result" and (bool(event.exit_code) or event.success is False)
 
 
 # Claude Code.

@@ -12,10 +12,17 @@ from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
-from scenarios.formats.agent_skills.case_models import LISTS, PROMPTS, TEXTS, SkillCase
+from scenarios.formats.agent_skills.case_models import (
+    LISTS,
+    PROMPTS,
+    TEXTS,
+    SkillCase,
+    join_words,
+    key_of_id,
+    statement_ids,
+)
 from scenarios.formats.agent_skills.gates_file import GatesFile
 from scenarios.formats.agent_skills.skill_folders import Skill
-from scenarios.formats.agent_skills.statement_ids import join_words, key_of_id, statement_ids
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem

@@ -100,8 +100,8 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
     _add_rules(writer)
     kinds = _evaluators(writer)
     models_with_variables: Models = (*MODELS.values(), *values, eval_models.ExpectedToolFile)
-    for model in dict.fromkeys(models_with_variables):
-        _allow_variables(writer.of(model))
+    for filled in dict.fromkeys(models_with_variables):
+        _allow_variables(writer.of(filled))
     default_test = any_of({"type": "string"}, writer.reference(eval_models.DefaultTest), {"type": "null"})
     item = writer.reference(eval_models.RubricItemFile)
     entry: Schema = {"type": ["string", "object"], "if": {"type": "object"}, "then": kinds}

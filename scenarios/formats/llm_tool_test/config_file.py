@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.tool import Tool
-from scenarios.formats.llm_tool_test.rates import RateOf, rate_hints
 from scenarios.formats.llm_tool_test.scenario_models import (
     GitConfig,
     ProtectedChanged,
@@ -28,6 +27,15 @@ from scenarios.tool_variables import named_in_headers, named_variables
 FILE_NAME = "llm-tool-test-config.toml"
 FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
 """The default folders of `templates/`: the first by llm-tool-test's code, the second by its manual."""
+RateOf = Callable[[str, str], float | None]
+"""Returns a model's known rate per million tokens, by its name and `input` or `output`; None for an unknown one."""
+
+_ABOVE_ALL = {"input": 0.5, "output": 1.0}
+"""US dollars per 1,000 tokens that no list price reaches: the dearest models cost 0.15 and 0.6."""
+_FACTOR = 1000
+_ABOUT = (300, 3000)
+"""The ratios to a known rate that count as a thousand times, because list prices change."""
+RATE_PROBLEM = "format/rate-per-million"
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ def read_settings(upload: UploadedFiles) -> tuple[UploadSettings, list[Problem]]
         return UploadSettings(), problems
     if settings_file.target:
         problems += target_problems(settings_file.target, document, ("target",), upload.variables)
-    problems += rate_hints(settings_file, document)
+    problems += _rate_hints(settings_file, document)
     for name in ("protected", "hidden"):
         problems += pattern_problems(getattr(settings_file, name) or (), document, (name,))
     return _settings(settings_file), problems
@@ -74,7 +82,34 @@ def known_rate_hints(files: Mapping[str, bytes], rate_of: RateOf) -> list[Proble
     except ScenarioFileError:
         return []
     settings_file, _ = validate(SettingsFile, document.value, document)
-    return list(rate_hints(settings_file, document, rate_of)) if settings_file else []
+    return list(_rate_hints(settings_file, document, rate_of)) if settings_file else []
+
+
+def _rate_hints(
+    settings_file: SettingsFile, document: PositionedDocument, rate_of: RateOf | None = None
+) -> Iterator[Problem]:
+    """Yield a hint for each rate that is about a thousand times a known one, without known ones for impossible rates."""
+    for model, rates in settings_file.models.items():
+        for direction, impossible in _ABOVE_ALL.items():
+            name = f"{direction}_cost_per_1k_tokens"
+            rate: float = getattr(rates, name)
+            known = rate_of(model, direction) if rate_of else None
+            if why := _why(rate, known, impossible):
+                yield document.problem(
+                    ("models", model, name),
+                    f"{rate:g} USD per 1,000 tokens is {why}.",
+                    fix=f"If it is a price per million tokens, write {rate / _FACTOR:g}.",
+                    id=RATE_PROBLEM,
+                    lint=True,
+                )
+
+
+def _why(rate: float, known: float | None, impossible: float) -> str:
+    if known:
+        least, most = _ABOUT
+        is_about = least <= rate * _FACTOR / known <= most
+        return f"{round(rate * _FACTOR / known):,} times litellm's price" if is_about else ""
+    return "more than any model's list price" if rate >= impossible else ""
 
 
 def _settings_path(files: Mapping[str, bytes]) -> str:

@@ -12,6 +12,7 @@ from scenarios.formats.tool_forge.suite_naming import suite_names, tier_in_name
 from scenarios.formats.upload import Format, Parsed, UploadedFiles
 
 NAME = "tool_forge"
+SEED_PLACES = ("seed-manifest.json", "evals/seed-manifest.json")
 GROUPS = ("shouldRouteIdentically", "shouldRouteDifferently")
 _CASE_KEYS = {"expect", "expectedTool", "expectedTools", "checks", "stubs"}
 
@@ -62,9 +63,7 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
 
 def companions(document: PositionedDocument) -> tuple[str, ...]:
     """Return the paths of the seed manifest, to read a single file."""
-    from scenarios.formats.tool_forge.seed_manifest import PLACES
-
-    return PLACES
+    return SEED_PLACES
 
 
 FORMAT = Format(NAME, matches, parse, fixture_folders, companions)

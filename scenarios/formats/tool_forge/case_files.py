@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from evaluators.grading.assertions.expect import Expect
 from evaluators.model import Json
 from evaluators.statistics.staleness import HASH_DIGITS, is_placeholder
+from scenarios.formats.json_text import read_json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge import GROUPS, NAME
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.tool_forge import GROUPS, NAME, SEED_PLACES
 from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
 from scenarios.formats.tool_forge.case_reader import CaseContext, CaseReading, read_case
-from scenarios.formats.tool_forge.seed_manifest import find_seed
 from scenarios.formats.tool_forge.suite_naming import tier_of, tool_of
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import kind, validate
@@ -35,12 +36,21 @@ class _Cases:
         return [value["id"] for value in values if isinstance(value.get("id"), str)]
 
 
+@dataclass(frozen=True)
+class _Seed:
+    """The manifest of an eval file, or an empty value."""
+
+    file: str = ""
+    value: Json = None
+    problems: tuple[Problem, ...] = ()
+
+
 def read_file(
     document: PositionedDocument, upload: UploadedFiles, name: str
 ) -> tuple[ParsedSuite, list[Problem]]:
     """Read one eval file as the suite `name`; return it with all problems and lints."""
     cases = _cases_of(document)
-    seed = find_seed(upload, document.file)
+    seed = _find_seed(upload, document.file)
     tier = tier_of(document.file, cases.metadata, cases.ids)
     readings = [
         read_case(value, CaseContext(document, at, tier, seed.value is not None, upload.strict, implied))
@@ -64,6 +74,26 @@ def read_file(
         },
     )
     return suite, problems
+
+
+def _find_seed(upload: UploadedFiles, eval_file: str) -> _Seed:
+    """Return the nearest manifest, in the eval file's folder or one above."""
+    folder = posixpath.dirname(eval_file)
+    while True:
+        for place in SEED_PLACES:
+            path = posixpath.join(folder, place)
+            if path in upload.files:
+                return _read_seed(path, upload.files[path])
+        if not folder:
+            return _Seed()
+        folder = posixpath.dirname(folder)
+
+
+def _read_seed(path: str, content: bytes) -> _Seed:
+    try:
+        return _Seed(path, read_json(content, path).value)
+    except ScenarioFileError as error:
+        return _Seed(path, problems=error.problems)
 
 
 def _cases_of(document: PositionedDocument) -> _Cases:
