@@ -11,6 +11,7 @@ import yaml
 from evaluators.model import Json
 from evaluators.statistics.comparability import DECIDING, Standard, comparability
 from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.yaml_text import BlockDumper
 from scenarios.guidance import named_guidelines
 from scenarios.hashing import (
     fixture_hash,
@@ -143,17 +144,6 @@ def _content(spec: ScenarioSpec, fixture: str, task_fixture: str) -> Content:
     return Content(scenario_hash(spec, fixture), parts, plain(spec))
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes multi-line texts as blocks, to compare their lines."""
-
-
-def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text_node)
-
-
 def _text(content: Content | None) -> list[str]:
     """Return a scenario as YAML lines, without its file and line."""
     spec = content.content if content else None
@@ -162,7 +152,7 @@ def _text(content: Content | None) -> list[str]:
     # Fields are dumped one by one in the specification's order, because databases do not keep the order.
     shown = [name for name in ScenarioSpec.model_fields if name in spec and name not in _NOT_SHOWN]
     dumped = [
-        yaml.dump({name: spec[name]}, Dumper=_Dumper, allow_unicode=True, width=10**9) for name in shown
+        yaml.dump({name: spec[name]}, Dumper=BlockDumper, allow_unicode=True, width=10**9) for name in shown
     ]
     return "".join(dumped).splitlines()
 

@@ -147,6 +147,11 @@ def clamp_score(score: Json) -> float | None:
     return float(min(max(score, 0), 1))
 
 
+def trimmed_text(value: Json) -> str:
+    """Return a text, trimmed; empty for anything else."""
+    return value.strip() if isinstance(value, str) else ""
+
+
 def trimmed_texts(value: Json, *, most: int | None = None) -> tuple[str, ...]:
     """Return the non-empty texts of a list, trimmed; nothing if it is not a list."""
     if not isinstance(value, list):

@@ -30,7 +30,7 @@ from evaluators.statistics.measure_change import (
     pool_samples,
 )
 from evaluators.statistics.measure_power import MOST_TRIALS
-from evaluators.statistics.power import POWER, RELIABLE
+from evaluators.statistics.power import POWER, RELIABLE, smallest_enough
 from evaluators.statistics.regression import CONFIDENCE, FEWEST_FOR_EQUIVALENCE, verdict_of, with_scenarios
 from evaluators.statistics.run_variance import RunToRunVariance, run_to_run_variance
 from evaluators.statistics.significance import (
@@ -175,11 +175,8 @@ class _Sides:
         drifted = self.drift.tail(self.mean, self.from_trials, self.from_runs)
         if self.rule.is_outcome:
             return max(drifted, within_scenario_p([arms_of(*pair) for pair in self.pairs], mid=True))
-        return max(drifted, within_moments_p([_values(*pair) for pair in self.pairs]))
-
-
-def _values(old: Sample, new: Sample) -> Values:
-    return Values(old.n, old.mean, old.m2, new.n, new.mean, new.m2)
+        values = [Values(old.n, old.mean, old.m2, new.n, new.mean, new.m2) for old, new in self.pairs]
+        return max(drifted, within_moments_p(values))
 
 
 def _judge_change(sides: _Sides, corrected: float | None, share: float) -> MeasureChange:
@@ -295,15 +292,7 @@ class _Sizes:
             new = sum(variance / (after.n + more) for variance, (_, after) in rows) / count
             return self._detectable(old + new) <= wanted
 
-        if self.detectable <= wanted:
-            return 0
-        if not finds(MOST_TRIALS):
-            return None
-        low, high = 0, MOST_TRIALS
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if finds(middle) else (middle, high)
-        return high
+        return 0 if self.detectable <= wanted else smallest_enough(finds, MOST_TRIALS)
 
 
 def _scenarios(sides: _Sides) -> dict[str, MeasureChange]:

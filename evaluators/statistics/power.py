@@ -190,22 +190,6 @@ def _with_room(rates: Sequence[float], level: RateTestLevel) -> Sequence[float]:
     return [1 - rate for rate in rates] if fmean(rates) < 0.5 and not level.one_sided else rates
 
 
-def fewest_trials(
-    rates: Sequence[float],
-    drop: float,
-    level: RateTestLevel,
-    counts: Callable[[int], tuple[Sequence[int], Sequence[int]]],
-    most: int,
-) -> int | None:
-    """Return the smallest n, 1 to `most`, for which `counts(n)`, trials before and after, find a drop with `POWER`.
-
-    None where `most` are too few. Takes a drop of the mean pass rate; of low rates, a rise.
-    """
-    rates = _with_room(rates, level)
-
-    return smallest_enough(lambda n: is_found(rates, *counts(n), drop, level), most)
-
-
 def is_found(
     rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: RateTestLevel
 ) -> bool:

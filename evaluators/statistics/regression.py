@@ -106,7 +106,7 @@ def _with_advice(
     def is_change(grown: Pairs) -> bool:
         differences = differences_of(rule, grown)
         if abs(sum(differences) / len(differences)) >= on_scale(rule.smallest, rule, grown) - 1e-12:
-            p = _test(rule, grown, differences)[1]
+            p = _test(rule, grown)[1]
             if p is not None and p < share:
                 return True
         is_table = is_suite and len(grown) > 1
@@ -216,7 +216,7 @@ def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     if not pairs:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
     differences = differences_of(rule, pairs)
-    test, p = _test(rule, pairs, differences)
+    test, p = _test(rule, pairs)
     has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
     effect = _shown_difference(rule, pairs, sum(differences) / len(differences))
     lower, upper = _interval(rule, pairs, differences, test)
@@ -240,9 +240,7 @@ def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     )
 
 
-def _test(
-    rule: MeasureRule, pairs: Pairs, differences: Sequence[float]
-) -> tuple[ComparisonTest, float | None]:
+def _test(rule: MeasureRule, pairs: Pairs) -> tuple[ComparisonTest, float | None]:
     """Return the test that fits the data and its p; none where no test can reach a verdict."""
     if rule.is_outcome:
         arms = [arms_of(old, new) for old, new in pairs]

@@ -33,11 +33,7 @@ def is_guideline(path: str, patterns: Sequence[str] | None = None) -> bool:
     matches either text. Hidden folders match like any other.
     """
     name = path.replace("\\", "/").removeprefix("./")
-    return any(matcher(pattern)(name) for pattern in patterns or _default(patterns))
-
-
-def _default(patterns: Sequence[str] | None) -> Sequence[str]:
-    return DEFAULT_PATTERNS if patterns is None else ()
+    return any(matcher(pattern)(name) for pattern in (DEFAULT_PATTERNS if patterns is None else patterns))
 
 
 @lru_cache(maxsize=256)

@@ -17,25 +17,12 @@ from evaluators.tool_use.recorded_commands import find_recorded
 from evaluators.tool_use.text_commands import find_in_text
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import (
-    GENERIC_PATTERN,
     FoundCommands,
     TooManyCommands,
     find_in_shell_calls,
     find_in_tool_calls,
     make_matcher,
 )
-
-__all__ = [
-    "GENERIC_PATTERN",
-    "Interaction",
-    "Subcommand",
-    "analyse",
-    "metrics",
-    "result_of",
-    "scores",
-    "total_of",
-    "try_pattern",
-]
 
 RULES_VERSION = 2
 """The version of the rules by which commands are counted; a change of a count or an end changes it."""

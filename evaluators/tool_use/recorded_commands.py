@@ -18,10 +18,9 @@ from evaluators.tool_use.shell import LaunchedCommand
 from evaluators.tool_use.shell_ends import Ending
 from evaluators.tool_use.tool_commands import (
     FoundCommand,
-    Matched,
     Matcher,
     ended_command,
-    match_stage,
+    match_first,
     number_commands,
     remote_commands,
 )
@@ -59,17 +58,12 @@ def _commands(
     model_calls: Sequence[tuple[RecordedCall, Origin]], events: Mapping[int, int], matcher: Matcher
 ) -> Iterator[tuple[FoundCommand, int | None]]:
     for call, _ in model_calls:
-        match = _match(call, matcher)
+        match = match_first(_stages(call, matcher), matcher)
         if match is None:
             continue
         code = call.exit if call.signal is None else _SIGNAL + call.signal
         command = ended_command(match, Ending(code, failed=code not in (None, 0)))
         yield replace(command, end="recorded", seconds=call.seconds), events.get(call.n)
-
-
-def _match(call: RecordedCall, matcher: Matcher) -> Matched | None:
-    """Return how the call is a command: with a pattern, only a call that it matches."""
-    return next((found for stage in _stages(call, matcher) if (found := match_stage(stage, matcher))), None)
 
 
 def _stages(call: RecordedCall, matcher: Matcher) -> Iterator[LaunchedCommand]:

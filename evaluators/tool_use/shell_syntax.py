@@ -125,9 +125,6 @@ def parse(line: str) -> Statements:
     return _Parser(split_words(line)).statements(frozenset(), 0)
 
 
-_CLOSING = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
-
-
 class _Parser:
     """Reads tokens once, from left to right."""
 

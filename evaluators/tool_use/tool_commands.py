@@ -15,7 +15,7 @@ from evaluators.patterns import compile_pattern, leading_word, required_literal
 from evaluators.tool_use.calls import Call
 from evaluators.tool_use.error_text import has_error
 from evaluators.tool_use.launchers import SCRIPT_SUFFIX, interpreter_name
-from evaluators.tool_use.shell import Definitions, LaunchedCommand, Segment, ShellLine, read_line, words_of
+from evaluators.tool_use.shell import Definitions, LaunchedCommand, ShellLine, read_line, words_of
 from evaluators.tool_use.shell_ends import Ending, ends_of
 
 GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
@@ -360,7 +360,7 @@ def _match(line: str, matcher: Matcher, definitions: Definitions) -> MatchedLine
     matches = {
         n: match
         for n, part in enumerate(shell_line.segments)
-        if (match := _match_segment(part, matcher)) is not None
+        if (match := match_first(reversed(part.stages), matcher)) is not None
     }
     return MatchedLine(shell_line, matches)
 
@@ -387,13 +387,12 @@ def find_commands_of_line(
         yield command
 
 
-def _match_segment(part: Segment, matcher: Matcher) -> Matched | None:
-    """Return how a segment is the tool's, None if it is not."""
-    return next((found for stage in reversed(part.stages) if (found := match_stage(stage, matcher))), None)
+def match_first(stages: Iterable[LaunchedCommand], matcher: Matcher) -> Matched | None:
+    """Return how the first command that is the tool's is it, None if none is. Raises `SlowPattern`."""
+    return next((match for stage in stages if (match := _match_stage(stage, matcher))), None)
 
 
-def match_stage(stage: LaunchedCommand, matcher: Matcher) -> Matched | None:
-    """Return how a command is the tool's, None if it is not. Raises `SlowPattern`."""
+def _match_stage(stage: LaunchedCommand, matcher: Matcher) -> Matched | None:
     if matcher.pattern:
         return _match_pattern(stage, matcher.pattern)
     return _match_binary(stage, matcher.binary)

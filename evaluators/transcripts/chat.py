@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts import event_stream
 from evaluators.transcripts.paths import MISSING, at
@@ -174,8 +175,8 @@ def _success(fields: Mapping[str, Json]) -> bool | None:
         for flag in ("isError", "is_error"):
             if isinstance(holder.get(flag), bool):
                 return not holder[flag]
-    status = mapping_or_empty(fields.get("result")).get("status")
-    return status < _FIRST_FAILURE if isinstance(status, int) and not isinstance(status, bool) else None
+    status = int_or_none(mapping_or_empty(fields.get("result")).get("status"))
+    return None if status is None else status < _FIRST_FAILURE
 
 
 def _usage(value: Json) -> Usage | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.stream import (
     Object,
@@ -97,7 +98,7 @@ def _result(data: Object, time: str | None) -> Event:
         "tool_result",
         text_or_none(data.get("toolCallId")),
         output=result.get("content") or error.get("message"),
-        exit_code=code if isinstance(code, int) and not isinstance(code, bool) and not not_run else None,
+        exit_code=None if not_run else int_or_none(code),
         success=ran if known else None,
         timestamp=time,
         not_run=not_run,

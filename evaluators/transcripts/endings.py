@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, structs
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Transcript
 from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.stream import (
@@ -114,7 +115,7 @@ def _claude_code(lines: list[Object]) -> SessionEnd:
     if last.get("type") == "result" and last.get("is_error"):
         failure, status = _claude_failure(last, _api_error_message(lines))
     elif last.get("subtype") == "api_retry":
-        status = _status(last.get("error_status"))
+        status = int_or_none(last.get("error_status"))
         failure = text_or_none(last.get("error")) or "The request failed."
     elif last.get("is_api_error_message"):
         failure, status = _claude_failure({}, last)
@@ -137,8 +138,8 @@ def _claude_failure(result: Object, message: Object) -> tuple[str, int | None]:
         mapping_or_empty(message.get("message")).get("content")
     )
     api_error = _API_ERROR.search(text[:200])
-    status = _status(result.get("api_error_status"))
-    status = status if status is not None else _status(message.get("api_error_status"))
+    status = int_or_none(result.get("api_error_status"))
+    status = status if status is not None else int_or_none(message.get("api_error_status"))
     status = status if status is not None else int(api_error[1]) if api_error else None
     reason = text_or_none(result.get("terminal_reason"))
     if reason not in (None, "api_error"):
@@ -218,7 +219,7 @@ def _opencode(lines: list[Object]) -> SessionEnd:
 
 def _opencode_failure(error: Object) -> tuple[str, int | None]:
     data, name = mapping_or_empty(error.get("data")), text_or_none(error.get("name"))
-    status = _status(data.get("statusCode"))
+    status = int_or_none(data.get("statusCode"))
     if name not in _OPENCODE_NAMES:
         return "", None
     if status is None and name == "APIError" and data.get("isRetryable") is False:
@@ -283,7 +284,9 @@ def _copilot_cli(lines: list[Object]) -> SessionEnd:
     failed = bool(steps) and steps[-1].get("type") == "session.error"
     failure = text_or_none(last.get("message")) or "" if failed else ""
     answered = closed and not failed
-    return _ending(closed=closed, answered=answered, failure=failure, status=_status(last.get("statusCode")))
+    return _ending(
+        closed=closed, answered=answered, failure=failure, status=int_or_none(last.get("statusCode"))
+    )
 
 
 _READERS: Mapping[str, Callable[[list[Object]], SessionEnd]] = {
@@ -300,7 +303,3 @@ def _ending(*, closed: bool, answered: bool, failure: str, status: int | None) -
     if answered or not failure or (status is not None and not is_of_service(status)):
         return SessionEnd(closed, answered)
     return SessionEnd(closed, answered, " ".join(failure.split()), status)
-
-
-def _status(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import structs
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output
 from evaluators.transcripts.stream import (
@@ -123,13 +124,12 @@ def _result(
     failure = text_or_none(extra.get("exception_info")) or ""
     not_run: NotRun = "cancelled" if failure == _NOT_EXECUTED else ""
     # -1 beside a failure of its own, such as a time limit, isn't an exit code.
-    is_code = isinstance(code, int) and not isinstance(code, bool) and not failure
     return Event(
         "tool_result",
         id,
         "bash",
         output=output or failure,
-        exit_code=code if is_code else None,
+        exit_code=None if failure else int_or_none(code),
         timestamp=time,
         not_run=not_run,
     )

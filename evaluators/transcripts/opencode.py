@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost, total_usage
 from evaluators.transcripts.refusals import OPENCODE, find_refusal
 from evaluators.transcripts.stream import (
@@ -92,7 +93,7 @@ def call_events(part: Object) -> Iterator[Event]:
         id,
         name,
         output=state.get("output", state.get("error")),
-        exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
+        exit_code=int_or_none(code),
         success=None if not_run else _has_succeeded(state),
         timestamp=moment(ended),
         seconds=_between(began, ended),

@@ -65,14 +65,13 @@ def read_spans(raw_spans: Sequence[Mapping[str, Json]]) -> Transcript:
     by_span = (event for span in spans for event in _events(span))
     events = list(by_span if has_tools else _with_calls_of_messages(spans))
     answers = [event.text for event in events if event.type == "message" and event.role != "user"]
-    models = [span for span in spans if span.is_model]
     unknown = sum(event.type == "raw" for event in events)
     return Transcript(
         events=tuple(events),
         source="trace",
         text="\n".join(event.text for event in events if event.text),
         answer=next((text for text in reversed(answers) if text), ""),
-        usage=_usage(models),
+        usage=total_usage(_span_usage(span) for span in spans if span.is_model),
         unknown_events=unknown,
     )
 
@@ -178,10 +177,6 @@ def _model_events(span: Span) -> Iterator[Event]:
         yield Event("error", span.id, model, text=span.failure or "failed", timestamp=time)
     for role, text in messages(span.attributes):
         yield Event("message", span.id, text=text, role=role, timestamp=time)
-
-
-def _usage(models: Sequence[Span]) -> Usage | None:
-    return total_usage(map(_span_usage, models))
 
 
 _NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")

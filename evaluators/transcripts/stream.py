@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts.reading import (
     NoKnownEvents,
@@ -109,7 +110,7 @@ def text_or_none(value: Json) -> str | None:
 
 def whole(value: Json) -> int:
     """Return a count, 0 for anything that is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return int_or_none(value) or 0
 
 
 def moment(milliseconds: Json) -> str | None:

@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from evaluators.json_values import int_or_none
 from evaluators.model import NOT_RUN, Event, Json, NotRun, Transcript
 
 TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
@@ -132,7 +133,7 @@ def shell_command(name: str | None, input: Json) -> str | None:
 def returned_code(output: Json) -> int | None:
     """Return the exit code in what a shell tool returned: of a key, or of a line in its text's beginning or end."""
     if isinstance(output, dict):
-        codes = map(_whole, (output.get(name) for name in _CODES))
+        codes = map(int_or_none, (output.get(name) for name in _CODES))
         return next((code for code in codes if code is not None), None)
     if not isinstance(output, str):
         return None
@@ -169,7 +170,7 @@ def _event(item: Mapping[str, Json]) -> Event:
         item.get("output"),
         _text(item.get("text")),
         _text(item.get("role")),
-        _whole(code),
+        int_or_none(code),
         success if isinstance(success, bool) else None,
         timestamp(item.get("timestamp")),
         seconds=_seconds(item.get("durationMs", item.get("duration_ms"))),
@@ -216,7 +217,3 @@ def _seconds(milliseconds: Json) -> float | None:
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return None
     return milliseconds / 1000 if 0 <= milliseconds < _MOST_MILLISECONDS else None
-
-
-def _whole(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -87,6 +87,11 @@ def inside(base: str, path: str) -> str | None:
     return None if joined == ".." or joined.startswith("../") else joined
 
 
+def is_below(folder: str, path: str) -> bool:
+    """Return whether a path is a folder or lies in it; everything lies in the empty one, the root."""
+    return not folder or path == folder or path.startswith(folder + "/")
+
+
 def in_fixture(path: str, fixtures: Set[str]) -> bool:
     """Return whether a file is in a fixture, or is one itself; subfolders called `scenarios` are not."""
     if path in fixtures:

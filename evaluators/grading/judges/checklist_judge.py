@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, trimmed_text
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge import ask_judge
 from evaluators.grading.judges.llm_judge_prompt import fill_template, prompt_values, section
@@ -94,7 +94,7 @@ class ChecklistJudge(BaseEvaluator):
             missing=tuple(item.id for item in self.rubrics if item.id not in checks),
             positives=tuple(_checked_text(item, checks[item.id]) for item in good),
             negatives=tuple(_checked_text(item, checks[item.id]) for item in bad),
-            reasoning=reasoning.strip() if isinstance(reasoning, str) else "",
+            reasoning=trimmed_text(reasoning),
             error="" if checked else NO_CHECKS,
         )
         return EvaluatorResult(
@@ -113,10 +113,7 @@ def _checks(value: Json, known: set[str]) -> dict[str, Check]:
     checks: dict[str, Check] = {}
     for item in value if isinstance(value, list) else ():
         if isinstance(item, dict) and item.get("id") in known and isinstance(item.get("satisfied"), bool):
-            why = item.get("reasoning")
-            checks.setdefault(
-                item["id"], Check(item["satisfied"], why.strip() if isinstance(why, str) else "")
-            )
+            checks.setdefault(item["id"], Check(item["satisfied"], trimmed_text(item.get("reasoning"))))
     return checks
 
 

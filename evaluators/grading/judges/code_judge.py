@@ -17,6 +17,7 @@ from evaluators.grading.evaluator import (
     clamp_score,
     judged_answer,
     trace_context,
+    trimmed_text,
     trimmed_texts,
 )
 from evaluators.grading.evidence import Evidence
@@ -93,7 +94,7 @@ def _result_of(script: str, ended: CommandResult, timeout_seconds: float) -> Eva
         score or 0.0,
         (*trimmed_texts(output.get("hits")), *hits),
         (*trimmed_texts(output.get("misses")), *misses),
-        reasoning.strip() if isinstance(reasoning, str) else "",
+        trimmed_text(reasoning),
         more=more,
     )
 

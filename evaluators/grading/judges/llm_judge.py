@@ -7,12 +7,19 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, clamp_score, trimmed_texts
+from evaluators.grading.evaluator import (
+    BaseEvaluator,
+    Case,
+    EvaluatorResult,
+    clamp_score,
+    trimmed_text,
+    trimmed_texts,
+)
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, fill_template, prompt_values
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
-from evaluators.model import CompletionError, CompletionRequest, Json, Judging, same_model
+from evaluators.model import CompletionError, CompletionRequest, Judging, same_model
 
 MAX_ENTRIES = 4
 """The largest number of hits, and of misses."""
@@ -42,13 +49,9 @@ def read_judge_reply(text: str) -> JudgeReply:
         score=score or 0.0,
         hits=trimmed_texts(reply.get("hits"), most=MAX_ENTRIES),
         misses=trimmed_texts(reply.get("misses"), most=MAX_ENTRIES),
-        reasoning=_text(reply.get("reasoning")),
+        reasoning=trimmed_text(reply.get("reasoning")),
         failure="" if score is not None else "The judge's answer contains no score, so the score is 0.",
     )
-
-
-def _text(value: Json) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 NO_MODEL = "The judge has no model. Choose a judge, or run without judges."

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from evaluators.grading.judges.rubric import RubricCriteria
 from evaluators.grading.judges.rubric_reply import BadReply, RubricReply, first_object, is_placeholder
+from evaluators.json_values import int_or_none
 from evaluators.model import Json
 
 
@@ -59,7 +60,7 @@ def _number(item: Json) -> int | None:
     if isinstance(number, str) and number.strip().isascii() and number.strip().isdigit():
         # Longer texts of digits take long to convert.
         return int(number.strip()[:6])
-    return number if isinstance(number, int) and not isinstance(number, bool) else None
+    return int_or_none(number)
 
 
 def _reply(rubric: RubricCriteria, decided: dict[int, _Decided], confidence: Json) -> RubricReply:

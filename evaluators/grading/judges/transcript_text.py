@@ -20,11 +20,11 @@ _IMITATION = re.compile(r"^(\s*)\[", re.MULTILINE)
 _ESCAPED = r"\1\\["
 
 
-def render_transcript(transcript: Transcript, *, longest: int = MAX_CHARACTERS) -> str:
+def render_transcript(transcript: Transcript) -> str:
     """Return the events of a transcript as text, else its plain text, redacted and cut in the middle."""
     lines = [_line(event) for event in transcript.events]
     text = "\n".join(line for line in lines if line)
-    return cut_middle(redact_patterns(text or transcript.text), longest)
+    return cut_middle(redact_patterns(text or transcript.text), MAX_CHARACTERS)
 
 
 def cut_middle(text: str, longest: int) -> str:

@@ -9,6 +9,7 @@ from typing import IO
 
 from msgspec import structs
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Usage
 from evaluators.transcripts.codex import usage_of
 from evaluators.transcripts.refusals import CODEX, find_refusal
@@ -176,8 +177,7 @@ def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int 
     """
     decoded = json_or_none(output.encode()) if isinstance(output, str) and output[:1] == "{" else output
     if isinstance(decoded, dict) and "output" in decoded:
-        exit_code: Json = mapping_or_empty(decoded.get("metadata")).get("exit_code")
-        code = exit_code if isinstance(exit_code, int) and not isinstance(exit_code, bool) else None
+        code = int_or_none(mapping_or_empty(decoded.get("metadata")).get("exit_code"))
         return Event("tool_result", id, output=decoded["output"], exit_code=code, timestamp=time), None
     header = read_header(text_of_message(output))
     # A command's own output stands below a header.

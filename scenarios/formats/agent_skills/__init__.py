@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from evaluators.model import Json
 from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside
+from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside, is_below
 
 NAME = "agent_skills"
 TRIGGERS = "-triggers"
@@ -71,7 +71,7 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
     return frozenset(
         folder
         for folder in fixtures
-        if not any(_is_around(folder, eval_folder) for eval_folder in eval_folders)
+        if not any(is_below(folder, eval_folder) for eval_folder in eval_folders)
     )
 
 
@@ -85,11 +85,6 @@ def _named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterato
             path = inside(base, name)
             if path and (path in upload.files or path in upload.folders):
                 yield path
-
-
-def _is_around(folder: str, other: str) -> bool:
-    """Return whether a folder is another one, or contains it."""
-    return not folder or folder == other or other.startswith(folder + "/")
 
 
 def companions(document: PositionedDocument) -> tuple[str, ...]:

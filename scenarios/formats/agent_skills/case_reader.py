@@ -26,7 +26,7 @@ from scenarios.formats.agent_skills.skill_folders import Skill
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
-from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.upload import UploadedFiles, inside, is_below
 from scenarios.formats.validation import did_you_mean, kind
 from scenarios.spec import ScenarioSpec, TrialLimits
 
@@ -327,7 +327,7 @@ def _named_files(
         what = f"The file '{name}' is not in the upload. Looked for {places}."
         fix = "Add the file, or remove it from the case."
         problems.append(context.document.problem(at, what, fix=fix, id="format/missing-file"))
-    elif context.document.file == path or context.document.file.startswith(path + "/"):
+    elif is_below(path, context.document.file):
         what = f"'{name}' contains the evals, so the agent could read its assertions."
         fix = "Name the files that the case needs, or a folder of their own."
         problems.append(context.document.problem(at, what, fix=fix, id="format/fixture-holds-scenario"))

@@ -28,7 +28,7 @@ from scenarios.formats.agentv.prompt_matrix import environment_problems, read_pr
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import UploadedFiles, is_targets_file
+from scenarios.formats.upload import UploadedFiles, is_below, is_targets_file
 from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
 from scenarios.spec import ScenarioSpec
@@ -66,7 +66,7 @@ def read_file(
     return ParsedSuite(
         name=suite.found.dataset or suite.found.name or suite.found.suite or _without_eval(fallback, version),
         format=NAME,
-        scenarios=tuple(_with_bundle(spec, bundle) for spec in specs),
+        scenarios=tuple(spec.model_copy(update={"bundle": BUNDLE}) if bundle else spec for spec in specs),
         fixtures={BUNDLE: bundle} if bundle else {},
         lints=tuple(sorted({problem for problem in problems if problem.lint})),
         targets_text=targets_text,
@@ -250,10 +250,6 @@ def _duplicate_case(spec: ScenarioSpec, line: int, document: PositionedDocument)
     )
 
 
-def _with_bundle(spec: ScenarioSpec, bundle: Fixture) -> ScenarioSpec:
-    return spec.model_copy(update={"bundle": BUNDLE}) if bundle else spec
-
-
 def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     """Return the files a worker needs: the eval file's folder and everything it references.
 
@@ -265,12 +261,8 @@ def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     return tuple(
         FixtureFile(path, content, executable=path in upload.executables)
         for path, content in sorted(upload.files.items())
-        if path not in left_out and not _is_private(path) and any(_contains(one, path) for one in below)
+        if path not in left_out and not _is_private(path) and any(is_below(folder, path) for folder in below)
     )
-
-
-def _contains(folder: str, path: str) -> bool:
-    return not folder or path == folder or path.startswith(folder + "/")
 
 
 def _is_private(path: str) -> bool:
