@@ -35,6 +35,12 @@ class Bundle:
     decoded: Mapping[str, PositionedDocument] = field(default_factory=dict)
     """Documents that were decoded while reading."""
 
+    @classmethod
+    def of(cls, name: str, members: Sequence[Member]) -> Bundle:
+        """Return members within the limits as a bundle."""
+        executables = frozenset(member.path for member in members if member.executable)
+        return cls(name, {member.path: member.content for member in members}, executables)
+
 
 def read_path(path: Path) -> Bundle:
     """Read a folder, an archive, or a scenario file with the files it references.
@@ -122,8 +128,7 @@ def _bundle(archive: str, name: str, members: Iterator[Member]) -> Bundle:
         raise bundle_error(
             archive, "", "The upload has no files.", "Add the suite's files.", "bundle/no-files"
         )
-    executables = frozenset(member.path for member in relevant if member.executable)
-    return Bundle(name, {member.path: member.content for member in relevant}, executables)
+    return Bundle.of(name, relevant)
 
 
 def _stem(name: str) -> str:

@@ -49,9 +49,7 @@ def bundle_of(name: str, files: Sequence[FixtureFile], path: str, content: bytes
     was = next((each.executable for each in files if each.path == path), False)
     if content is not None:
         members.append(Member(path, content, was))
-    collected = collect(name, iter(sorted(members, key=lambda each: each.path)))
-    executables = frozenset(each.path for each in collected if each.executable)
-    return Bundle(name, {each.path: each.content for each in collected}, executables)
+    return Bundle.of(name, collect(name, sorted(members, key=lambda member: member.path)))
 
 
 def source_of(suite: Suite) -> Source | None:

@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Max
 
+from evalhub.lib.storable_text import storable
 from evalhub.teams.models import Project
 from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
 from scenarios.formats.parsed import Fixture as FixtureFiles
@@ -120,7 +121,10 @@ def plan_guidance(suite: Suite, files: FixtureFiles, *, name: str = "") -> Guida
 
 def _document(file: FixtureFile) -> dict[str, Any]:
     """Return a document as it is stored; a skill's picture or archive in Base64, beside what is shown of it."""
-    document: dict[str, Any] = {"path": file.path, "content": _text(file.content)}
+    document: dict[str, Any] = {
+        "path": file.path,
+        "content": storable(file.content.decode("utf-8", "replace")),
+    }
     if file.executable:
         document["executable"] = True
     if is_skill_file(file.path) and document["content"].encode() != file.content:
@@ -129,11 +133,6 @@ def _document(file: FixtureFile) -> dict[str, Any]:
         )
         document["base64"] = base64.b64encode(file.content).decode()
     return document
-
-
-def _text(content: bytes) -> str:
-    # Databases cannot store a NUL in JSON.
-    return content.decode("utf-8", "replace").replace("\x00", "\ufffd")
 
 
 def guidance_files(guidance: Guidance | None) -> FixtureFiles:

@@ -11,7 +11,7 @@ numpy and scipy are imported where they are used, because they would double the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from evaluators.statistics.measure_change import (
     Sample,
     Scale,
     arms_of,
+    count_changes,
     pool_samples,
 )
 from evaluators.statistics.measure_power import MOST_TRIALS
@@ -36,7 +37,6 @@ from evaluators.statistics.run_variance import RunToRunVariance, run_to_run_vari
 from evaluators.statistics.significance import (
     Values,
     benjamini_hochberg,
-    cliffs_delta,
     jeffreys_variance,
     within_moments_p,
     within_scenario_p,
@@ -184,14 +184,13 @@ def _judge_change(sides: _Sides, corrected: float | None, share: float) -> Measu
     rule, pairs = sides.rule, sides.pairs
     if not pairs:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0, runs_before=len(sides.runs))
-    sign = -1.0 if rule.better == "lower" else 1.0
     sizes = _Sizes(sides.mean, sides, share) if sides.has_variance else None
     is_significant = corrected is not None and corrected < ALPHA
     is_large = abs(sides.mean) >= rule.smallest - 1e-12
     lower, upper = sizes.interval(CONFIDENCE) if sizes else (None, None)
-    return MeasureChange(
-        rule,
-        verdict_of(
+    return replace(
+        count_changes(rule, pairs, sides.differences),
+        verdict=verdict_of(
             rule,
             sides.mean,
             (rule.smallest, RELIABLE * rule.smallest),
@@ -199,12 +198,6 @@ def _judge_change(sides: _Sides, corrected: float | None, share: float) -> Measu
             is_equivalent=lambda: sizes is not None and sizes.is_equivalent(),
             is_enough=lambda: sizes is not None and sizes.detectable <= RELIABLE * rule.smallest,
         ),
-        len(pairs),
-        (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
-        before=sum(old.mean for old, _ in pairs) / len(pairs),
-        after=sum(new.mean for _, new in pairs) / len(pairs),
-        worse=sum(sign * each < 0 for each in sides.differences),
-        better=sum(sign * each > 0 for each in sides.differences),
         effect=sides.mean,
         lower=lower,
         upper=upper,
@@ -214,7 +207,6 @@ def _judge_change(sides: _Sides, corrected: float | None, share: float) -> Measu
         detectable=sizes.detectable if sizes else None,
         more_trials=sizes.more_trials() if sizes else None,
         below_threshold=is_significant and not is_large,
-        delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
         runs_before=len(sides.runs),
         run_to_run=sides.drift.deviation if sizes else None,
     )
@@ -319,15 +311,11 @@ def _scenario(sides: _Sides, key: str, p: float, corrected: float) -> MeasureCha
     low, high = mean_difference([(arms.before, arms.trials_before, arms.after, arms.trials_after)])
     drift = Z_95 * sides.drift.deviation
     is_significant, is_large = corrected < ALPHA, abs(effect) >= rule.smallest - 1e-12
-    return MeasureChange(
-        rule,
-        verdict_of(rule, effect, (rule.smallest, RELIABLE * rule.smallest), is_significant=is_significant),
-        1,
-        (old.n, new.n),
-        before=old.mean,
-        after=new.mean,
-        worse=int(effect < 0),
-        better=int(effect > 0),
+    return replace(
+        count_changes(rule, [(old, new)], [effect]),
+        verdict=verdict_of(
+            rule, effect, (rule.smallest, RELIABLE * rule.smallest), is_significant=is_significant
+        ),
         effect=effect,
         lower=max(-1.0, effect - sqrt((effect - low) ** 2 + drift**2)),
         upper=min(1.0, effect + sqrt((high - effect) ** 2 + drift**2)),
@@ -335,6 +323,5 @@ def _scenario(sides: _Sides, key: str, p: float, corrected: float) -> MeasureCha
         p=p,
         corrected=corrected,
         below_threshold=is_significant and not is_large,
-        delta=cliffs_delta([old.mean], [new.mean]),
         runs_before=sum(key in run for run in sides.runs),
     )

@@ -27,6 +27,7 @@ from evaluators.statistics.measure_change import (
     Sample,
     Scale,
     arms_of,
+    count_changes,
 )
 from evaluators.statistics.measure_power import MeasurePower
 from evaluators.statistics.measure_variance import (
@@ -42,7 +43,6 @@ from evaluators.statistics.significance import (
     Values,
     benjamini_hochberg,
     boschloo_p,
-    cliffs_delta,
     mean_and_error,
     sign_flip_p,
     t_quantile,
@@ -220,23 +220,14 @@ def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
     effect = _shown_difference(rule, pairs, sum(differences) / len(differences))
     lower, upper = _interval(rule, pairs, differences, test)
-    sign = -1.0 if rule.better == "lower" else 1.0
-    return MeasureChange(
-        rule,
-        ChangeVerdict.TOO_LITTLE,
-        len(pairs),
-        (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
-        before=sum(old.mean for old, _ in pairs) / len(pairs),
-        after=sum(new.mean for _, new in pairs) / len(pairs),
-        worse=sum(sign * each < 0 for each in differences),
-        better=sum(sign * each > 0 for each in differences),
+    return replace(
+        count_changes(rule, pairs, differences),
         effect=effect,
         lower=lower,
         upper=upper,
         test=test,
         p=p,
         p_elsewhere=sign_flip_p(differences) if has_signs else None,
-        delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
     )
 
 

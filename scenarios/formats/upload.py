@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,6 +56,20 @@ class UploadedFiles:
     def _sorted(self) -> list[str]:
         return sorted(self.files)
 
+    def name_suites(self, documents: Sequence[PositionedDocument]) -> dict[str, str]:
+        """Return a name for the suite of each document by its file: the stem, with the path if two are equal.
+
+        That of a single file has the upload's name.
+        """
+        stems = {document.file: posixpath.splitext(document.file)[0] for document in documents}
+        if len(self.files) == 1:
+            return dict.fromkeys(stems, self.name)
+        counts = Counter(map(posixpath.basename, stems.values()))
+        return {
+            file: stem if counts[posixpath.basename(stem)] > 1 else posixpath.basename(stem)
+            for file, stem in stems.items()
+        }
+
 
 @dataclass(frozen=True)
 class Parsed:
@@ -62,6 +77,13 @@ class Parsed:
 
     suites: tuple[ParsedSuite, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    @classmethod
+    def of(cls, suites: Sequence[ParsedSuite], problems: Sequence[Problem]) -> Parsed:
+        """Return the suites, or every problem if one of them is no lint; the suites have their lints themselves."""
+        if all(problem.lint for problem in problems):
+            return cls(suites=tuple(suites))
+        return cls(problems=tuple(sorted(dict.fromkeys(problems))))
 
 
 @dataclass(frozen=True)

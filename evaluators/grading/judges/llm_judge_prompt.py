@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 
 from evaluators.grading.evaluator import Case, judged_answer, trace_context
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, cut_middle
+from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, cut_middle, hash_tag
 from evaluators.model import Json
 from evaluators.redaction import redact_patterns
 
@@ -106,9 +105,8 @@ def enclose(text: str) -> str:
     """Return a text within tags that it cannot close; an empty one as it is."""
     if not text:
         return text
-    # The tag is a hash of the text, so the text cannot contain its closing tag.
     text = text.replace(_SECTION, _ESCAPED_SECTION)
-    mark = f"data-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    mark = hash_tag("data", text)
     return f"<{mark}>\n{text}\n</{mark}>"
 
 

@@ -26,10 +26,15 @@ def is_trigger_suite(format: str, slug: str) -> bool:
 def matches(path: str, value: Json) -> bool:
     """Return whether a document has cases of a skill, or trigger queries."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(each, dict) and "should_trigger" in each for each in value)
+        return are_triggers(value)
     if not isinstance(value, dict) or not isinstance(value.get("evals"), list):
         return False
     return "skill_name" in value or posixpath.basename(path) in CASES
+
+
+def are_triggers(cases: Sequence[Json]) -> bool:
+    """Return whether every case says whether the skill must be loaded."""
+    return bool(cases) and all(isinstance(case, dict) and "should_trigger" in case for case in cases)
 
 
 def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
@@ -37,10 +42,7 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     # Imported here because importing takes longer than parsing.
     from scenarios.formats.agent_skills.eval_files import read_eval_files
 
-    suites, problems = read_eval_files(upload, documents)
-    if any(not problem.lint for problem in problems):
-        return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
-    return Parsed(suites=tuple(suites))
+    return Parsed.of(*read_eval_files(upload, documents))
 
 
 def cases_of(document: PositionedDocument) -> tuple[list[Json], Location]:

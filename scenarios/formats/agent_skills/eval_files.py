@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from scenarios.formats.agent_skills import NAME, TRIGGERS, cases_of
+from scenarios.formats.agent_skills import NAME, TRIGGERS, are_triggers, cases_of
 from scenarios.formats.agent_skills.case_reader import ReadCase, SkillContext, read_skill_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
 from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
@@ -36,8 +36,7 @@ class _EvalFile:
 
     @property
     def is_trigger_list(self) -> bool:
-        cases, _ = cases_of(self.document)
-        return bool(cases) and all(isinstance(case, dict) and "should_trigger" in case for case in cases)
+        return are_triggers(cases_of(self.document)[0])
 
 
 def read_eval_files(

@@ -23,7 +23,7 @@ from scenarios.formats.agentv.file_versions import (
     without_later_keys,
 )
 from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
-from scenarios.formats.agentv.included_files import Case, cases_of_name, expand_cases, read_named
+from scenarios.formats.agentv.included_files import Case, cases_of_file, expand_cases, read_named
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
@@ -117,7 +117,7 @@ def _read_defaults(
         what, fix = "The file has no eval cases.", f"Add '{key}:' with one entry for each case."
         problems.append(document.problem((), what, fix=fix, id="format/missing-field"))
     elif isinstance(values, str) and context.version.is_later:
-        cases += cases_of_name(values, context, (key,), problems)
+        cases += cases_of_file(values, context, (key,), problems)
     elif not isinstance(values, list):
         what = f"The eval cases must be a list, not {kind(values)}."
         fix = "Write each case as a list item, after a dash."

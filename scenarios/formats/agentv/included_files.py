@@ -69,18 +69,14 @@ def expand_cases(
     cases: list[Case] = []
     for index, value in enumerate(values):
         if isinstance(value, str):
-            cases += _cases_of_file(value, context, (*at, index), problems)
+            cases += cases_of_file(value, context, (*at, index), problems)
         else:
             cases.append((context, value, (*at, index)))
     return cases
 
 
-def cases_of_name(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:
-    """Return the cases of the file that stands in the place of a list."""
-    return _cases_of_file(name, context, at, problems)
-
-
-def _cases_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:
+def cases_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:
+    """Return the cases of a file that stands in the place of a list, or of a case."""
     document = read_named(name, context, at, problems)
     if document is None:
         return []

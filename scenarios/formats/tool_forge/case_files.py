@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -13,12 +15,14 @@ from scenarios.formats.json_text import read_json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.tool_forge import GROUPS, NAME, SEED_PLACES
+from scenarios.formats.tool_forge import GROUPS, NAME, SEED_PLACES, tier_in_name
 from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
 from scenarios.formats.tool_forge.case_reader import CaseContext, CaseReading, read_case
-from scenarios.formats.tool_forge.suite_naming import tier_of, tool_of
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import kind, validate
+from scenarios.spec import ScenarioSpec
+
+_PREFIXES = {"gs-": "golden", "ls-": "labeled", "rg-": "regression", "sp-": "perturbation"}
 
 
 @dataclass
@@ -51,7 +55,7 @@ def read_file(
     """Read one eval file as the suite `name`; return it with all problems and lints."""
     cases = _cases_of(document)
     seed = _find_seed(upload, document.file)
-    tier = tier_of(document.file, cases.metadata, cases.ids)
+    tier = _tier_of(document.file, cases.metadata, cases.ids)
     readings = [
         read_case(value, CaseContext(document, at, tier, seed.value is not None, upload.strict, implied))
         for at, value, implied in cases.items
@@ -67,13 +71,35 @@ def read_file(
         settings={
             "metadata": cases.metadata,
             "tier": tier,
-            "tool": tool_of(document.file, cases.metadata, specs),
+            "tool": _tool_of(document.file, cases.metadata, specs),
             "eval_file_hash": sha256(upload.files[document.file]).hexdigest()[:HASH_DIGITS],
             "seed": seed.value,
             "seed_manifest": seed.file,
         },
     )
     return suite, problems
+
+
+def _tier_of(path: str, metadata: Mapping[str, Json] | None, ids: Sequence[str]) -> str:
+    """Return the tier: the metadata's, else the file name's, else by the ids' prefixes, else `labeled`."""
+    tier = (metadata or {}).get("tier")
+    if isinstance(tier, str) and tier and not is_placeholder(tier):
+        return tier
+    by_id = Counter(_PREFIXES[id[:3]] for id in ids if id[:3] in _PREFIXES)
+    return tier_in_name(path) or (by_id.most_common(1)[0][0] if by_id else "labeled")
+
+
+def _tool_of(path: str, metadata: Mapping[str, Json] | None, specs: Sequence[ScenarioSpec]) -> str:
+    """Return the tool: from the metadata, else from the file's name, else the most expected one."""
+    tool = (metadata or {}).get("toolName")
+    if isinstance(tool, str) and tool and not is_placeholder(tool):
+        return tool
+    if tier_in_name(path):
+        return posixpath.basename(path).split(".")[0].replace("-", "_")
+    called = Counter(
+        name for spec in specs if spec.criteria.expect for name in spec.criteria.expect.tools_called or ()
+    )
+    return called.most_common(1)[0][0] if called else ""
 
 
 def _find_seed(upload: UploadedFiles, eval_file: str) -> _Seed:
