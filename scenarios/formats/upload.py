@@ -80,7 +80,7 @@ class Parsed:
 
     @classmethod
     def of(cls, suites: Sequence[ParsedSuite], problems: Sequence[Problem]) -> Parsed:
-        """Return the suites, or every problem if one of them is no lint; the suites have their lints themselves."""
+        """Return the suites, which have their lints themselves, or every problem if one isn't a lint."""
         if all(problem.lint for problem in problems):
             return cls(suites=tuple(suites))
         return cls(problems=tuple(sorted(dict.fromkeys(problems))))
