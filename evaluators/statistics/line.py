@@ -284,7 +284,10 @@ class _Sizes:
             new = sum(variance / (after.n + more) for variance, (_, after) in rows) / count
             return self._detectable(old + new) <= wanted
 
-        return 0 if self.detectable <= wanted else smallest_enough(finds, MOST_TRIALS)
+        if self.detectable <= wanted:
+            return 0
+        # Asked first because most lines have no such number.
+        return smallest_enough(finds, MOST_TRIALS) if finds(MOST_TRIALS) else None
 
 
 def _scenarios(sides: _Sides) -> dict[str, MeasureChange]:
