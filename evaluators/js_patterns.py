@@ -79,8 +79,8 @@ def _others() -> Iterator[tuple[int, int]]:
     return ((left[1] + 1, right[0] - 1) for left, right in pairwise(borders) if left[1] + 1 < right[0])
 
 
-def _ranges(found: Iterable[tuple[int, int]]) -> str:
-    return "".join(f"{_point(first)}-{_point(last)}" for first, last in found)
+def _ranges(ranges: Iterable[tuple[int, int]]) -> str:
+    return "".join(f"{_point(first)}-{_point(last)}" for first, last in ranges)
 
 
 def _point(code: int) -> str:

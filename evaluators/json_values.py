@@ -48,6 +48,11 @@ def json_output(stdout: str) -> Json:
     return None
 
 
+def int_or_none(value: Json) -> int | None:
+    """Return an integer as it is, and None for anything else, such as true."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def cut_deep(value: Json, levels: int = DEEPEST_JSON) -> Json:
     """Return the value with `CUT` in place of what is nested too deep to be stored, shown and exported."""
     if not isinstance(value, dict | list):

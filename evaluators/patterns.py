@@ -143,10 +143,10 @@ class Pattern(Struct, frozen=True):
             return _answer("regex", self.text, self.source, text).spans
         if self.size * len(text) > _MOST_WORK:
             return _answer("re2", self.text, self.source, text).spans
-        found = self.compiled.search(text)
-        if found is None:
+        match = self.compiled.search(text)
+        if match is None:
             return None
-        return (*found.span(), *(found.span(self.group) if self.group else (-1, -1)))
+        return (*match.span(), *(match.span(self.group) if self.group else (-1, -1)))
 
 
 def _encodable(text: str) -> str:
@@ -274,8 +274,8 @@ def required_literal(text: str) -> str:
 
 def leading_word(text: str) -> str:
     """Return the word that every match begins with, such as a program's name; empty where that is not certain."""
-    found = _LEADING_WORD.match(text)
-    return "" if found is None or _UNCERTAIN.search(text) else found["word"].replace("\\", "")
+    match = _LEADING_WORD.match(text)
+    return "" if match is None or _UNCERTAIN.search(text) else match["word"].replace("\\", "")
 
 
 _LEADING_WORD = re.compile(

@@ -107,9 +107,11 @@ def _files_with(suite: Suite, upload: Upload, guidance: Guidance | None) -> tupl
     if parsed is None:
         return None
     named = named_guidelines(parsed)
-    found = suite_guidance(parsed, named)
+    documents = suite_guidance(parsed, named)
     is_wanted = (
-        guidance_hash(found) == guidance.sha256 if guidance and found else guidance is None and not found
+        guidance_hash(documents) == guidance.sha256
+        if guidance and documents
+        else guidance is None and not documents
     )
     is_same = suite_hash(parsed, named) == upload.suite_version.sha256
     return (bundle, parsed) if is_wanted and is_same else None

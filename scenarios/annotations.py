@@ -38,20 +38,23 @@ def annotations_of(problems: Iterable[Problem], roots: Sequence[str]) -> list[An
     """Return the annotations of files' problems; `roots` are the paths that were read."""
     return [
         Annotation(
-            on_disk(each.file, roots), each.line, f"{each.what} {each.fix}".strip(), is_error=not each.lint
+            on_disk(problem.file, roots),
+            problem.line,
+            f"{problem.what} {problem.fix}".strip(),
+            is_error=not problem.lint,
         )
-        for each in problems
+        for problem in problems
     ][:MOST]
 
 
 def on_disk(file: str, roots: Sequence[str]) -> str:
     """Return a file of a bundle as a path in the checkout, as GitHub and editors know it; as it is if it isn't found."""
     places = [place for root in roots for place in (Path(root) / file, Path(root).parent / file, Path(root))]
-    found = next((each for each in places if each.is_file() and each.name == Path(file).name), None)
-    if found is None:
+    path = next((each for each in places if each.is_file() and each.name == Path(file).name), None)
+    if path is None:
         return file
     checkout = os.environ.get("GITHUB_WORKSPACE") or Path.cwd()
-    return Path(os.path.relpath(found.resolve(), Path(checkout).resolve())).as_posix()
+    return Path(os.path.relpath(path.resolve(), Path(checkout).resolve())).as_posix()
 
 
 def _data(text: str) -> str:

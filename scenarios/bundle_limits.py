@@ -38,20 +38,20 @@ def bundle_error(archive: str, member: str, what: str, fix: str, id: str) -> Sce
 
 def collect(archive: str, members: Iterable[Member]) -> list[Member]:
     """Return the relevant members, sorted. Raises `ScenarioFileError` at the first over a limit."""
-    kept: dict[str, Member] = {}
+    by_path: dict[str, Member] = {}
     total = 0
     for member in members:
         if is_litter(member.path):
             continue
         check_path(archive, member.path)
         total += len(member.content)
-        _check_sizes(archive, member, total=total, count=len(kept) + 1)
-        if member.path.casefold() in kept:
+        _check_sizes(archive, member, total=total, count=len(by_path) + 1)
+        if member.path.casefold() in by_path:
             what = "Two files have this path, or paths that differ only in case."
             raise bundle_error(archive, member.path, what, "Rename one of them.", "bundle/same-path")
-        kept[member.path.casefold()] = member
-    _check_folders(archive, kept)
-    return sorted(kept.values(), key=lambda member: member.path)
+        by_path[member.path.casefold()] = member
+    _check_folders(archive, by_path)
+    return sorted(by_path.values(), key=lambda member: member.path)
 
 
 def is_litter(path: str) -> bool:
@@ -116,14 +116,14 @@ def too_many(archive: str) -> ScenarioFileError:
     return bundle_error(archive, "", what, "Split the suite.", "bundle/too-many-files")
 
 
-def _check_folders(archive: str, kept: dict[str, Member]) -> None:
-    for member in kept.values():
+def _check_folders(archive: str, by_path: dict[str, Member]) -> None:
+    for member in by_path.values():
         folder = member.path.casefold()
         while folder := posixpath.dirname(folder):
-            if folder in kept:
+            if folder in by_path:
                 what = "The path is both a file and a folder."
                 raise bundle_error(
-                    archive, kept[folder].path, what, "Rename one of them.", "bundle/same-path"
+                    archive, by_path[folder].path, what, "Rename one of them.", "bundle/same-path"
                 )
 
 

@@ -35,6 +35,12 @@ class Bundle:
     decoded: Mapping[str, PositionedDocument] = field(default_factory=dict)
     """Documents that were decoded while reading."""
 
+    @classmethod
+    def of(cls, name: str, members: Sequence[Member]) -> Bundle:
+        """Return members within the limits as a bundle."""
+        executables = frozenset(member.path for member in members if member.executable)
+        return cls(name, {member.path: member.content for member in members}, executables)
+
 
 def read_path(path: Path) -> Bundle:
     """Read a folder, an archive, or a scenario file with the files it references.
@@ -117,13 +123,12 @@ def _without_top_folder(bundle: Bundle) -> Bundle:
 
 
 def _bundle(archive: str, name: str, members: Iterator[Member]) -> Bundle:
-    kept = collect(archive, members)
-    if not kept:
+    relevant = collect(archive, members)
+    if not relevant:
         raise bundle_error(
             archive, "", "The upload has no files.", "Add the suite's files.", "bundle/no-files"
         )
-    executables = frozenset(member.path for member in kept if member.executable)
-    return Bundle(name, {member.path: member.content for member in kept}, executables)
+    return Bundle.of(name, relevant)
 
 
 def _stem(name: str) -> str:
@@ -140,13 +145,13 @@ def _with_companions(path: Path, content: bytes) -> Bundle:
     members = [Member(path.name, content)]
     document = decode_by_extension(path.name, content)
     for named in companions_of(document) if document else ():
-        found = root / (inside("", named) or path.name)
-        if found == root or found.name == path.name or not found.resolve().is_relative_to(root):
+        companion = root / (inside("", named) or path.name)
+        if companion == root or companion.name == path.name or not companion.resolve().is_relative_to(root):
             continue
-        if found.is_dir():
-            members += _walk(root, found, ())
-        elif found.is_file():
-            members.append(_member(root, found))
+        if companion.is_dir():
+            members += _walk(root, companion, ())
+        elif companion.is_file():
+            members.append(_member(root, companion))
     if document and (root / SOLUTIONS).is_dir():
         members += [each for each in _walk(root, root / SOLUTIONS, ()) if each.path.endswith(".sh")]
     unique = {member.path: member for member in members}

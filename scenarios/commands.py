@@ -54,8 +54,8 @@ class EvalhubCommand(PlainCommand):
 
     def annotate(self, problems: Iterable[Problem], roots: Sequence[str]) -> None:
         """Show problems at their lines where GitHub Actions runs the command. `roots` are the paths that were read."""
-        for each in annotations_of(problems, roots) if shows_annotations() else ():
-            self.stderr.write(str(each), style_func=str)
+        for annotation in annotations_of(problems, roots) if shows_annotations() else ():
+            self.stderr.write(str(annotation), style_func=str)
 
 
 def add_project_argument(parser: Arguments) -> None:

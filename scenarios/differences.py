@@ -11,6 +11,7 @@ import yaml
 from evaluators.model import Json
 from evaluators.statistics.comparability import DECIDING, Standard, comparability
 from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.yaml_text import BlockDumper
 from scenarios.guidance import named_guidelines
 from scenarios.hashing import (
     fixture_hash,
@@ -93,14 +94,14 @@ class SuiteDifference:
 def compare_suites(before: Mapping[str, Content], after: Mapping[str, Content]) -> SuiteDifference:
     """Compare two sets of scenarios by key."""
     common = sorted(before.keys() & after.keys())
-    found = [Changed(key, "added", None, after[key]) for key in sorted(after.keys() - before.keys())]
-    found += [
+    changes = [Changed(key, "added", None, after[key]) for key in sorted(after.keys() - before.keys())]
+    changes += [
         Changed(key, "changed", before[key], after[key])
         for key in common
         if before[key].sha256 != after[key].sha256
     ]
-    found += [Changed(key, "retired", before[key], None) for key in sorted(before.keys() - after.keys())]
-    return SuiteDifference(tuple(found), len(common))
+    changes += [Changed(key, "retired", before[key], None) for key in sorted(before.keys() - after.keys())]
+    return SuiteDifference(tuple(changes), len(common))
 
 
 def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, Content]]:
@@ -108,11 +109,11 @@ def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, C
     columns = ["scenario__key", "sha256", *PARTS, *(["content"] if whole else [])]
     entries = SuiteEntry.objects.filter(suite_version__in=versions).order_by("position")
     rows: Any = entries.values_list("suite_version", *(f"scenario_version__{each}" for each in columns))
-    found: dict[int, dict[str, Content]] = {version.pk: {} for version in versions}
+    contents: dict[int, dict[str, Content]] = {version.pk: {} for version in versions}
     end = 3 + len(PARTS)
     for row in rows:
-        found[row[0]][row[1]] = Content(row[2], standard(row[3:end]), row[end] if whole else None)
-    return list(found.values())
+        contents[row[0]][row[1]] = Content(row[2], standard(row[3:end]), row[end] if whole else None)
+    return list(contents.values())
 
 
 def standard(columns: Iterable[str | None]) -> Standard:
@@ -143,17 +144,6 @@ def _content(spec: ScenarioSpec, fixture: str, task_fixture: str) -> Content:
     return Content(scenario_hash(spec, fixture), parts, plain(spec))
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes multi-line texts as blocks, to compare their lines."""
-
-
-def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text_node)
-
-
 def _text(content: Content | None) -> list[str]:
     """Return a scenario as YAML lines, without its file and line."""
     spec = content.content if content else None
@@ -162,7 +152,7 @@ def _text(content: Content | None) -> list[str]:
     # Fields are dumped one by one in the specification's order, because databases do not keep the order.
     shown = [name for name in ScenarioSpec.model_fields if name in spec and name not in _NOT_SHOWN]
     dumped = [
-        yaml.dump({name: spec[name]}, Dumper=_Dumper, allow_unicode=True, width=10**9) for name in shown
+        yaml.dump({name: spec[name]}, Dumper=BlockDumper, allow_unicode=True, width=10**9) for name in shown
     ]
     return "".join(dumped).splitlines()
 

@@ -26,8 +26,7 @@ class FilesField(forms.FileField):
     widget = SeveralFiles
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
-        given = data or [None]
-        return [super(FilesField, self).clean(each, initial) for each in given]
+        return [super(FilesField, self).clean(file, initial) for file in data or [None]]
 
 
 class UploadForm(forms.Form):
@@ -63,14 +62,14 @@ class UploadForm(forms.Form):
         """Return the files as one bundle. Raises `ScenarioFileError` for forbidden files, and for too many."""
         files: Sequence[UploadedFile] = self.cleaned_data["file"]
         if paths := self._paths():
-            return read_folder([(path, each.read()) for path, each in zip(paths, files, strict=True)])
+            return read_folder([(path, upload.read()) for path, upload in zip(paths, files, strict=True)])
         if len(files) == 1:
             return read_upload(str(files[0].name), files[0].read())
         together: dict[str, bytes] = {}
         size = 0
-        for each in files:
-            name = str(each.name)
-            bundle = read_upload(name, each.read())
+        for upload in files:
+            name = str(upload.name)
+            bundle = read_upload(name, upload.read())
             together.update(bundle.files)
             size += sum(map(len, bundle.files.values()))
             check_total(name, size=size, count=len(together))

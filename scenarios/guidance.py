@@ -46,67 +46,71 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
     A file that is the same in every workspace has its path there. If workspaces differ in it or one lacks it,
     its path starts with the fixture's name.
     """
-    found = {name: _by_path(split(fixture, extra)[1]) for name, fixture in suite.fixtures.items()}
+    by_fixture = {name: _by_path(split(fixture, extra)[1]) for name, fixture in suite.fixtures.items()}
     if not all(scenario.worker_fixture for scenario in suite.scenarios):
-        found[""] = {}
-    paths = sorted({path for files in found.values() for path in files})
-    shared = {path for path in paths if _is_shared(path, found)}
-    common = [next(files[path] for files in found.values()) for path in sorted(shared)]
-    own = [
+        by_fixture[""] = {}
+    paths = sorted({path for files in by_fixture.values() for path in files})
+    shared = {path for path in paths if _is_shared(path, by_fixture)}
+    common = [next(files[path] for files in by_fixture.values()) for path in sorted(shared)]
+    specific = [
         FixtureFile(f"{name}/{path}", file.content, file.executable)
-        for name, files in found.items()
+        for name, files in by_fixture.items()
         for path, file in files.items()
         if path not in shared
     ]
-    return _sort_files([*common, *own])
+    return _sort_files([*common, *specific])
 
 
 def named_guidelines(suite: ParsedSuite) -> tuple[str, ...]:
     """Return what is guidance regardless of its name: patterns of the suite, and files that scenarios list as guidelines."""
-    return tuple(sorted({*suite.guidance, *(path for each in suite.scenarios for path in each.guidelines)}))
+    return tuple(
+        sorted({*suite.guidance, *(path for scenario in suite.scenarios for path in scenario.guidelines)})
+    )
 
 
 class Unplaced(ValueError):
     """A document that could replace several documents or none; the message doesn't say how to fix it."""
 
 
-def place_documents(given: Guidance, own: Guidance, *, named: Collection[str] = ()) -> Guidance:
+def place_documents(
+    documents: Guidance, suite_documents: Guidance, *, named: Collection[str] = ()
+) -> Guidance:
     """Return documents, in order, under the paths of the suite's documents that they replace.
 
     A single document replaces the suite's only document, regardless of its file name. Others are matched by path,
     else by file name. Paths in `named` are used as they are. Raises `Unplaced`.
     """
-    paths = tuple(file.path for file in own)
-    found: dict[str, FixtureFile] = {}
-    for file in given:
-        path = file.path if file.path in named else _place(file.path, paths, alone=len(given) == 1)
-        if path in found:
+    paths = tuple(file.path for file in suite_documents)
+    placed: dict[str, FixtureFile] = {}
+    for file in documents:
+        path = file.path if file.path in named else _place(file.path, paths, alone=len(documents) == 1)
+        if path in placed:
             raise Unplaced(f"Two of the documents would take the place of {path}.")
-        found[path] = FixtureFile(path, file.content, file.executable)
-    return tuple(found.values())
+        placed[path] = FixtureFile(path, file.content, file.executable)
+    return tuple(placed.values())
 
 
-def replace_documents(own: Guidance, documents: Guidance) -> Guidance:
+def replace_documents(suite_documents: Guidance, documents: Guidance) -> Guidance:
     """Return a suite's guidance with the documents of the same paths replaced."""
-    return _sort_files({**_by_path(own), **_by_path(documents)}.values())
+    return _sort_files({**_by_path(suite_documents), **_by_path(documents)}.values())
 
 
-def _place(path: str, own: Sequence[str], *, alone: bool) -> str:
+def _place(path: str, paths: Sequence[str], *, alone: bool) -> str:
     """Return the path where a document is written."""
-    if path in own:
+    if path in paths:
         return path
-    if alone and len(own) == 1:
-        return own[0]
-    same = [each for each in own if posixpath.basename(each) == posixpath.basename(path)]
+    if alone and len(paths) == 1:
+        return paths[0]
+    same = [each for each in paths if posixpath.basename(each) == posixpath.basename(path)]
     if len(same) == 1:
         return same[0]
-    if is_guidance(path) and not same and not (alone and own):
+    if is_guidance(path) and not same and not (alone and paths):
         return path
-    if not own:
+    if not paths:
         raise Unplaced(
             f"The suite has no document whose place '{path}' could take, and no agent looks for that name."
         )
-    raise Unplaced(f"'{path}' could take the place of several documents: {', '.join(own)}.")
+    raise Unplaced(f"'{path}' could take the place of several documents: {', '.join(paths)}.")
 
 
 def overlay(
@@ -131,12 +135,12 @@ def overlay(
 def guidance_documents(guidance: Guidance, *, name: str, names: Collection[str]) -> Guidance:
     """Return the documents of a run's guidance for one fixture, as `overlay` lays them."""
     common = [file for file in guidance if _owner(file.path, names) is None]
-    own = [
+    specific = [
         FixtureFile(file.path.removeprefix(name + "/"), file.content, file.executable)
         for file in guidance
         if name and _owner(file.path, names) == name
     ]
-    return _sort_files({**_by_path(common), **_by_path(own)}.values())
+    return _sort_files({**_by_path(common), **_by_path(specific)}.values())
 
 
 def copies_for(documents: Guidance, taken: Collection[str], name: str) -> Guidance:
@@ -144,13 +148,13 @@ def copies_for(documents: Guidance, taken: Collection[str], name: str) -> Guidan
 
     Each folder with an AGENTS.md, CLAUDE.md or GEMINI.md gets one. `taken` are the workspace's paths.
     """
-    found: dict[str, FixtureFile] = {}
+    copies: dict[str, FixtureFile] = {}
     for kind in INSTRUCTIONS:
         for file in documents:
             path = posixpath.join(posixpath.dirname(file.path), name)
             if posixpath.basename(file.path) == kind and path not in taken:
-                found.setdefault(path, FixtureFile(path, file.content, file.executable))
-    return _sort_files(found.values())
+                copies.setdefault(path, FixtureFile(path, file.content, file.executable))
+    return _sort_files(copies.values())
 
 
 def is_skill_file(path: str) -> bool:
@@ -187,11 +191,11 @@ def with_skills(documents: Guidance, skills: Guidance) -> Guidance:
     return _sort_files([*documents, *skills])
 
 
-def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:
-    if _owner(path, found) is not None:
+def _is_shared(path: str, by_fixture: Mapping[str, Mapping[str, FixtureFile]]) -> bool:
+    if _owner(path, by_fixture) is not None:
         # Without its own prefix it would be read as guidance of that one fixture.
         return False
-    contents = {files[path].content if path in files else None for files in found.values()}
+    contents = {files[path].content if path in files else None for files in by_fixture.values()}
     return len(contents) == 1
 
 

@@ -33,14 +33,14 @@ def content_hash(value: Json) -> str:
 
 def joint_hash(hashes: Iterable[str]) -> str:
     """Return the only hash, else a hash over all of them; empty without any."""
-    found = sorted({each for each in hashes if each})
-    return found[0] if len(found) == 1 else (content_hash(found) if found else "")
+    distinct = sorted({each for each in hashes if each})
+    return distinct[0] if len(distinct) == 1 else (content_hash(distinct) if distinct else "")
 
 
 def files_hash(files: Iterable[FixtureFile], *, modes: bool = True) -> str:
     """Return the hash of files: paths, contents and, with `modes`, executable flags."""
-    found = sorted((file.path, blob_hash(file.content), modes and file.executable) for file in files)
-    return content_hash([list(file) for file in found])
+    entries = sorted((file.path, blob_hash(file.content), modes and file.executable) for file in files)
+    return content_hash([list(file) for file in entries])
 
 
 def blob_hash(content: bytes) -> str:
@@ -110,7 +110,7 @@ def scenario_hash(spec: ScenarioSpec, fixture: str = "") -> str:
 
 def task_fixture_hashes(suite: ParsedSuite) -> dict[str, str]:
     """Return each scenario's `task_fixture_hash` by key; empty without a fixture."""
-    named, found = named_guidelines(suite), dict[tuple[str, str], str]()
+    named, fixture_hashes = named_guidelines(suite), dict[tuple[str, str], str]()
     hashes: dict[str, str] = {}
     for spec in suite.scenarios:
         name, tool = spec.worker_fixture, spec.criteria.tool
@@ -118,9 +118,9 @@ def task_fixture_hashes(suite: ParsedSuite) -> dict[str, str]:
             hashes[spec.key] = ""
             continue
         key = name, tool.model_dump_json() if tool else ""
-        if key not in found:
-            found[key] = task_fixture_hash(suite.fixtures[name], tool, named)
-        hashes[spec.key] = found[key]
+        if key not in fixture_hashes:
+            fixture_hashes[key] = task_fixture_hash(suite.fixtures[name], tool, named)
+        hashes[spec.key] = fixture_hashes[key]
     return hashes
 
 

@@ -58,9 +58,9 @@ def import_files(
     suites = read_suites(bundle, command_pattern=project.command_pattern, strict=strict)
     with transaction.atomic():
         imported = tuple(store_suite(suite, project, by=by) for suite in suites)
-        for parsed, each in zip(suites, imported, strict=True):
-            _keep_format(each.suite, parsed.format)
-        keep_source(bundle, [each.version for each in imported], project)
+        for parsed, stored in zip(suites, imported, strict=True):
+            _keep_format(stored.suite, parsed.format)
+        keep_source(bundle, [stored.version for stored in imported], project)
         return imported
 
 
@@ -111,8 +111,8 @@ def store_suite(
     suite = _suite(parsed, project)
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
-    found = suite_guidance(parsed, named)
-    guidance, new_guidance = keep_guidance(suite, found, by=by) if found else (None, False)
+    documents = suite_guidance(parsed, named)
+    guidance, new_guidance = keep_guidance(suite, documents, by=by) if documents else (None, False)
     sha256 = suite_hash(parsed, named)
     version = suite.versions.filter(sha256=sha256).first()
     new_version = version is None
@@ -241,13 +241,13 @@ def preview(parsed: ParsedSuite, project: Project) -> Preview:
     sha256 = suite_hash(parsed, named_guidelines(parsed))
     suite = Suite.objects.filter(project=project, slug=slug_of(parsed)).first()
     upload = suite.uploads.select_related("suite_version").first() if suite else None
-    kept = suite.versions.filter(sha256=sha256).first() if suite else None
+    version = suite.versions.filter(sha256=sha256).first() if suite else None
     newest = suite.versions.values_list("number", flat=True).first() if suite else None
     last = upload.suite_version if upload else None
     before = contents_of(last)[0] if last else {}
-    number = kept.number if kept else (newest or 0) + 1
+    number = version.number if version else (newest or 0) + 1
     changed = compare_suites(before, parsed_contents(parsed))
-    return Preview(parsed, sha256, suite, last, kept, number, changed)
+    return Preview(parsed, sha256, suite, last, version, number, changed)
 
 
 def preview_token(previews: Sequence[Preview]) -> str:

@@ -47,14 +47,14 @@ def quote_lines(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list
     """Return the problems in order, each with its lines."""
     texts: dict[str, list[str]] = {}
     formats: dict[str, str] = {}
-    found = []
+    quotations = []
     for problem in problems:
         if problem.file not in texts:
             content = files.get(problem.file, b"")
             texts[problem.file] = decode_text(content, "replace").splitlines()
             formats[problem.file] = detect_format(problem.file, content) if content else ""
-        found.append(Quoted(problem, _lines(problem, texts[problem.file]), formats[problem.file]))
-    return found
+        quotations.append(Quoted(problem, _lines(problem, texts[problem.file]), formats[problem.file]))
+    return quotations
 
 
 def _lines(problem: Problem, lines: list[str]) -> tuple[QuotedLine, ...]:

@@ -107,8 +107,8 @@ def _parse(bundle: Bundle, command_pattern: str, strict: bool) -> tuple[ParsedSu
 @FileReader
 def _describe_suites(name: str, bundle: Bundle, command_pattern: str, strict: bool) -> list[SuiteMessage]:
     """Return the suites of an upload as they are sent."""
-    found = [describe_suite(suite, bundle.files) for suite in _parse(bundle, command_pattern, strict)]
+    messages = [describe_suite(suite, bundle.files) for suite in _parse(bundle, command_pattern, strict)]
     # What can't be restored within this process's limits would fill the other one.
-    for each in found:
-        restore_suite(each, bundle.files)
-    return found
+    for message in messages:
+        restore_suite(message, bundle.files)
+    return messages

@@ -45,13 +45,11 @@ class Source:
 def bundle_of(name: str, files: Sequence[FixtureFile], path: str, content: bytes | None) -> Bundle:
     """Return an upload of files with one changed, within the limits of uploads. Raises `ScenarioFileError`."""
     check_path(name, path)
-    kept = [Member(each.path, each.content, each.executable) for each in files if each.path != path]
+    members = [Member(each.path, each.content, each.executable) for each in files if each.path != path]
     was = next((each.executable for each in files if each.path == path), False)
     if content is not None:
-        kept.append(Member(path, content, was))
-    members = collect(name, iter(sorted(kept, key=lambda each: each.path)))
-    executables = frozenset(each.path for each in members if each.executable)
-    return Bundle(name, {each.path: each.content for each in members}, executables)
+        members.append(Member(path, content, was))
+    return Bundle.of(name, collect(name, sorted(members, key=lambda member: member.path)))
 
 
 def source_of(suite: Suite) -> Source | None:
@@ -71,9 +69,9 @@ def find_scenario(source: Source, key: str, pattern: str) -> tuple[ScenarioSpec,
     """
     suite = next(
         (
-            each
-            for each in parse_bundle(_whole(source), pattern)
-            if slug_of(each) == source.version.suite.slug
+            parsed
+            for parsed in parse_bundle(_whole(source), pattern)
+            if slug_of(parsed) == source.version.suite.slug
         ),
         None,
     )
@@ -89,14 +87,14 @@ def _whole(source: Source) -> Bundle:
     )
 
 
-def bundle_with_guidance(source: Source, own: Guidance, other: Guidance) -> Bundle:
+def bundle_with_guidance(source: Source, documents: Guidance, other: Guidance) -> Bundle:
     """Return the kept files with other documents in the place of the suite's own; paths are those in the workspace."""
-    texts = {file.path: file.content for file in own}
+    texts = {file.path: file.content for file in documents}
     places = {
         (path.removesuffix(file.path), file.path)
-        for path, kept in source.files.items()
-        for file in own
-        if f"/{path}".endswith(f"/{file.path}") and kept.content == texts[file.path]
+        for path, stored_file in source.files.items()
+        for file in documents
+        if f"/{path}".endswith(f"/{file.path}") and stored_file.content == texts[file.path]
     }
     files = {path: file.content for path, file in source.files.items()}
     for folder, path in places:

@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Max
 
+from evalhub.lib.storable_text import storable
 from evalhub.teams.models import Project
 from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
 from scenarios.formats.parsed import Fixture as FixtureFiles
@@ -63,9 +64,9 @@ def keep_fixture(project: Project, files: FixtureFiles, extra: Sequence[str] = (
 def keep_files(project: Project, files: FixtureFiles) -> Fixture:
     """Return the stored archive of exactly these files."""
     sha256 = files_hash(files)
-    found = Fixture.objects.filter(project=project, sha256=sha256).only("pk", "sha256").first()
-    if found is not None:
-        return found
+    fixture = Fixture.objects.filter(project=project, sha256=sha256).only("pk", "sha256").first()
+    if fixture is not None:
+        return fixture
     listing = [
         {"path": file.path, "size": len(file.content), "executable": file.executable} for file in files
     ]
@@ -74,12 +75,12 @@ def keep_files(project: Project, files: FixtureFiles) -> Fixture:
 
 def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:
     """Return the stored rubric with this content."""
-    found, _ = Rubric.objects.get_or_create(
+    stored, _ = Rubric.objects.get_or_create(
         project=project,
         sha256=rubric_hash(rubric),
         defaults={"name": rubric.name, "content": rubric.model_dump(mode="json")},
     )
-    return found
+    return stored
 
 
 def keep_guidance(
@@ -95,24 +96,24 @@ def keep_guidance(
 
     `laid` is the file name of the document that made it, and the path it took.
     """
-    found = plan_guidance(suite, files, name=name or name_if_new)
-    if found.pk is not None:
-        if name and found.name != name:
-            found.name = name
-            found.save(update_fields=["name"])
-        return found, False
-    found.laid_file, found.laid_path = laid
-    found.created_by = by
-    found.save()
-    return found, True
+    guidance = plan_guidance(suite, files, name=name or name_if_new)
+    if guidance.pk is not None:
+        if name and guidance.name != name:
+            guidance.name = name
+            guidance.save(update_fields=["name"])
+        return guidance, False
+    guidance.laid_file, guidance.laid_path = laid
+    guidance.created_by = by
+    guidance.save()
+    return guidance, True
 
 
 def plan_guidance(suite: Suite, files: FixtureFiles, *, name: str = "") -> Guidance:
     """Return the suite's guidance version with these files, or without storing it the one that they would be."""
     sha256 = guidance_hash(files)
-    found = Guidance.objects.filter(suite=suite, sha256=sha256).first()
-    if found is not None:
-        return found
+    guidance = Guidance.objects.filter(suite=suite, sha256=sha256).first()
+    if guidance is not None:
+        return guidance
     number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
     documents = [_document(file) for file in files]
     return Guidance(suite=suite, number=number, sha256=sha256, name=name, files=documents)
@@ -120,18 +121,18 @@ def plan_guidance(suite: Suite, files: FixtureFiles, *, name: str = "") -> Guida
 
 def _document(file: FixtureFile) -> dict[str, Any]:
     """Return a document as it is stored; a skill's picture or archive in Base64, beside what is shown of it."""
-    found: dict[str, Any] = {"path": file.path, "content": _text(file.content)}
+    document: dict[str, Any] = {
+        "path": file.path,
+        "content": storable(file.content.decode("utf-8", "replace")),
+    }
     if file.executable:
-        found["executable"] = True
-    if is_skill_file(file.path) and found["content"].encode() != file.content:
-        found["content"] = f"Binary file, {len(file.content):,} bytes, SHA-256 {blob_hash(file.content)}.\n"
-        found["base64"] = base64.b64encode(file.content).decode()
-    return found
-
-
-def _text(content: bytes) -> str:
-    # Databases cannot store a NUL in JSON.
-    return content.decode("utf-8", "replace").replace("\x00", "\ufffd")
+        document["executable"] = True
+    if is_skill_file(file.path) and document["content"].encode() != file.content:
+        document["content"] = (
+            f"Binary file, {len(file.content):,} bytes, SHA-256 {blob_hash(file.content)}.\n"
+        )
+        document["base64"] = base64.b64encode(file.content).decode()
+    return document
 
 
 def guidance_files(guidance: Guidance | None) -> FixtureFiles:
@@ -143,11 +144,11 @@ def restore_documents(stored: Sequence[Mapping[str, Any]]) -> FixtureFiles:
     """Return documents as files, from the form in which a guidance version has them."""
     return tuple(
         FixtureFile(
-            each["path"],
-            base64.b64decode(each["base64"]) if "base64" in each else each["content"].encode(),
-            executable=each.get("executable") is True,
+            document["path"],
+            base64.b64decode(document["base64"]) if "base64" in document else document["content"].encode(),
+            executable=document.get("executable") is True,
         )
-        for each in stored
+        for document in stored
     )
 
 
@@ -169,11 +170,11 @@ def keep_scenarios(
         for spec in specs
     ]
     stored = ScenarioVersion.objects.filter(scenario__suite=suite).defer("content")
-    found = {(version.scenario_id, version.sha256): version for version in stored}
-    absent = [each for each in versions if (each.scenario_id, each.sha256) not in found]
+    by_content = {(version.scenario_id, version.sha256): version for version in stored}
+    absent = [each for each in versions if (each.scenario_id, each.sha256) not in by_content]
     created = ScenarioVersion.objects.bulk_create(absent, batch_size=200)
-    found |= {(version.scenario_id, version.sha256): version for version in created}
-    return [found[each.scenario_id, each.sha256] for each in versions]
+    by_content |= {(version.scenario_id, version.sha256): version for version in created}
+    return [by_content[each.scenario_id, each.sha256] for each in versions]
 
 
 def _version(

@@ -39,8 +39,8 @@ class ToolDescriptions(Mirror):
 def read_descriptions(content: bytes, file: str) -> ToolDescriptions:
     """Return the descriptions in a YAML or JSON file. Raises `ScenarioFileError` with every error and its line."""
     document = read_yaml(file, content)
-    found, problems = validate(ToolDescriptions, document.value, document)
-    if found is None or problems:
+    descriptions, problems = validate(ToolDescriptions, document.value, document)
+    if descriptions is None or problems:
         empty = Problem(file, 1, "", "The file is empty.", "Write 'tools'.", "tool-descriptions/empty")
         raise ScenarioFileError(problems or [empty])
-    return found
+    return descriptions

@@ -97,19 +97,19 @@ def outcome(scores: Sequence[Score]) -> Outcome:
 
 
 def composite(
-    given: CompositeWeights | None, scores: Sequence[Score], decided: Outcome
+    weighting: CompositeWeights | None, scores: Sequence[Score], decided: Outcome
 ) -> tuple[float | None, dict[str, float]]:
     """Return the composite score between 0 and 1 and the weights used.
 
     A layer that does not apply is left out and the other weights are normalized. A layer that broke counts 0
     in a failed trial. A trial with an error has no composite (llm-tool-test evaluation, Composite Scoring).
     """
-    if given is None or decided == "error":
+    if weighting is None or decided == "error":
         return None, {}
     weights = {
-        "gates": given.gate_weight,
-        "judge": given.judge_weight,
-        "interaction": given.interaction_weight,
+        "gates": weighting.gate_weight,
+        "judge": weighting.judge_weight,
+        "interaction": weighting.interaction_weight,
     }
     values = {
         "gates": _gates_part(scores),

@@ -97,42 +97,44 @@ class BaseEvaluator(Kind):
         """Evaluate the evidence."""
         raise NotImplementedError
 
-    def score(self, found: EvaluatorResult) -> Score:
+    def score(self, result: EvaluatorResult) -> Score:
         """Return a result as a score that informs; the aggregate decides."""
-        found = invert(found) if self.negate else found
+        result = invert(result) if self.negate else result
         detail: dict[str, Json] = {
             "type": self.type,
-            "verdict": verdict_of_score(found, self.min_score),
-            "hits": list(found.hits),
-            "misses": list(found.misses),
-            "reasoning": found.reasoning,
-            **found.more,
+            "verdict": verdict_of_score(result, self.min_score),
+            "hits": list(result.hits),
+            "misses": list(result.misses),
+            "reasoning": result.reasoning,
+            **result.more,
         }
-        message = found.error or found.reasoning or "; ".join((*found.misses, *found.hits))
+        message = result.error or result.reasoning or "; ".join((*result.misses, *result.hits))
         return Score(
-            LAYER, self.label, found.value, None, message, detail, found.error, self.weight, found.judging
+            LAYER, self.label, result.value, None, message, detail, result.error, self.weight, result.judging
         )
 
 
-def invert(found: EvaluatorResult) -> EvaluatorResult:
+def invert(result: EvaluatorResult) -> EvaluatorResult:
     """Return the result of a negated evaluator: 1 minus the score, hits as misses; an error stays one."""
-    if found.value is None:
-        return found
-    return structs.replace(found, value=1.0 - found.value, hits=found.misses, misses=found.hits, failed=False)
+    if result.value is None:
+        return result
+    return structs.replace(
+        result, value=1.0 - result.value, hits=result.misses, misses=result.hits, failed=False
+    )
 
 
-def verdict_of_score(found: EvaluatorResult, passing: float | None = None) -> str | None:
+def verdict_of_score(result: EvaluatorResult, passing: float | None = None) -> str | None:
     """Return pass, borderline or fail for one evaluator, None without a score.
 
     `passing` is the evaluator's own lowest passing score; then nothing is borderline.
     """
-    if found.value is None:
+    if result.value is None:
         return None
     if passing is not None:
-        return "fail" if found.failed or found.value < passing else "pass"
-    if found.failed or found.value < BORDERLINE:
+        return "fail" if result.failed or result.value < passing else "pass"
+    if result.failed or result.value < BORDERLINE:
         return "fail"
-    return "pass" if found.value >= PASS else "borderline"
+    return "pass" if result.value >= PASS else "borderline"
 
 
 def clamp_score(score: Json) -> float | None:
@@ -145,12 +147,17 @@ def clamp_score(score: Json) -> float | None:
     return float(min(max(score, 0), 1))
 
 
+def trimmed_text(value: Json) -> str:
+    """Return a text, trimmed; empty for anything else."""
+    return value.strip() if isinstance(value, str) else ""
+
+
 def trimmed_texts(value: Json, *, most: int | None = None) -> tuple[str, ...]:
     """Return the non-empty texts of a list, trimmed; nothing if it is not a list."""
     if not isinstance(value, list):
         return ()
-    kept = [item.strip() for item in value if isinstance(item, str) and item.strip()]
-    return tuple(kept[:most])
+    texts = [text.strip() for text in value if isinstance(text, str) and text.strip()]
+    return tuple(texts[:most])
 
 
 def trace_context(evidence: Evidence) -> dict[str, Json]:

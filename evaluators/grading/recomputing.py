@@ -35,11 +35,11 @@ def judge_from_criteria(judge: Score, criteria: Sequence[Score], threshold: floa
 
 def checklist_named(evaluators: Sequence[Evaluator], name: str) -> ChecklistJudge | None:
     """Return the rubric evaluator whose score has this name; members of a composite are `<composite>/<member>`."""
-    for each in evaluators:
-        if isinstance(each, ChecklistJudge) and each.label == name:
-            return each
-        if isinstance(each, CompositeEvaluator) and name.startswith(f"{each.label}/"):
-            return checklist_named(each.evaluators, name.removeprefix(f"{each.label}/"))
+    for evaluator in evaluators:
+        if isinstance(evaluator, ChecklistJudge) and evaluator.label == name:
+            return evaluator
+        if isinstance(evaluator, CompositeEvaluator) and name.startswith(f"{evaluator.label}/"):
+            return checklist_named(evaluator.evaluators, name.removeprefix(f"{evaluator.label}/"))
     return None
 
 
@@ -50,37 +50,44 @@ def with_value(score: Score, value: float, *, failed: bool = False) -> Score:
 
 
 def evaluators_from_members(
-    evaluators: Sequence[Evaluator], found: Mapping[str, Score], fixed: Collection[str]
+    evaluators: Sequence[Evaluator], scores: Mapping[str, Score], fixed: Collection[str]
 ) -> dict[str, Score]:
     """Return the evaluators' scores by name, averages computed again from their members.
 
     Fixed ones stay, and so do composites that a script or a model combines.
     """
-    known = _average(evaluators, dict(found), fixed, "")
-    own = [known[each.label] for each in evaluators if each.label in known]
+    known = _average(evaluators, dict(scores), fixed, "")
+    evaluator_scores = [known[each.label] for each in evaluators if each.label in known]
     total = known.get("score")
-    if total is not None and total.layer == LAYER and "score" not in fixed and len(own) == len(evaluators):
-        given = total.detail.get("threshold", 1.0)
-        threshold = given if isinstance(given, int | float) else 1.0
-        known["score"] = aggregate(own, threshold, find_failed_required(evaluators, own, threshold))
+    if (
+        total is not None
+        and total.layer == LAYER
+        and "score" not in fixed
+        and len(evaluator_scores) == len(evaluators)
+    ):
+        stored = total.detail.get("threshold", 1.0)
+        threshold = stored if isinstance(stored, int | float) else 1.0
+        known["score"] = aggregate(
+            evaluator_scores, threshold, find_failed_required(evaluators, evaluator_scores, threshold)
+        )
     return known
 
 
 def _average(
     evaluators: Sequence[Evaluator], known: dict[str, Score], fixed: Collection[str], prefix: str
 ) -> dict[str, Score]:
-    for each in evaluators:
-        name = f"{prefix}{each.label}"
-        if not isinstance(each, CompositeEvaluator) or name not in known:
+    for evaluator in evaluators:
+        name = f"{prefix}{evaluator.label}"
+        if not isinstance(evaluator, CompositeEvaluator) or name not in known:
             continue
-        known = _average(each.evaluators, known, fixed, f"{name}/")
-        members = [known.get(f"{name}/{member.label}") for member in each.evaluators]
+        known = _average(evaluator.evaluators, known, fixed, f"{name}/")
+        members = [known.get(f"{name}/{member.label}") for member in evaluator.evaluators]
         if name not in fixed and all(member is not None for member in members):
             plain = [
-                msgspec.structs.replace(member, name=own.label)
-                for own, member in zip(each.evaluators, members, strict=True)
+                msgspec.structs.replace(member, name=inner.label)
+                for inner, member in zip(evaluator.evaluators, members, strict=True)
                 if member is not None
             ]
-            made = each.averaged(plain)
-            known[name] = msgspec.structs.replace(made, name=name) if made else known[name]
+            average = evaluator.averaged(plain)
+            known[name] = msgspec.structs.replace(average, name=name) if average else known[name]
     return known

@@ -134,8 +134,8 @@ def trial_result(
 
     `error` is the cause of a trial with outcome error.
     """
-    found = (score for score in scores if score.layer == "assertions" and score.name == VERDICT)
-    verdict = next((score.detail for score in found), {})
+    verdicts = (score for score in scores if score.layer == "assertions" and score.name == VERDICT)
+    verdict = next((score.detail for score in verdicts), {})
     failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
     decided = sum(score.passed is not None for score in scores)
     return CaseTrial(

@@ -35,11 +35,11 @@ def resolve_tokens(value: str, sources: TokenSources) -> Resolved:
 
     Tokens of other sources (`{{env:X}}`) stay as written. Inserted values are not searched for tokens.
     """
-    found = [(match[0], _look_up(match[1], match[2], sources)) for match in TOKEN.finditer(value)]
-    unresolved = tuple(token for token, leaf in found if leaf is None)
+    tokens = [(match[0], _look_up(match[1], match[2], sources)) for match in TOKEN.finditer(value)]
+    unresolved = tuple(token for token, leaf in tokens if leaf is None)
     if unresolved:
         return Resolved(None, unresolved)
-    texts = iter([string_of(leaf) for _, leaf in found])
+    texts = iter([string_of(leaf) for _, leaf in tokens])
     return Resolved(TOKEN.sub(lambda _: next(texts), value))
 
 
@@ -62,22 +62,22 @@ def other_tokens_in(value: str) -> tuple[str, ...]:
 
 def _look_up(source: str, path: str, sources: TokenSources) -> Json:
     """Return the value at a path; None if it is missing or null."""
-    found = sources.seed if source == "seed" else sources.snapshot
+    value = sources.seed if source == "seed" else sources.snapshot
     for segment in path.split("."):
-        found = _step(found, segment)
-        if found is None:
+        value = _step(value, segment)
+        if value is None:
             return None
-    return found
+    return value
 
 
 def _step(value: Json, segment: str) -> Json:
     match = _INDEXED.fullmatch(segment)
     if match is None:
         return _key(value, segment)
-    found = _key(value, match[1]) if match[1] else value
+    child = _key(value, match[1]) if match[1] else value
     for index in match[2][1:-1].split("]["):
-        found = found[int(index)] if isinstance(found, list) and int(index) < len(found) else None
-    return found
+        child = child[int(index)] if isinstance(child, list) and int(index) < len(child) else None
+    return child
 
 
 def _key(value: Json, key: str) -> Json:

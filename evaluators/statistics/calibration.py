@@ -93,7 +93,7 @@ def calibrate(labels: Iterable[Label], sizes: Sizes | None = None, *, is_verdict
     every = list(labels)
     passing = [label for label in every if label.person]
     failing = [label for label in every if not label.person]
-    found = Calibration(
+    calibration = Calibration(
         len(every),
         len(passing),
         len(failing),
@@ -104,19 +104,21 @@ def calibrate(labels: Iterable[Label], sizes: Sizes | None = None, *, is_verdict
     )
     is_drawn_by_verdict = any(label.stratum is not None for label in every)
     if not every or not (is_drawn_by_verdict or len(every) < FEWEST_FOR_NORMAL):
-        return found
+        return calibration
     posterior = posterior_of(every, sizes, is_verdict=is_verdict)
-    kappa = found.kappa and Kappa(found.kappa.value, *interval_of(posterior.kappa, found.kappa.value))
-    found = replace(found, kappa=kappa)
-    return _by_strata(found, posterior) if is_drawn_by_verdict else found
+    kappa = calibration.kappa and Kappa(
+        calibration.kappa.value, *interval_of(posterior.kappa, calibration.kappa.value)
+    )
+    calibration = replace(calibration, kappa=kappa)
+    return _by_strata(calibration, posterior) if is_drawn_by_verdict else calibration
 
 
-def _by_strata(found: Calibration, posterior: Posterior) -> Calibration:
+def _by_strata(calibration: Calibration, posterior: Posterior) -> Calibration:
     return replace(
-        found,
-        agreement=_with_interval(found.agreement, posterior.agreement),
-        true_positive=_with_interval(found.true_positive, posterior.true_positive),
-        true_negative=_with_interval(found.true_negative, posterior.true_negative),
+        calibration,
+        agreement=_with_interval(calibration.agreement, posterior.agreement),
+        true_positive=_with_interval(calibration.true_positive, posterior.true_positive),
+        true_negative=_with_interval(calibration.true_negative, posterior.true_negative),
     )
 
 
@@ -137,11 +139,11 @@ def posterior_of(
     return draw_population(
         [
             Stratum(
-                (sizes or {}).get(key) or sum(label.weight for label in own),
-                _counts(own),
+                (sizes or {}).get(key) or sum(label.weight for label in stratum_labels),
+                _counts(stratum_labels),
                 key if is_verdict else None,
             )
-            for key, own in drawn.items()
+            for key, stratum_labels in drawn.items()
         ]
     )
 
@@ -159,7 +161,7 @@ def _counts(labels: Sequence[Label]) -> dict[tuple[bool, bool], float]:
 
 
 def corrected_pass_rate(
-    found: Calibration, posterior: Posterior, passed: int, judged: int
+    calibration: Calibration, posterior: Posterior, passed: int, judged: int
 ) -> WeightedRate | None:
     """Return the pass rate that people would give, from the judge's passes of so many judgings.
 
@@ -167,7 +169,7 @@ def corrected_pass_rate(
     rate and of both TPR and TNR. None without judgings or labels of both answers, and where the labels don't show the
     judge to be better than chance: the correction then has no bounds.
     """
-    true_positive, true_negative = found.true_positive.value, found.true_negative.value
+    true_positive, true_negative = calibration.true_positive.value, calibration.true_negative.value
     if not judged or true_positive is None or true_negative is None:
         return None
     skill = posterior.true_positive + posterior.true_negative - 1

@@ -70,8 +70,8 @@ def mean_changes(values: Sequence[float]) -> tuple[ChangePoint, ...]:
     sums = _sums([value - center for value in values])
     splits = _segments(sums, 3 * log(len(values)) * noise)
     return tuple(
-        ChangePoint(each.at, each.before + center, each.after + center)
-        for each in _levels(sums, range(len(sums)), splits)
+        ChangePoint(change.at, change.before + center, change.after + center)
+        for change in _levels(sums, range(len(sums)), splits)
     )
 
 
@@ -113,14 +113,14 @@ def _spread(runs: Sequence[tuple[int, int]]) -> _Spread:
     """
     squares = sorted(_squared_difference(*each) for each in pairwise(runs))
     cut = 1 + len(squares) // STEPS_APART
-    kept = squares[:-cut]
-    if not kept:
+    remaining = squares[:-cut]
+    if not remaining:
         return _Spread()
     share = cut / len(squares)
     limit = NormalDist().inv_cdf(1 - share / 2) ** 2
     below = erf(sqrt(limit / 2)) - sqrt(2 * limit / pi) * exp(-limit / 2)
-    factor = sum(kept) / len(kept) * (1 - share) / below
-    return _Spread(factor, len(kept)) if factor > 1.0 else _Spread()
+    factor = sum(remaining) / len(remaining) * (1 - share) / below
+    return _Spread(factor, len(remaining)) if factor > 1.0 else _Spread()
 
 
 def _squared_difference(one: tuple[int, int], other: tuple[int, int]) -> float:

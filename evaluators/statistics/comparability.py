@@ -105,8 +105,8 @@ def not_comparable(before: Mapping[str, Standard], after: Mapping[str, Standard]
 
 def name_incomparable(reasons: Mapping[str, Reasons]) -> str:
     """Return the scenarios that cannot be compared with what changed, such as `…: create (gates)`; empty without any."""
-    each = ", ".join(f"{key} ({_words(found)})" for key, found in reasons.items())
-    return f"{_count(len(reasons))}, changed: {each}" if each else ""
+    scenarios = ", ".join(f"{key} ({_words(parts)})" for key, parts in reasons.items())
+    return f"{_count(len(reasons))}, changed: {scenarios}" if scenarios else ""
 
 
 def describe_incomparable(reasons: Sequence[Reasons]) -> str:
@@ -114,10 +114,10 @@ def describe_incomparable(reasons: Sequence[Reasons]) -> str:
     if not reasons:
         return ""
     parts = Standard._fields
-    found = Counter(reasons).most_common()
+    frequent = Counter(reasons).most_common()
     # The most frequent first, then in the order of the parts, whatever the order of the scenarios.
-    found.sort(key=lambda each: (-each[1], [parts.index(part) for part in each[0]]))
-    counts = [(f"{_words(each)} changed", n) for each, n in found]
+    frequent.sort(key=lambda each: (-each[1], [parts.index(part) for part in each[0]]))
+    counts = [(f"{_words(each)} changed", n) for each, n in frequent]
     why = ", ".join(f"{words} ({n})" if len(counts) > 1 else words for words, n in counts)
     return f"{_count(len(reasons))}: {why}"
 

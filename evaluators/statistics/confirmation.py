@@ -61,13 +61,13 @@ def confirm_measures(measures: Sequence[tuple[MeasureRule, Values, Values]]) -> 
     Takes the values on the old and the new configuration. Only fresh trials may be among those of the new one: the
     trials that raised the suspicion were chosen because they were bad, so they prove nothing.
     """
-    found = [
+    tests = [
         _test_measure(rule, _pairs(before, after))
         for rule, before, after in measures
         if _pairs(before, after)
     ]
-    corrected = holm([each.p for each in found])
-    return [replace(each, corrected=p) for each, p in zip(found, corrected, strict=True)]
+    corrected = holm([each.p for each in tests])
+    return [replace(each, corrected=p) for each, p in zip(tests, corrected, strict=True)]
 
 
 def _pairs(before: Values, after: Values) -> list[tuple[Sequence[float], Sequence[float]]]:
@@ -142,11 +142,11 @@ class Suspected:
         """Return the standard error of the mean difference of values, with the variance of the baseline's trials."""
         freedom = sum(each.n - 1 for each in self.before)
         if freedom:
-            own = (sum(each.m2 for each in self.before) + self.rule.smallest**2) / (freedom + 1)
+            variance = (sum(each.m2 for each in self.before) + self.rule.smallest**2) / (freedom + 1)
         else:
             # Of single trials nothing says how much they vary; no value from 0 to 1 varies more than passes.
-            own = fmean(jeffreys_variance(each.mean * each.n, each.n) for each in self.before)
-        return sqrt(own * sum(1 / n + 1 / m for n, m in zip(before, after, strict=True))) / len(before)
+            variance = fmean(jeffreys_variance(each.mean * each.n, each.n) for each in self.before)
+        return sqrt(variance * sum(1 / n + 1 / m for n, m in zip(before, after, strict=True))) / len(before)
 
 
 def _t_power(shift: float, alpha: float, freedom: int) -> float:

@@ -50,11 +50,11 @@ def _longer(sample: Sample, more: int) -> Sample:
 def _round_passes(side: list[Sample], more: int) -> list[Sample]:
     """Return samples of passes with so many more trials, whole passes of which keep the sum of all."""
     sums = [0, *(round(each + 1e-9) for each in accumulate(one.mean * more for one in side))]
-    found = []
+    samples = []
     for one, start, end in zip(side, sums, sums[1:], strict=False):
         passes = round(one.mean * one.n) + min(more, end - start)
-        found.append(Sample(one.n + more, passes / (one.n + more)))
-    return found
+        samples.append(Sample(one.n + more, passes / (one.n + more)))
+    return samples
 
 
 def has_broken_scenario(pairs: Pairs, alpha: float, smallest: float) -> bool:

@@ -163,10 +163,11 @@ def variance_split(values: Sequence[Sequence[Sequence[float]]]) -> VarianceSplit
         share = (squares - sum(len(trial) ** 2 for trial in trials) / total) / (rows - 1)
         weight = (total - sum(size**2 for size in sizes) / total) / (rows - 1)
         mix = (apart / (rows - 1) - (judge or 0.0) - share * agent) / weight
-    found = {"mix": mix, "agent": agent, "judge": judge}
-    clipped = tuple(name for name, value in found.items() if value is not None and value < 0)
+    components = {"mix": mix, "agent": agent, "judge": judge}
+    clipped = tuple(name for name, value in components.items() if value is not None and value < 0)
     return VarianceSplit(
-        **{name: None if value is None else max(0.0, value) for name, value in found.items()}, clipped=clipped
+        **{name: None if value is None else max(0.0, value) for name, value in components.items()},
+        clipped=clipped,
     )
 
 

@@ -27,7 +27,7 @@ ONE_RUN = Shares(pass_rate=0.03, scenarios=0.05, others=0.005)
 """Against one run the table's exact test raises at most 1 % at its level (`tests/evaluators/statistics/simulated_runs.py`)."""
 AGAINST_LINE = Shares(pass_rate=0.035, scenarios=0.01, others=0.005)
 """Against a line there are many old trials, so that the table uses its level up (`tests/evaluators/statistics/simulated_lines.py`)."""
-PASS_RATE_SHARE, SCENARIOS_SHARE, OTHERS_SHARE = ONE_RUN
+PASS_RATE_SHARE, SCENARIOS_SHARE, _ = ONE_RUN
 
 
 class Levels(NamedTuple):
@@ -54,11 +54,11 @@ def share_error(
     share = shares.others + (shares.pass_rate if is_passed_on else 0.0)
     tested = [p for p in others if p is not None]
     corrected = iter(holm(tested))
-    found: list[tuple[float | None, float]] = []
+    parts: list[tuple[float | None, float]] = []
     if first is not None:
-        found.append((scale_p(first, shares.pass_rate), shares.pass_rate))
-    own = share / max(1, len(tested))
-    return found + [(None if p is None else scale_p(next(corrected), share), own) for p in others]
+        parts.append((scale_p(first, shares.pass_rate), shares.pass_rate))
+    part = share / max(1, len(tested))
+    return parts + [(None if p is None else scale_p(next(corrected), share), part) for p in others]
 
 
 def scale_p(p: float, share: float) -> float:

@@ -84,8 +84,8 @@ def expected_further_trials(scenarios: tuple[Earlier, ...], first: int, most: in
     running, before, total = np.ones(PATHS, bool), 0, 0.0
 
     def information(size: int) -> float:
-        own, other = n + size * chosen, m + size * chosen
-        return float(len(scenarios) ** 2 / (1 / own + 1 / other).sum())
+        old_n, new_n = n + size * chosen, m + size * chosen
+        return float(len(scenarios) ** 2 / (1 / old_n + 1 / new_n).sum())
 
     seen = [(information(0),) * 2]
     for size in look_sizes(first, most):

@@ -11,7 +11,7 @@ numpy and scipy are imported where they are used, because they would double the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -27,16 +27,16 @@ from evaluators.statistics.measure_change import (
     Sample,
     Scale,
     arms_of,
+    count_changes,
     pool_samples,
 )
 from evaluators.statistics.measure_power import MOST_TRIALS
-from evaluators.statistics.power import POWER, RELIABLE
+from evaluators.statistics.power import POWER, RELIABLE, smallest_enough
 from evaluators.statistics.regression import CONFIDENCE, FEWEST_FOR_EQUIVALENCE, verdict_of, with_scenarios
 from evaluators.statistics.run_variance import RunToRunVariance, run_to_run_variance
 from evaluators.statistics.significance import (
     Values,
     benjamini_hochberg,
-    cliffs_delta,
     jeffreys_variance,
     within_moments_p,
     within_scenario_p,
@@ -139,14 +139,14 @@ class _Sides:
         import numpy as np
 
         counts = np.array([[run[key].n if key in run else 0.0 for key in self.keys] for run in self.runs])
-        found: NDArray[np.floating] = counts / counts.sum(axis=0)
-        return found
+        shares: NDArray[np.floating] = counts / counts.sum(axis=0)
+        return shares
 
     @cached_property
     def from_trials(self) -> float:
         """The variance of the mean difference that comes from trials, of both sides at their own counts."""
-        each = zip(self.trial_variances, self.pairs, strict=True)
-        return sum(own * (1 / old.n + 1 / new.n) for own, (old, new) in each) / len(self.keys) ** 2
+        rows = zip(self.trial_variances, self.pairs, strict=True)
+        return sum(variance * (1 / old.n + 1 / new.n) for variance, (old, new) in rows) / len(self.keys) ** 2
 
     @cached_property
     def from_runs(self) -> float:
@@ -175,11 +175,8 @@ class _Sides:
         drifted = self.drift.tail(self.mean, self.from_trials, self.from_runs)
         if self.rule.is_outcome:
             return max(drifted, within_scenario_p([arms_of(*pair) for pair in self.pairs], mid=True))
-        return max(drifted, within_moments_p([_values(*pair) for pair in self.pairs]))
-
-
-def _values(old: Sample, new: Sample) -> Values:
-    return Values(old.n, old.mean, old.m2, new.n, new.mean, new.m2)
+        values = [Values(old.n, old.mean, old.m2, new.n, new.mean, new.m2) for old, new in self.pairs]
+        return max(drifted, within_moments_p(values))
 
 
 def _judge_change(sides: _Sides, corrected: float | None, share: float) -> MeasureChange:
@@ -187,14 +184,13 @@ def _judge_change(sides: _Sides, corrected: float | None, share: float) -> Measu
     rule, pairs = sides.rule, sides.pairs
     if not pairs:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0, runs_before=len(sides.runs))
-    sign = -1.0 if rule.better == "lower" else 1.0
     sizes = _Sizes(sides.mean, sides, share) if sides.has_variance else None
     is_significant = corrected is not None and corrected < ALPHA
     is_large = abs(sides.mean) >= rule.smallest - 1e-12
     lower, upper = sizes.interval(CONFIDENCE) if sizes else (None, None)
-    return MeasureChange(
-        rule,
-        verdict_of(
+    return replace(
+        count_changes(rule, pairs, sides.differences),
+        verdict=verdict_of(
             rule,
             sides.mean,
             (rule.smallest, RELIABLE * rule.smallest),
@@ -202,12 +198,6 @@ def _judge_change(sides: _Sides, corrected: float | None, share: float) -> Measu
             is_equivalent=lambda: sizes is not None and sizes.is_equivalent(),
             is_enough=lambda: sizes is not None and sizes.detectable <= RELIABLE * rule.smallest,
         ),
-        len(pairs),
-        (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
-        before=sum(old.mean for old, _ in pairs) / len(pairs),
-        after=sum(new.mean for _, new in pairs) / len(pairs),
-        worse=sum(sign * each < 0 for each in sides.differences),
-        better=sum(sign * each > 0 for each in sides.differences),
         effect=sides.mean,
         lower=lower,
         upper=upper,
@@ -217,7 +207,6 @@ def _judge_change(sides: _Sides, corrected: float | None, share: float) -> Measu
         detectable=sizes.detectable if sizes else None,
         more_trials=sizes.more_trials() if sizes else None,
         below_threshold=is_significant and not is_large,
-        delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
         runs_before=len(sides.runs),
         run_to_run=sides.drift.deviation if sizes else None,
     )
@@ -246,10 +235,10 @@ def detectable_against_line(
 
     count, runs = len(rates), len(run_rates)
     trial = [rate * (1 - rate) for rate in rates]
-    each = zip(trial, before, after, strict=True)
-    from_trials = sum(own * (1 / n + 1 / m) for own, n, m in each) / count**2
+    rows = zip(trial, before, after, strict=True)
+    from_trials = sum(variance * (1 / n + 1 / m) for variance, n, m in rows) / count**2
     # A run's pass rate as one value, with the variance that its trials give it.
-    of_run = sum(own * runs / n for own, n in zip(trial, before, strict=True)) / count**2
+    of_run = sum(variance * runs / n for variance, n in zip(trial, before, strict=True)) / count**2
     one = np.ones((runs, 1), int)
     drift = run_to_run_variance(np.array(run_rates)[:, None], one, np.array([of_run]))
     limit, excess = _quantiles(drift, AGAINST_LINE.pass_rate, from_trials, 1 + 1 / runs)
@@ -287,23 +276,18 @@ class _Sizes:
         None where no number is enough, because the runs of the line differ too much or have too few trials.
         """
         sides, wanted = self.sides, RELIABLE * self.sides.rule.smallest
-        each = list(zip(sides.trial_variances, sides.pairs, strict=True))
-        count = len(each) ** 2
-        old = sum(own / before.n for own, (before, _) in each) / count
+        rows = list(zip(sides.trial_variances, sides.pairs, strict=True))
+        count = len(rows) ** 2
+        old = sum(variance / before.n for variance, (before, _) in rows) / count
 
         def finds(more: int) -> bool:
-            new = sum(own / (after.n + more) for own, (_, after) in each) / count
+            new = sum(variance / (after.n + more) for variance, (_, after) in rows) / count
             return self._detectable(old + new) <= wanted
 
         if self.detectable <= wanted:
             return 0
-        if not finds(MOST_TRIALS):
-            return None
-        low, high = 0, MOST_TRIALS
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if finds(middle) else (middle, high)
-        return high
+        # Asked first because most lines have no such number.
+        return smallest_enough(finds, MOST_TRIALS) if finds(MOST_TRIALS) else None
 
 
 def _scenarios(sides: _Sides) -> dict[str, MeasureChange]:
@@ -330,15 +314,11 @@ def _scenario(sides: _Sides, key: str, p: float, corrected: float) -> MeasureCha
     low, high = mean_difference([(arms.before, arms.trials_before, arms.after, arms.trials_after)])
     drift = Z_95 * sides.drift.deviation
     is_significant, is_large = corrected < ALPHA, abs(effect) >= rule.smallest - 1e-12
-    return MeasureChange(
-        rule,
-        verdict_of(rule, effect, (rule.smallest, RELIABLE * rule.smallest), is_significant=is_significant),
-        1,
-        (old.n, new.n),
-        before=old.mean,
-        after=new.mean,
-        worse=int(effect < 0),
-        better=int(effect > 0),
+    return replace(
+        count_changes(rule, [(old, new)], [effect]),
+        verdict=verdict_of(
+            rule, effect, (rule.smallest, RELIABLE * rule.smallest), is_significant=is_significant
+        ),
         effect=effect,
         lower=max(-1.0, effect - sqrt((effect - low) ** 2 + drift**2)),
         upper=min(1.0, effect + sqrt((high - effect) ** 2 + drift**2)),
@@ -346,6 +326,5 @@ def _scenario(sides: _Sides, key: str, p: float, corrected: float) -> MeasureCha
         p=p,
         corrected=corrected,
         below_threshold=is_significant and not is_large,
-        delta=cliffs_delta([old.mean], [new.mean]),
         runs_before=sum(key in run for run in sides.runs),
     )

@@ -74,58 +74,58 @@ class Members:
 
 def members_after(runs: Sequence[LineRun], begin: Sequence[int] = ()) -> Members:
     """Return the line after these runs, oldest first; `begin` is the line before them."""
-    found = Members(list(begin))
+    members = Members(list(begin))
     for run in runs:
-        _resolve(found, run.finished)
-        _take(found, run)
-    _resolve(found, float("inf"))
-    return found
+        _resolve(members, run.finished)
+        _take(members, run)
+    _resolve(members, float("inf"))
+    return members
 
 
-def _resolve(found: Members, at: float) -> None:
+def _resolve(members: Members, at: float) -> None:
     """Apply the decisions on what is pending that were made until then."""
-    while found.pending:
-        first = found.pending[0]
+    while members.pending:
+        first = members.pending[0]
         if first.decision in (None, AlertDecision.OPEN) or (first.decided or 0.0) > at:
             return
         # A later regression of its own that is undecided keeps its runs.
         rest = next(
             (
                 place
-                for place, each in enumerate(found.pending)
-                if place and each.decision is AlertDecision.OPEN
+                for place, run in enumerate(members.pending)
+                if place and run.decision is AlertDecision.OPEN
             ),
-            len(found.pending),
+            len(members.pending),
         )
-        own = [each.key for each in found.pending[:rest]]
+        keys = [run.key for run in members.pending[:rest]]
         if first.decision is AlertDecision.ACCEPTED:
-            found.line = own
+            members.line = keys
         elif first.decision is AlertDecision.REJECTED:
-            found.line += own
-        found.pending = found.pending[rest:]
+            members.line += keys
+        members.pending = members.pending[rest:]
 
 
-def _take(found: Members, run: LineRun) -> None:
+def _take(members: Members, run: LineRun) -> None:
     regressed, improved = run.verdict == "regressed", run.verdict == "improved"
-    if found.pending:
-        found.pending.append(run)
-        enough = ENOUGH_GOOD if len(found.line) >= FEWEST_RUNS else 1
-        if not any(each.verdict == "regressed" for each in found.pending[-enough:]):
-            found.line += [each.key for each in found.pending]
-            found.pending = []
+    if members.pending:
+        members.pending.append(run)
+        enough = ENOUGH_GOOD if len(members.line) >= FEWEST_RUNS else 1
+        if not any(each.verdict == "regressed" for each in members.pending[-enough:]):
+            members.line += [each.key for each in members.pending]
+            members.pending = []
         return
-    if found.improved is not None and not improved:
+    if members.improved is not None and not improved:
         # Nothing improved: the run that read so is one of chance's.
-        found.line.append(found.improved)
+        members.line.append(members.improved)
     if regressed and run.is_other and run.decision is None:
-        found.line = [run.key]
+        members.line = [run.key]
     elif regressed:
-        found.pending = [run]
-    elif improved and (run.is_other or found.improved is not None):
-        found.line = [run.key]
-    elif improved and len(found.line) >= FEWEST_RUNS:
-        found.improved = run.key
+        members.pending = [run]
+    elif improved and (run.is_other or members.improved is not None):
+        members.line = [run.key]
+    elif improved and len(members.line) >= FEWEST_RUNS:
+        members.improved = run.key
         return
     else:
-        found.line.append(run.key)
-    found.improved = None
+        members.line.append(run.key)
+    members.improved = None

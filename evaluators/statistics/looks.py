@@ -157,20 +157,20 @@ def levels_of(information: tuple[float, ...], errors: tuple[float, ...]) -> tupl
     import numpy as np
     from scipy.special import ndtr
 
-    found: list[float] = []
+    levels: list[float] = []
     points = density = None
     before, used = 0.0, 0.0
     for now, error in zip(information, errors, strict=True):
-        own, step = max(0.0, error - used), now - before
-        if own <= 0.0 or step <= 0.0:
+        look_error, step = max(0.0, error - used), now - before
+        if look_error <= 0.0 or step <= 0.0:
             # A look without new information or error finds nothing.
-            found.append(_LEAST)
+            levels.append(_LEAST)
             continue
         if points is None or density is None:
-            bound = -_NORMAL.inv_cdf(own / 2) * sqrt(now)
+            bound = -_NORMAL.inv_cdf(look_error / 2) * sqrt(now)
         else:
-            bound = _find_bound(points, density, sqrt(step), own, sqrt(now))
-        found.append(max(_LEAST, 2 * float(ndtr(-bound / sqrt(now)))))
+            bound = _find_bound(points, density, sqrt(step), look_error, sqrt(now))
+        levels.append(max(_LEAST, 2 * float(ndtr(-bound / sqrt(now)))))
         grid = np.linspace(-bound, bound, _GRID)
         if points is None or density is None:
             following = np.exp(-(grid**2) / (2 * now)) / sqrt(2 * np.pi * now)
@@ -180,7 +180,7 @@ def levels_of(information: tuple[float, ...], errors: tuple[float, ...]) -> tupl
             following = (np.exp(-(apart**2) / 2) * density[None, :]).sum(axis=1) * width
             following /= sqrt(2 * np.pi * step)
         points, density, before, used = grid, following, now, error
-    return tuple(found)
+    return tuple(levels)
 
 
 def _find_bound(
@@ -229,19 +229,19 @@ def unplanned_levels(information: Sequence[tuple[float, float]]) -> Levels:
 
 def _growing(values: Sequence[float]) -> tuple[float, ...]:
     """Return values rounded, so that equal looks give equal levels, none below the one before."""
-    highest, found = 0.0, []
+    highest, rounded = 0.0, []
     for value in values:
         highest = max(highest, round(value, 4))
-        found.append(highest)
-    return tuple(found)
+        rounded.append(highest)
+    return tuple(rounded)
 
 
 def decide_look(state: LookState, levels: Levels, *, is_last: bool) -> Look:
     """Return what follows a look. `is_last` says that no trial may follow."""
-    corrected = benjamini_hochberg([each.p for each in state.table.values()])
+    corrected = benjamini_hochberg([scenario.p for scenario in state.table.values()])
     rows = list(zip(state.table.items(), corrected, strict=True))
     is_changed = (state.p < levels.pass_rate and state.is_large) or any(
-        p < levels.scenarios and each.is_large for (_, each), p in rows
+        p < levels.scenarios and scenario.is_large for (_, scenario), p in rows
     )
     undecided: tuple[str, ...] = ()
     if is_changed:
@@ -305,24 +305,24 @@ def state_of(
     arms = {key: arms_of(before[key], after[key]) for key in after if key in before}
     if not arms:
         return None
-    limits = {key: _at_limit(each, most, is_paired=is_paired) for key, each in arms.items()}
-    effect = sum(each.difference for each in arms.values()) / len(arms)
+    limits = {key: _at_limit(pair, most, is_paired=is_paired) for key, pair in arms.items()}
+    effect = sum(pair.difference for pair in arms.values()) / len(arms)
     listed = list(arms.values())
     table = {
-        key: ScenarioState(boschloo_p(each), _is_large(each.difference, smallest), _then(each, limits[key]))
-        for key, each in arms.items()
+        key: ScenarioState(boschloo_p(pair), _is_large(pair.difference, smallest), _then(pair, limits[key]))
+        for key, pair in arms.items()
     }
-    shares = [information([limits[key]]) for key in arms]
-    own = [information([each]) for each in listed]
+    final_information = [information([limits[key]]) for key in arms]
+    current_information = [information([pair]) for pair in listed]
     alone = may_change(table)
     return LookState(
         _p(listed),
         _trend(listed),
-        _trend([each for key, each in arms.items() if key not in alone]),
+        _trend([pair for key, pair in arms.items() if key not in alone]),
         _is_large(effect, smallest),
         table,
         min(1.0, information(listed) / information(list(limits.values()))),
-        min(1.0, max(now / then for now, then in zip(own, shares, strict=True))),
+        min(1.0, max(now / then for now, then in zip(current_information, final_information, strict=True))),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from evaluators.statistics.significance import Arms, magnitude
+from evaluators.statistics.significance import Arms, cliffs_delta, magnitude
 
 
 class ChangeVerdict(StrEnum):
@@ -165,3 +165,19 @@ class MeasureChange:
     def is_about_these_scenarios(self) -> bool:
         """Whether the p says nothing about other scenarios."""
         return self.test not in (ComparisonTest.NONE, ComparisonTest.SIGN_FLIP, ComparisonTest.MCNEMAR)
+
+
+def count_changes(rule: MeasureRule, pairs: Pairs, differences: Sequence[float]) -> MeasureChange:
+    """Return a change before any test: trials, means, how many scenarios changed either way, and Cliff's delta."""
+    sign = -1.0 if rule.better == "lower" else 1.0
+    return MeasureChange(
+        rule,
+        ChangeVerdict.TOO_LITTLE,
+        len(pairs),
+        (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
+        before=sum(old.mean for old, _ in pairs) / len(pairs),
+        after=sum(new.mean for _, new in pairs) / len(pairs),
+        worse=sum(sign * each < 0 for each in differences),
+        better=sum(sign * each > 0 for each in differences),
+        delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
+    )

@@ -87,8 +87,8 @@ class MeasurePower:
         return expected_rates(passes, [old.n + new.n for old, new in self.pairs])
 
     def _error(self, before: Sequence[int], after: Sequence[int]) -> float:
-        each = zip(self._trial, before, after, strict=True)
-        return sqrt(sum(own * (1 / n + 1 / m) for own, n, m in each)) / len(before)
+        rows = zip(self._trial, before, after, strict=True)
+        return sqrt(sum(variance * (1 / n + 1 / m) for variance, n, m in rows)) / len(before)
 
     @cached_property
     def _trial(self) -> list[float]:

@@ -42,8 +42,8 @@ def within_variance(rule: MeasureRule, pairs: Pairs) -> tuple[float, int]:
         # Single trials vary only between scenarios.
         return mean_and_error(differences_of(rule, pairs))[1] ** 2, len(pairs) - 1
     trial = trial_variances(rule, pairs, unit)
-    each = zip(trial, pairs, strict=True)
-    return sum(own * (1 / old.n + 1 / new.n) for own, (old, new) in each) / len(pairs) ** 2, freedom
+    rows = zip(trial, pairs, strict=True)
+    return sum(variance * (1 / old.n + 1 / new.n) for variance, (old, new) in rows) / len(pairs) ** 2, freedom
 
 
 def _variance_of_passes(side: Sequence[Sample]) -> float:
@@ -55,9 +55,11 @@ def _variance_of_passes(side: Sequence[Sample]) -> float:
     passes, trials = [round(each.mean * each.n) for each in side], [each.n for each in side]
     count = sum(trials)
     common, part = (sum(passes) + 1) / (count + 2), min(1.0, 4 / (count + 2))
-    own = sum(rate * (1 - rate) / n for rate, n in zip(expected_rates(passes, trials), trials, strict=True))
+    of_scenarios = sum(
+        rate * (1 - rate) / n for rate, n in zip(expected_rates(passes, trials), trials, strict=True)
+    )
     of_all = sum(common * (1 - common) / n for n in trials)
-    return ((1 - part) * own + part * of_all) * (1 + 2 / count)
+    return ((1 - part) * of_scenarios + part * of_all) * (1 + 2 / count)
 
 
 def cautious_variance(rule: MeasureRule, pairs: Pairs) -> float:
@@ -67,12 +69,12 @@ def cautious_variance(rule: MeasureRule, pairs: Pairs) -> float:
     """
     if not rule.is_outcome:
         return within_variance(rule, pairs)[0]
-    own = (
+    variances = (
         jeffreys_variance(round(old.mean * old.n) + round(new.mean * new.n), old.n + new.n)
         * (1 / old.n + 1 / new.n)
         for old, new in pairs
     )
-    return sum(own) / len(pairs) ** 2
+    return sum(variances) / len(pairs) ** 2
 
 
 def on_scale(effect: float, rule: MeasureRule, pairs: Pairs) -> float:

@@ -57,8 +57,8 @@ def found_share(
     drawn_before, drawn_after = _draw(counts)
     passes = np.empty((2, REPEATS, len(rates)), dtype=np.int64)
     for side, (uniform, chances) in enumerate(((drawn_before, rates), (drawn_after, later))):
-        for key, (own, chance) in enumerate(zip(uniform, chances, strict=True)):
-            passes[side, :, key] = np.count_nonzero(own < chance, axis=1)
+        for key, (draws, chance) in enumerate(zip(uniform, chances, strict=True)):
+            passes[side, :, key] = np.count_nonzero(draws < chance, axis=1)
     before, after = np.array(counts.before), np.array(counts.after)
     fall = (passes[0] / before - passes[1] / after).mean(axis=1)
     large = (fall > 0) & (fall >= level.smallest - _TOLERANCE)
@@ -118,7 +118,7 @@ def _log_transforms(n: int, m: int, scale: int, length: int) -> NDArray[np.compl
     import numpy as np
     from scipy.stats import hypergeom
 
-    found = np.empty((n + m + 1, length // 2 + 1), dtype=np.complex128)
+    transforms = np.empty((n + m + 1, length // 2 + 1), dtype=np.complex128)
     for passes in range(n + m + 1):
         after = np.arange(max(0, passes - n), min(m, passes) + 1)
         chances = hypergeom.pmf(after, n + m, passes, m)
@@ -127,8 +127,8 @@ def _log_transforms(n: int, m: int, scale: int, length: int) -> NDArray[np.compl
         transform = np.fft.rfft(one)
         # A power of 0 is 0 as well, and its logarithm must not be infinite times 0.
         transform[np.abs(transform) < 1e-200] = 1e-200
-        found[passes] = np.log(transform)
-    return found
+        transforms[passes] = np.log(transform)
+    return transforms
 
 
 def boschloo_power(rate: float, later: float, before: int, after: int, level: RateTestLevel) -> float:

@@ -51,15 +51,15 @@ def expected_rates(passes: Sequence[float], trials: Sequence[int]) -> list[float
     common = (total + 0.5) / (count + 1)
     if len(passes) == 1:
         return [common]
-    rates = [own / n for own, n in zip(passes, trials, strict=True)]
+    rates = [passed / n for passed, n in zip(passes, trials, strict=True)]
     repeated = [(rate, n) for rate, n in zip(rates, trials, strict=True) if n > 1]
     if not repeated:
         # Single trials don't show what varies between scenarios.
         return [common] * len(rates)
     within = fmean(rate * (1 - rate) / (n - 1) for rate, n in repeated) + 0.5 / count / fmean(trials)
     varied = fmean((rate - common) ** 2 for rate in rates) * len(rates) / (len(rates) - 1)
-    kept = sqrt(max(0.0, 1 - within / varied)) if varied else 0.0
-    return [common + kept * (rate - common) for rate in rates]
+    factor = sqrt(max(0.0, 1 - within / varied)) if varied else 0.0
+    return [common + factor * (rate - common) for rate in rates]
 
 
 def power(
@@ -86,9 +86,9 @@ def _lower(rates: Sequence[float], drop: float) -> list[float]:
     """Return the rates after each lost the same, down to 0, so that their mean is lower by `drop`."""
     left, lost = drop * len(rates), 0.0
     for place, rate in enumerate(sorted(rates)):
-        each = left / (len(rates) - place)
-        if rate >= each:
-            lost = each
+        loss = left / (len(rates) - place)
+        if rate >= loss:
+            lost = loss
             break
         left, lost = left - rate, rate
     return [max(0.0, rate - lost) for rate in rates]
@@ -166,9 +166,9 @@ def _detectable(counts: TrialCounts, rates: tuple[float, ...], level: RateTestLe
     target = POWER
     for _ in range(_CORRECTIONS):
         drop = _normal_drop(olds, counts, level, target)
-        found = _cached_share(olds, tuple(_lower(olds, drop)), counts, level)
+        share = _cached_share(olds, tuple(_lower(olds, drop)), counts, level)
         # The normal distribution's own error hardly changes nearby: aim for what it calls the wanted power.
-        target = _NORMAL.cdf(_quantile(target) + _quantile(POWER) - _quantile(found))
+        target = _NORMAL.cdf(_quantile(target) + _quantile(POWER) - _quantile(share))
     return _normal_drop(olds, counts, level, target)
 
 
@@ -188,22 +188,6 @@ def _normal_drop(rates: Sequence[float], counts: TrialCounts, level: RateTestLev
 def _with_room(rates: Sequence[float], level: RateTestLevel) -> Sequence[float]:
     """Return the rates, or the rates of failing where a two-sided test has more room for a rise."""
     return [1 - rate for rate in rates] if fmean(rates) < 0.5 and not level.one_sided else rates
-
-
-def fewest_trials(
-    rates: Sequence[float],
-    drop: float,
-    level: RateTestLevel,
-    counts: Callable[[int], tuple[Sequence[int], Sequence[int]]],
-    most: int,
-) -> int | None:
-    """Return the smallest n, 1 to `most`, for which `counts(n)`, trials before and after, find a drop with `POWER`.
-
-    None where `most` are too few. Takes a drop of the mean pass rate; of low rates, a rise.
-    """
-    rates = _with_room(rates, level)
-
-    return smallest_enough(lambda n: is_found(rates, *counts(n), drop, level), most)
 
 
 def is_found(

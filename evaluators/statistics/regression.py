@@ -27,6 +27,7 @@ from evaluators.statistics.measure_change import (
     Sample,
     Scale,
     arms_of,
+    count_changes,
 )
 from evaluators.statistics.measure_power import MeasurePower
 from evaluators.statistics.measure_variance import (
@@ -42,7 +43,6 @@ from evaluators.statistics.significance import (
     Values,
     benjamini_hochberg,
     boschloo_p,
-    cliffs_delta,
     mean_and_error,
     sign_flip_p,
     t_quantile,
@@ -71,19 +71,19 @@ def compare_headline(
     has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
     shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
     parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
-    found = [
-        _judge_change(change, _pairs(before, after), p, own, with_power=with_power)
-        for change, (_, before, after), (p, own) in zip(changes, measures, parts, strict=True)
+    results = [
+        _judge_change(change, _pairs(before, after), p, part, with_power=with_power)
+        for change, (_, before, after), (p, part) in zip(changes, measures, parts, strict=True)
     ]
     if has_passes:
-        found[0] = with_scenarios(
-            found[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
+        results[0] = with_scenarios(
+            results[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
         )
     if not with_power:
-        return found
+        return results
     return [
-        _with_advice(change, _pairs(before, after), own, levels.scenarios, is_suite=change.rule.is_outcome)
-        for change, (_, before, after), (_, own) in zip(found, measures, parts, strict=True)
+        _with_advice(change, _pairs(before, after), part, levels.scenarios, is_suite=change.rule.is_outcome)
+        for change, (_, before, after), (_, part) in zip(results, measures, parts, strict=True)
     ]
 
 
@@ -106,7 +106,7 @@ def _with_advice(
     def is_change(grown: Pairs) -> bool:
         differences = differences_of(rule, grown)
         if abs(sum(differences) / len(differences)) >= on_scale(rule.smallest, rule, grown) - 1e-12:
-            p = _test(rule, grown, differences)[1]
+            p = _test(rule, grown)[1]
             if p is not None and p < share:
                 return True
         is_table = is_suite and len(grown) > 1
@@ -136,11 +136,11 @@ def compare_measures(
     tested = [change.p for change in changes if change.p is not None]
     corrected = iter(benjamini_hochberg(tested))
     share = ALPHA / max(1, len(tested))
-    found = []
+    results = []
     for change, (_, before, after) in zip(changes, measures, strict=True):
         pairs, p = _pairs(before, after), next(corrected) if change.p is not None else None
-        found.append(_with_advice(_judge_change(change, pairs, p, share, with_power=True), pairs, share))
-    return found
+        results.append(_with_advice(_judge_change(change, pairs, p, share, with_power=True), pairs, share))
+    return results
 
 
 def compare_scenarios(
@@ -200,11 +200,11 @@ def detectable_with(
         return None
     added = [trials if key in keys else 0 for key in after if key in before]
     power = MeasurePower(change.rule, pairs, PASS_RATE_SHARE if change.rule.is_outcome else ALPHA)
-    found = power.detectable_with(
+    effect = power.detectable_with(
         [old.n + more for (old, _), more in zip(pairs, added, strict=True)],
         [new.n + more for (_, new), more in zip(pairs, added, strict=True)],
     )
-    return None if found is None else _shown_difference(change.rule, pairs, found)
+    return None if effect is None else _shown_difference(change.rule, pairs, effect)
 
 
 def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
@@ -216,33 +216,22 @@ def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     if not pairs:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
     differences = differences_of(rule, pairs)
-    test, p = _test(rule, pairs, differences)
+    test, p = _test(rule, pairs)
     has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
     effect = _shown_difference(rule, pairs, sum(differences) / len(differences))
     lower, upper = _interval(rule, pairs, differences, test)
-    sign = -1.0 if rule.better == "lower" else 1.0
-    return MeasureChange(
-        rule,
-        ChangeVerdict.TOO_LITTLE,
-        len(pairs),
-        (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
-        before=sum(old.mean for old, _ in pairs) / len(pairs),
-        after=sum(new.mean for _, new in pairs) / len(pairs),
-        worse=sum(sign * each < 0 for each in differences),
-        better=sum(sign * each > 0 for each in differences),
+    return replace(
+        count_changes(rule, pairs, differences),
         effect=effect,
         lower=lower,
         upper=upper,
         test=test,
         p=p,
         p_elsewhere=sign_flip_p(differences) if has_signs else None,
-        delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
     )
 
 
-def _test(
-    rule: MeasureRule, pairs: Pairs, differences: Sequence[float]
-) -> tuple[ComparisonTest, float | None]:
+def _test(rule: MeasureRule, pairs: Pairs) -> tuple[ComparisonTest, float | None]:
     """Return the test that fits the data and its p; none where no test can reach a verdict."""
     if rule.is_outcome:
         arms = [arms_of(old, new) for old, new in pairs]
@@ -347,10 +336,10 @@ def verdict_of(
 
 
 def _with_power(change: MeasureChange, pairs: Pairs, power: MeasurePower) -> MeasureChange:
-    found = power.detectable
+    effect = power.detectable
     return replace(
         change,
-        detectable=None if found is None else _shown_difference(change.rule, pairs, found),
+        detectable=None if effect is None else _shown_difference(change.rule, pairs, effect),
         most_found=power.most_found,
         more_trials=power.more_trials,
     )

@@ -56,7 +56,7 @@ class DiagnosisThresholds(Struct, frozen=True):
     @property
     def source(self) -> str:
         """Return where the thresholds come from, in a sentence."""
-        own = (
+        from_settings = (
             f"the project's settings ({', '.join(self.edited).replace('_', ' ')}), else "
             if self.edited
             else ""
@@ -66,7 +66,7 @@ class DiagnosisThresholds(Struct, frozen=True):
             if self.history
             else "the documented defaults"
         )
-        return f"Thresholds from {own}{rest}."
+        return f"Thresholds from {from_settings}{rest}."
 
 
 class CommandShare(Struct, array_like=True, frozen=True):
@@ -119,23 +119,26 @@ def diagnose_run(trials: Sequence[DiagnosedTrial], limits: Thresholds) -> list[F
     measured = [trial for trial in trials if trial.metrics.available]
     seen: dict[str, list[tuple[DiagnosedTrial, Diagnosis]]] = {}
     for trial in measured:
-        for found in diagnose(trial.metrics, limits, trial.messages, failed=trial.failed):
-            seen.setdefault(found.pattern, []).append((trial, found))
+        for diagnosis in diagnose(trial.metrics, limits, trial.messages, failed=trial.failed):
+            seen.setdefault(diagnosis.pattern, []).append((trial, diagnosis))
     scenarios = len({trial.scenario for trial in measured})
-    findings = [_finding(own, len(measured), scenarios) for own in seen.values()]
-    return sorted(findings, key=lambda each: (each.pattern == CLEAR, -len(each.trials)))
+    findings = [_finding(shown, len(measured), scenarios) for shown in seen.values()]
+    return sorted(findings, key=lambda finding: (finding.pattern == CLEAR, -len(finding.trials)))
 
 
 def _finding(shown: Sequence[tuple[DiagnosedTrial, Diagnosis]], trials: int, scenarios: int) -> Finding:
-    found = shown[0][1]
-    own = [trial for trial, _ in shown]
+    diagnosis = shown[0][1]
+    shown_trials = [trial for trial, _ in shown]
     return Finding(
-        found.pattern,
-        found.sentence,
-        (*_evidence([trial.metrics for trial in own]), *_quotes(each for _, each in shown)),
-        tuple(trial.pk for trial in own),
-        tuple(dict.fromkeys(trial.scenario for trial in own)),
-        _commands(found.pattern, own),
+        diagnosis.pattern,
+        diagnosis.sentence,
+        (
+            *_evidence([trial.metrics for trial in shown_trials]),
+            *_quotes(diagnosed for _, diagnosed in shown),
+        ),
+        tuple(trial.pk for trial in shown_trials),
+        tuple(dict.fromkeys(trial.scenario for trial in shown_trials)),
+        _commands(diagnosis.pattern, shown_trials),
         trials,
         scenarios,
     )
@@ -153,9 +156,9 @@ def _evidence(metrics: Sequence[Interaction]) -> Iterator[str]:
     yield f"{helps / n:.1f} help calls and {total / n:.1f} commands per trial."
 
 
-def _quotes(found: Iterable[Diagnosis]) -> Iterable[str]:
+def _quotes(diagnoses: Iterable[Diagnosis]) -> Iterable[str]:
     """Return the most frequent error messages that the trials' evidence quotes, each with its command."""
-    quoted = Counter(line for each in found for line in each.evidence if line.startswith("`"))
+    quoted = Counter(line for diagnosis in diagnoses for line in diagnosis.evidence if line.startswith("`"))
     return [line for line, _ in quoted.most_common(MOST_QUOTED)]
 
 
@@ -181,10 +184,10 @@ def _hits(pattern: str, trial: DiagnosedTrial) -> Iterable[tuple[str, int, int]]
     """Yield each subcommand with its calls that show the pattern, and all its calls."""
     counted, metrics = _COUNTED.get(pattern, "calls"), trial.metrics
     missing = Counter(
-        each.subcommand
-        for each in metrics.commands
-        if is_program_missing(each, trial.messages.get(each.n, ""))
+        command.subcommand
+        for command in metrics.commands
+        if is_program_missing(command, trial.messages.get(command.n, ""))
     )
-    for own in metrics.subcommands:
-        shows = missing[own.name] if pattern == NOT_FOUND else getattr(own, counted)
-        yield own.name, shows, own.calls + own.helps * (counted == "helps")
+    for subcommand in metrics.subcommands:
+        shows = missing[subcommand.name] if pattern == NOT_FOUND else getattr(subcommand, counted)
+        yield subcommand.name, shows, subcommand.calls + subcommand.helps * (counted == "helps")

@@ -42,7 +42,9 @@ class RunToRunVariance(NamedTuple):
         from scipy.optimize import brentq
 
         farthest = 10 * sqrt(_LARGEST_DRIFT**2 * runs + trials)
-        return float(brentq(lambda each: self.tail(each, trials, runs) - p, 0.0, farthest, xtol=1e-6))
+        return float(
+            brentq(lambda difference: self.tail(difference, trials, runs) - p, 0.0, farthest, xtol=1e-6)
+        )
 
     @property
     def deviation(self) -> float:
@@ -81,13 +83,13 @@ def _residuals(
     has, total = counts > 0, counts.sum(axis=0)
     shares = counts / total
     level = (means * shares).sum(axis=0)
-    own = has / has.sum(axis=1, keepdims=True)
-    residuals = ((means - level) * own).sum(axis=1)
+    weights = has / has.sum(axis=1, keepdims=True)
+    residuals = ((means - level) * weights).sum(axis=1)
     # How much each run's own effect, and its trials of a scenario, are in each residual.
-    effects = np.eye(len(means)) - np.einsum("rs,qs->rq", own, shares)
-    own_noise = np.diag((own**2 * variances / np.where(has, counts, 1)).sum(axis=1))
+    effects = np.eye(len(means)) - np.einsum("rs,qs->rq", weights, shares)
+    own_noise = np.diag((weights**2 * variances / np.where(has, counts, 1)).sum(axis=1))
     # cov(e_r - mean, e_q - mean) of a scenario is its variance times (1/n_r if r is q) - 1/N.
-    noise = own_noise - (own * variances / total) @ own.T
+    noise = own_noise - (weights * variances / total) @ weights.T
     drifting = effects @ effects.T
     values, vectors = np.linalg.eigh(drifting + noise / max(float(np.trace(noise)), _RANK))
     basis = vectors[:, values > _RANK * values.max()]

@@ -112,12 +112,12 @@ def classify(outcomes: Sequence[str]) -> ScenarioClass:
 def _switches_at_gaps(outcomes: Sequence[str]) -> bool:
     """Return whether every switch of outcome falls on a gap, with enough equal outcomes on each side."""
     last, length, after_gap = "", 0, False
-    for each in outcomes:
-        if each == GAP:
+    for outcome in outcomes:
+        if outcome == GAP:
             after_gap = True
-        elif each in ("pass", "fail"):
-            if last and each != last and (not after_gap or length < LEAST_BLOCK):
+        elif outcome in ("pass", "fail"):
+            if last and outcome != last and (not after_gap or length < LEAST_BLOCK):
                 return False
-            length = length + 1 if each == last else 1
-            last, after_gap = each, False
+            length = length + 1 if outcome == last else 1
+            last, after_gap = outcome, False
     return length >= LEAST_BLOCK

@@ -115,16 +115,16 @@ def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both", *, mid: bo
 
     if not scenarios:
         return 1.0
-    scale = lcm(*(n for each in scenarios for n in (each.trials_before, each.trials_after)))
+    scale = lcm(*(n for arms in scenarios for n in (arms.trials_before, arms.trials_after)))
     if 2 * scale * len(scenarios) > _LONGEST_LATTICE:
         return _drawn_within_p(scenarios, tail, mid=mid)
     distribution, lowest, observed = np.ones(1), 0, 0
-    for each in scenarios:
-        steps, chances = _hypergeometric(each, scale)
+    for arms in scenarios:
+        steps, chances = _hypergeometric(arms, scale)
         one = np.zeros(steps[-1] - steps[0] + 1)
         one[np.array(steps) - steps[0]] = chances
         distribution, lowest = np.convolve(distribution, one), lowest + steps[0]
-        observed += _step(each, each.after, scale)
+        observed += _step(arms, arms.after, scale)
     sums = np.arange(distribution.size) + lowest
     if tail == "lower":
         far, equal = sums <= observed, sums == observed
@@ -195,11 +195,11 @@ def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail, *, mid: bool) -> floa
 
     generator = np.random.default_rng(SEED)
     sums = np.zeros(DRAWS)
-    for each in scenarios:
-        passes, n = each.before + each.after, each.trials_before + each.trials_after
-        after = generator.hypergeometric(passes, n - passes, each.trials_after, DRAWS)
-        sums += after / each.trials_after - (passes - after) / each.trials_before
-    observed = sum(each.difference for each in scenarios)
+    for arms in scenarios:
+        passes, n = arms.before + arms.after, arms.trials_before + arms.trials_after
+        after = generator.hypergeometric(passes, n - passes, arms.trials_after, DRAWS)
+        sums += after / arms.trials_after - (passes - after) / arms.trials_before
+    observed = sum(arms.difference for arms in scenarios)
     far = _extreme(sums, observed, tail) + 1.0
     if mid:
         slack = _TOLERANCE * max(1.0, abs(observed))

@@ -47,14 +47,14 @@ def attempts(transcript: Transcript, commands: Sequence[Command]) -> dict[str, A
 
 def _tries(commands: Sequence[Command]) -> dict[str, dict[str, int]]:
     reached: dict[int, int] = {}
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    tries: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for command in commands:
         number = reached.get(command.retry_of, 0) + 1 if command.retry_of is not None else 1
         if command.failed:
             reached[command.n] = number
         elif command.subcommand and command.exit_code == 0 and not command.help:
-            found[command.subcommand][str(number)] += 1
-    return {name: dict(counts) for name, counts in found.items()}
+            tries[command.subcommand][str(number)] += 1
+    return {name: dict(counts) for name, counts in tries.items()}
 
 
 def _errors(transcript: Transcript, commands: Sequence[Command]) -> dict[str, dict[str, int]]:
@@ -62,13 +62,13 @@ def _errors(transcript: Transcript, commands: Sequence[Command]) -> dict[str, di
     if not failed or not transcript.events:
         return {}
     paired = {call.index: call for call in calls(transcript.events)}
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    errors: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for command in failed:
         call = paired.get(command.event) if command.event is not None else None
         message = call_message(call) if call else ""
         if message:
-            found[command.subcommand or ""][message] += 1
-    return {name: dict(counts.most_common(MOST_ERRORS)) for name, counts in found.items()}
+            errors[command.subcommand or ""][message] += 1
+    return {name: dict(counts.most_common(MOST_ERRORS)) for name, counts in errors.items()}
 
 
 def call_message(call: Call) -> str:

@@ -86,19 +86,19 @@ def _code(event: Event) -> int | None:
 
 def calls(events: Sequence[Event]) -> list[Call]:
     """Return the tool calls in order, paired with their results by id, else first in, first out."""
-    found: list[Call] = []
+    all_calls: list[Call] = []
     pending = _Pending()
     for index, event in enumerate(events):
         kind = event.type
         if kind == "tool_call":
             call = Call(index, event)
-            found.append(call)
+            all_calls.append(call)
             pending.add(call)
         elif kind == "tool_result" or kind == "error":
             paired = pending.take(event)
             if paired is not None:
                 paired.result = event
-    return found
+    return all_calls
 
 
 class _Pending:

@@ -31,9 +31,9 @@ def command_key(line: str, subcommand: str = "") -> str:
 
     Without a subcommand it is the program and its first argument. For a tool call, the arguments' names are the flags.
     """
-    name, _, given = line.partition(" ")
-    if given.startswith("{"):
-        return _cut(" ".join([subcommand or name, *_argument_names(given)]))
+    name, _, arguments = line.partition(" ")
+    if arguments.startswith("{"):
+        return _cut(" ".join([subcommand or name, *_argument_names(arguments)]))
     words = next((part.words for part in segments(line[:_LONGEST_LINE]) if part.words), (name,))
     flags = sorted({word.partition("=")[0] for word in words[1:] if _is_flag(word)} - {subcommand})
     return _cut(" ".join([subcommand or _program(words), *flags]))
@@ -47,9 +47,9 @@ def _is_flag(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and not word.isspace()
 
 
-def _argument_names(given: str) -> list[str]:
+def _argument_names(arguments: str) -> list[str]:
     try:
-        return sorted(msgspec.json.decode(given, type=dict[str, msgspec.Raw]))
+        return sorted(msgspec.json.decode(arguments, type=dict[str, msgspec.Raw]))
     except msgspec.DecodeError:
         return []
 

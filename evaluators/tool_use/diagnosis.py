@@ -77,8 +77,8 @@ def error_messages(transcript: Transcript, metrics: Interaction) -> dict[int, st
     if not failed or metrics.source == "transcript":
         return {}
     by_event = {call.index: call for call in calls(transcript.events)}
-    found = {each.n: call_message(by_event[each.event]) for each in failed if each.event in by_event}
-    return {n: message for n, message in found.items() if message}
+    messages = {each.n: call_message(by_event[each.event]) for each in failed if each.event in by_event}
+    return {n: message for n, message in messages.items() if message}
 
 
 NOT_FOUND = "tool-not-found"
@@ -113,9 +113,9 @@ def _not_found(metrics: Interaction, missing: list[Command], messages: Mapping[i
 def _quotes(commands: Iterable[Command], messages: Mapping[int, str]) -> tuple[str, ...]:
     """Return different error messages with their first command."""
     lines: dict[str, str] = {}
-    for each in commands:
-        if message := messages.get(each.n):
-            lines.setdefault(message, f"`{each.line}`: {message}")
+    for command in commands:
+        if message := messages.get(command.n):
+            lines.setdefault(message, f"`{command.line}`: {message}")
     return tuple(lines.values())[:MOST_QUOTED]
 
 

@@ -84,7 +84,7 @@ def find_executed(commands: Iterable[str], read: Read, *, fixture: str = "", pat
     """
     finder = _Finder(read, fixture)
     finder.path_folders = tuple(
-        found for folder in path.split(":") if folder and (found := finder.place("", folder)) is not None
+        place for folder in path.split(":") if folder and (place := finder.place("", folder)) is not None
     )
     for command in commands:
         finder.line(command, "", in_script=False)
@@ -112,8 +112,8 @@ class _Finder:
             word, folder = word[len(self.fixture) :].lstrip("/") or ".", ""
         if not word or word.startswith(("/", "~")) or "$" in word or "`" in word:
             return None
-        found = posixpath.normpath(posixpath.join(folder, word))
-        return None if found.startswith("..") else "" if found == "." else found
+        path = posixpath.normpath(posixpath.join(folder, word))
+        return None if path.startswith("..") else "" if path == "." else path
 
     def line(self, text: str, folder: str, *, in_script: bool) -> None:
         """Read a command or, one level on, the text of a script."""
@@ -125,7 +125,7 @@ class _Finder:
         for before, stage in zip((None, *segment.stages), segment.stages, strict=False):
             name, arguments = stage.words[0], stage.words[1:]
             if name in ("cd", "pushd") and arguments:
-                folder = found if (found := self.place(folder, arguments[-1])) is not None else folder
+                folder = target if (target := self.place(folder, arguments[-1])) is not None else folder
             elif name in (".", "source") and arguments:
                 self.execute(folder, arguments[0], "sh", in_script=in_script)
             elif name in ("make", "gmake"):
@@ -163,8 +163,8 @@ class _Finder:
         if text is None:
             return
         text = text[:LONGEST_TEXT]
-        found = _SHEBANG.match(text)
-        interpreter = interpreter or (found[1] if found else "")
+        shebang = _SHEBANG.match(text)
+        interpreter = interpreter or (shebang[1] if shebang else "")
         if interpreter in SHELLS:
             self.line(_with_known_folders(text, posixpath.dirname(path)), folder, in_script=True)
         elif _PYTHON.fullmatch(interpreter):
@@ -188,8 +188,8 @@ class _Finder:
 
     def make(self, folder: str, arguments: Sequence[str], *, in_script: bool) -> None:
         for option, value in pairwise(arguments):
-            if option in ("-C", "--directory") and (found := self.place(folder, value)) is not None:
-                folder = found
+            if option in ("-C", "--directory") and (target := self.place(folder, value)) is not None:
+                folder = target
         named = [value for option, value in pairwise(arguments) if option in ("-f", "--file")]
         for name in named or MAKEFILES:
             path = self.place(folder, name)
@@ -207,14 +207,14 @@ class _Finder:
         parents = [folder]
         while parents[-1]:
             parents.append(posixpath.dirname(parents[-1]))
-        self.files.update(posixpath.join(each, name) for each in parents for name in PYTEST_SETTINGS)
+        self.files.update(posixpath.join(parent, name) for parent in parents for name in PYTEST_SETTINGS)
         before = ("", *arguments)
         named = [
-            each.partition("::")[0]
-            for option, each in zip(before, arguments, strict=False)
-            if not each.startswith("-") and option not in _WITH_VALUE
+            argument.partition("::")[0]
+            for option, argument in zip(before, arguments, strict=False)
+            if not argument.startswith("-") and option not in _WITH_VALUE
         ]
-        places = [found for each in named if (found := self.place(folder, each)) is not None]
+        places = [place for name in named if (place := self.place(folder, name)) is not None]
         self.tests.update(places or [folder])
         self.module_folders.add(folder)
 
@@ -233,8 +233,8 @@ class _Finder:
 
 def _with_known_folders(text: str, folder: str) -> str:
     """Return a shell script with its own folder, and variables that have one plain value, written out."""
-    own = posixpath.join(f"${FIXTURE_VARIABLE}", folder).rstrip("/")
-    text = _CHANGING.sub(lambda match: match[1], _OWN_FOLDER.sub(own, text))
+    script_folder = posixpath.join(f"${FIXTURE_VARIABLE}", folder).rstrip("/")
+    text = _CHANGING.sub(lambda match: match[1], _OWN_FOLDER.sub(script_folder, text))
     for name, value in _ASSIGNED.findall(text)[:_MOST_VARIABLES]:
         text = text.replace(f"${{{name}}}", value).replace(f"${name}/", f"{value}/")
     return text
@@ -242,8 +242,8 @@ def _with_known_folders(text: str, folder: str) -> str:
 
 def _commands_of_python(text: str) -> list[str]:
     """Return the commands that a Python script starts with texts that are written in it."""
-    found = []
+    commands = []
     for match in _STARTED_BY_PYTHON.finditer(text.replace("sys.executable", "'python3'")):
         words = _QUOTED.findall(match[1])
-        found.append(shlex.join(words) if match[1].startswith("[") else " ".join(words))
-    return found
+        commands.append(shlex.join(words) if match[1].startswith("[") else " ".join(words))
+    return commands

@@ -81,8 +81,8 @@ def opened_paths(paths: Sequence[str], transcript: Transcript) -> tuple[str, ...
 
     A tool's call that failed opened nothing.
     """
-    found = {path for call in calls(transcript.events) for path in paths if _opens(call, path)}
-    return tuple(path for path in paths if path in found)
+    read_paths = {path for call in calls(transcript.events) for path in paths if _opens(call, path)}
+    return tuple(path for path in paths if path in read_paths)
 
 
 def quotes(
@@ -96,14 +96,14 @@ def quotes(
     spoken = [(index, text) for index, event in enumerate(transcript.events) if (text := _own_text(event))]
     starts = [0, *accumulate(len(text) + 1 for _, text in spoken)]
     whole, asked = "\n".join(text for _, text in spoken)[:LONGEST_TRANSCRIPT], _plain(prompt)
-    found = []
+    all_quotes = []
     for document in documents:
         for line, phrases in _distinctive(document.text):
             places = (_find(whole, phrase) for phrase in phrases if _find(asked, phrase) < 0)
             at = next((place for place in places if place >= 0), None)
             if at is not None:
-                found.append(Quote(document.path, line, spoken[bisect_right(starts, at) - 1][0]))
-    return tuple(found[:MOST_QUOTES])
+                all_quotes.append(Quote(document.path, line, spoken[bisect_right(starts, at) - 1][0]))
+    return tuple(all_quotes[:MOST_QUOTES])
 
 
 def _opens(call: Call, path: str) -> bool:
@@ -135,8 +135,8 @@ def _texts(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _texts(member)
 
 
 def _own_text(event: Event) -> str:

@@ -110,20 +110,22 @@ def _of_arguments(
     problems = argument_problems(schema, dict(arguments))
     # A schema need not forbid other keys.
     unknown = dict.fromkeys(key for key in arguments if key not in known)
-    unknown |= dict.fromkeys(each.name for each in problems if each.kind == ArgumentProblemKind.UNKNOWN)
+    unknown |= dict.fromkeys(
+        problem.name for problem in problems if problem.kind == ArgumentProblemKind.UNKNOWN
+    )
     for name in unknown:
         meant = _nearest(name, known)
         kind = ConfusionKind.NEAR_MISS if meant else ConfusionKind.INVENTED
         yield subcommand, kind.value, name[:LONGEST_NAME], meant
-    for each in problems:
-        if each.kind == ArgumentProblemKind.MISSING:
-            yield subcommand, ConfusionKind.MISSING.value, "", each.name[:LONGEST_NAME]
-        elif each.kind == ArgumentProblemKind.VALUE:
+    for problem in problems:
+        if problem.kind == ArgumentProblemKind.MISSING:
+            yield subcommand, ConfusionKind.MISSING.value, "", problem.name[:LONGEST_NAME]
+        elif problem.kind == ArgumentProblemKind.VALUE:
             yield (
                 subcommand,
                 ConfusionKind.WRONG_VALUE.value,
-                each.name[:LONGEST_NAME],
-                each.expected[:LONGEST_NAME],
+                problem.name[:LONGEST_NAME],
+                problem.expected[:LONGEST_NAME],
             )
 
 
@@ -135,24 +137,24 @@ def _confusions(line: str, subcommand: str, pages: Mapping[str, HelpPage]) -> It
     if subcommand not in words:
         return
     at = words.index(subcommand)
-    own, tool = pages.get(subcommand, HelpPage()), pages.get(TOOL, HelpPage())
-    if not own.options:
+    page, tool = pages.get(subcommand, HelpPage()), pages.get(TOOL, HelpPage())
+    if not page.options:
         if tool.subcommands and subcommand not in tool.subcommands:
             meant = _nearest(subcommand, tool.subcommands)
             yield subcommand, ConfusionKind.UNKNOWN_COMMAND.value, subcommand[:LONGEST_NAME], meant
         return
     for place, flag in _flags(words):
         typed = flag[:LONGEST_NAME]
-        here, other = (own, tool) if place > at else (tool, own)
+        here, other = (page, tool) if place > at else (tool, page)
         if flag in here.names or (place < at and not tool.options):
             continue
         if flag in other.names:
             yield subcommand, ConfusionKind.WRONG_PLACE.value, typed, typed
         else:
-            meant = _nearest(flag, own.names)
+            meant = _nearest(flag, page.names)
             kind = ConfusionKind.NEAR_MISS if meant else ConfusionKind.INVENTED
             yield subcommand, kind.value, typed, meant
-    for name in _missing(words[at + 1 :], own):
+    for name in _missing(words[at + 1 :], page):
         yield subcommand, ConfusionKind.MISSING.value, "", name
 
 
@@ -187,11 +189,11 @@ def _missing(arguments: Sequence[str], page: HelpPage) -> list[str]:
     names = {word.partition("=")[0] for word in arguments}
     options = [name for name in page.required if name.startswith("-")]
     lacking = [name for name in options if names.isdisjoint(page.aliases(name))]
-    given, skip = 0, False
+    count, skip = 0, False
     for word in arguments:
         if skip or word.startswith("-"):
             skip = not skip and word in page.with_value
             continue
-        given += 1
+        count += 1
     positional = [name for name in page.required if not name.startswith("-")]
-    return lacking + positional[given:]
+    return lacking + positional[count:]

@@ -33,11 +33,7 @@ def is_guideline(path: str, patterns: Sequence[str] | None = None) -> bool:
     matches either text. Hidden folders match like any other.
     """
     name = path.replace("\\", "/").removeprefix("./")
-    return any(matcher(pattern)(name) for pattern in patterns or _default(patterns))
-
-
-def _default(patterns: Sequence[str] | None) -> Sequence[str]:
-    return DEFAULT_PATTERNS if patterns is None else ()
+    return any(matcher(pattern)(name) for pattern in (DEFAULT_PATTERNS if patterns is None else patterns))
 
 
 @lru_cache(maxsize=256)
@@ -54,11 +50,11 @@ def matcher(pattern: str) -> Callable[[str], object]:
 
 def _translate(glob: str) -> list[str]:
     depth = 0
-    found: list[str] = []
+    parts: list[str] = []
     for part in _PART.findall(glob):
         depth += (part == "{") - (part == "}")
-        found.append("|" if part == "," and depth else _MEANINGS.get(part) or re.escape(part))
-    return found
+        parts.append("|" if part == "," and depth else _MEANINGS.get(part) or re.escape(part))
+    return parts
 
 
 _MEANINGS = {

@@ -44,7 +44,7 @@ class HelpPage(Struct, frozen=True, omit_defaults=True):
     @property
     def names(self) -> list[str]:
         """Return every name of every option."""
-        return [name for each in self.options for name in each]
+        return [name for option in self.options for name in option]
 
     def aliases(self, name: str) -> tuple[str, ...]:
         """Return all names of an option."""
@@ -57,7 +57,7 @@ def parse_help(text: str) -> HelpPage:
     usage = " ".join(match[1] for match in _USAGE.finditer(text))
     heads = [_head(match[1]) for match in _ENTRY.finditer(text)]
     groups = list(filter(None, (tuple(_OPTION.findall(head)) for head in heads)))
-    listed = {name for each in groups for name in each}
+    listed = {name for group in groups for name in group}
     groups += [(name,) for name in dict.fromkeys(_OPTION.findall(usage)) if name not in listed]
     if not groups and not usage:
         return HelpPage()
@@ -77,13 +77,13 @@ def _head(entry: str) -> str:
 
 
 def _subcommands(text: str) -> tuple[str, ...]:
-    found = [name for match in _CHOICES.finditer(text) for name in match[1].split(",")]
-    found += _listed_commands(text)
-    if not found:
+    names = [name for match in _CHOICES.finditer(text) for name in match[1].split(",")]
+    names += _listed_commands(text)
+    if not names:
         # Git lists its commands under sentences.
         entries = _DESCRIBED.findall(text)
-        found = entries if len(entries) >= FEWEST_COMMANDS else []
-    return tuple(dict.fromkeys(name for name in found if name != "help"))
+        names = entries if len(entries) >= FEWEST_COMMANDS else []
+    return tuple(dict.fromkeys(name for name in names if name != "help"))
 
 
 def _listed_commands(text: str) -> Iterator[str]:
@@ -103,19 +103,19 @@ def _required_arguments(usage: str) -> tuple[str, ...]:
     if "|" in usage:
         return ()
     words = _without_brackets(usage).split()
-    found = []
+    arguments = []
     for at, word in enumerate(words):
         if word.startswith("--"):
-            found.append(word.partition("=")[0])
+            arguments.append(word.partition("=")[0])
         elif at and re.fullmatch(r"<[^>]+>|[A-Z][A-Z_]+", word) and not words[at - 1].startswith("-"):
-            found.append(word.strip("<>"))
-    return tuple(name for name in dict.fromkeys(found) if name.lower().strip("-") not in _PLACEHOLDERS)
+            arguments.append(word.strip("<>"))
+    return tuple(name for name in dict.fromkeys(arguments) if name.lower().strip("-") not in _PLACEHOLDERS)
 
 
 def _without_brackets(usage: str) -> str:
-    depth, kept = 0, []
+    depth, outside = 0, []
     for char in usage:
         depth += (char in "[({") - (char in "])}")
         if depth <= 0 and char not in "])}":
-            kept.append(char)
-    return "".join(kept)
+            outside.append(char)
+    return "".join(outside)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from evaluators.model import Command, End, Json, Score, Source, Transcript
-from evaluators.patterns import PatternError
+from evaluators.patterns import PatternError, pattern_budget
 from evaluators.tool_use.calls import Call, calls
 from evaluators.tool_use.mcp_calls import McpFailure, find_mcp_calls
 from evaluators.tool_use.recorded_calls import RecordedCall
@@ -17,15 +17,12 @@ from evaluators.tool_use.recorded_commands import find_recorded
 from evaluators.tool_use.text_commands import find_in_text
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import (
-    GENERIC_PATTERN,
     FoundCommands,
     TooManyCommands,
     find_in_shell_calls,
     find_in_tool_calls,
     make_matcher,
 )
-
-__all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
 
 RULES_VERSION = 2
 """The version of the rules by which commands are counted; a change of a count or an end changes it."""
@@ -137,12 +134,12 @@ def analyse(
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
     try:
-        found = _find_commands(transcript, paired, tool)
+        found_commands = _find_commands(transcript, paired, tool)
     except (PatternError, TooManyCommands) as error:
         return Interaction(source=source, completed=completed, problem=str(error))
-    if found is None:
+    if found_commands is None:
         return Interaction(completed=completed)
-    counted = _count(found, source, completed=completed)
+    counted = _count(found_commands, source, completed=completed)
     if transcript.unseen_agents:
         # Their commands are missing: the rates would be those of a part.
         counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
@@ -154,10 +151,23 @@ def analyse(
     return _measure_record(record, paired, tool, counted)
 
 
-def _count(found: FoundCommands, source: Source, *, completed: bool) -> Interaction:
-    counted = metrics(found.commands, source=source, completed=completed)
+def try_pattern(transcript: Transcript, tool: Tool) -> Interaction:
+    """Return what a tool's pattern, else its program's name, finds. Raises `PatternError`."""
+    with pattern_budget():
+        make_matcher(tool.binary, tool.command_pattern)
+        interaction = analyse(transcript, tool, completed=True)
+    if interaction.problem:
+        raise PatternError(interaction.problem)
+    return interaction
+
+
+def _count(found_commands: FoundCommands, source: Source, *, completed: bool) -> Interaction:
+    counted = metrics(found_commands.commands, source=source, completed=completed)
     return msgspec.structs.replace(
-        counted, not_run=found.not_run, mentioned=found.mentioned, unrecorded=found.unrecorded
+        counted,
+        not_run=found_commands.not_run,
+        mentioned=found_commands.mentioned,
+        unrecorded=found_commands.unrecorded,
     )
 
 
@@ -180,16 +190,16 @@ def _measure_record(
     if matcher is None:
         return counted
     try:
-        found = find_recorded(record, paired, matcher)
+        found_commands = find_recorded(record, paired, matcher)
     except (PatternError, TooManyCommands) as error:
         return Interaction(source="recorded", completed=counted.completed, problem=str(error))
-    recorded = metrics(found.commands, source="recorded", completed=counted.completed)
+    recorded = metrics(found_commands.commands, source="recorded", completed=counted.completed)
     return msgspec.structs.replace(
         recorded,
         not_run=counted.not_run,
-        indirect=sum(found.indirect_by.values()),
-        indirect_by=dict(found.indirect_by),
-        unrecorded=_count_unrecorded(counted.commands, found.commands) if paired else 0,
+        indirect=sum(found_commands.indirect_by.values()),
+        indirect_by=dict(found_commands.indirect_by),
+        unrecorded=_count_unrecorded(counted.commands, found_commands.commands) if paired else 0,
         reported=msgspec.structs.replace(counted, commands=()) if paired else None,
     )
 
@@ -302,3 +312,16 @@ def scores(interaction: Interaction) -> Iterator[Score]:
     for kind, count in (interaction.failures or {}).items():
         yield Score("interaction", f"failed_{kind}", float(count))
     yield Score("interaction", "completed", float(interaction.completed), message=interaction.problem)
+
+
+def result_of(command: Command) -> str:
+    """Return how a command ended: `help`, `exit 2` or `exit ?`."""
+    if command.help:
+        return "help"
+    return "exit ?" if command.exit_code is None else f"exit {command.exit_code}"
+
+
+def total_of(interaction: Interaction) -> str:
+    """Return the counts in a sentence."""
+    counts = f"{interaction.total_commands} commands, {interaction.error_count} failed, {interaction.help_seeking} help calls"
+    return f"{counts} (source: {interaction.source})"

@@ -191,8 +191,8 @@ def program_name(word: str) -> str:
 
 def interpreter_name(program: str) -> str:
     """Return an interpreter's name without its version; other names as they are."""
-    found = _VERSIONED.match(program)
-    return found[1] if found else program
+    match = _VERSIONED.match(program)
+    return match[1] if match else program
 
 
 def is_assignment(word: Word) -> bool:

@@ -114,22 +114,22 @@ def _keywords(schema: Json) -> set[str]:
 def _without_dialects(value: Json) -> Json:
     """Return a schema without `$schema`, which would make jsonschema check that part without limits."""
     if isinstance(value, list):
-        return [_without_dialects(each) for each in value]
+        return [_without_dialects(part) for part in value]
     if not isinstance(value, Mapping):
         return value
     return {
-        key: _without_dialects(each)
-        for key, each in value.items()
-        if key != "$schema" or not isinstance(each, str)
+        key: _without_dialects(part)
+        for key, part in value.items()
+        if key != "$schema" or not isinstance(part, str)
     }
 
 
 def _distinct(problems: Iterable[ArgumentProblem]) -> Iterator[ArgumentProblem]:
     seen = set()
-    for each in problems:
-        if each not in seen:
-            seen.add(each)
-            yield each
+    for problem in problems:
+        if problem not in seen:
+            seen.add(problem)
+            yield problem
 
 
 class _Steps:
@@ -215,12 +215,12 @@ def _validator(schema: Mapping[str, Json]) -> Any:
 
     standard: dict[str, Any] = Draft202012Validator.VALIDATORS
     steps = _Steps()
-    own = _Keywords(schema, standard, steps)
+    keywords = _Keywords(schema, standard, steps)
     checks = {
         **standard,
-        "$ref": own.reference,
-        "pattern": own.pattern,
-        "additionalProperties": own.additional,
+        "$ref": keywords.reference,
+        "pattern": keywords.pattern,
+        "additionalProperties": keywords.additional,
         **dict.fromkeys(_UNCHECKED, _leave_unchecked),
     }
     extend: Any = validators.extend

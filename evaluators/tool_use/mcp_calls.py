@@ -36,10 +36,10 @@ def output_problem(schema: Mapping[str, Json], result: Json) -> str:
         return ""
     if "structuredContent" not in result:
         return "The server broke its outputSchema: the result has no structuredContent."
-    found = argument_problems(schema, result["structuredContent"])
-    if not found:
+    problems = argument_problems(schema, result["structuredContent"])
+    if not problems:
         return ""
-    return f"The server broke its outputSchema: {', '.join(map(_words, found[:_SHOWN]))}."
+    return f"The server broke its outputSchema: {', '.join(map(_words, problems[:_SHOWN]))}."
 
 
 def _words(problem: ArgumentProblem) -> str:
@@ -132,10 +132,10 @@ def call_line(tool: str, arguments: Json) -> str:
 def arguments_of(line: str) -> dict[str, Json]:
     """Return the arguments in a line of `call_line`; empty for any other line."""
     try:
-        found = msgspec.json.decode(line.partition(" ")[2] or "{}")
+        arguments = msgspec.json.decode(line.partition(" ")[2] or "{}")
     except msgspec.DecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return arguments if isinstance(arguments, dict) else {}
 
 
 def find_mcp_calls(paired: Sequence[Call], server: McpServer) -> FoundCommands:
@@ -156,19 +156,19 @@ def _commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[Found
         if never_ran(call):
             continue
         stored = call.event.metadata.get(MCP_MARK)
-        found = msgspec.convert(stored, McpCall) if stored else _judge_call(call, server, None, None)
-        if found is None:
+        mcp_call = msgspec.convert(stored, McpCall) if stored else _judge_call(call, server, None, None)
+        if mcp_call is None:
             continue
-        failed = found.exit_code not in (None, 0)
-        subcommand = HELP if found.help else found.subcommand
+        failed = mcp_call.exit_code not in (None, 0)
+        subcommand = HELP if mcp_call.help else mcp_call.subcommand
         yield (
             FoundCommand(
-                found.line,
+                mcp_call.line,
                 subcommand,
-                found.exit_code,
+                mcp_call.exit_code,
                 failed=failed,
-                help=found.help,
-                failure=found.failure,
+                help=mcp_call.help,
+                failure=mcp_call.failure,
             ),
             call.index,
         )
@@ -191,7 +191,7 @@ def mark_calls(
     """
     shown_as = server.name if has_others else ""
     paired = calls(transcript.events)
-    surface = join_surfaces(each.surface for each in record or () if each.surface) or surface
+    surface = join_surfaces(request.surface for request in record or () if request.surface) or surface
     events, pending = list(transcript.events), _Pending(record or (), paired)
     for call in paired:
         named = _call_by_name(call.event, server)
@@ -199,14 +199,14 @@ def mark_calls(
             continue
         recorded = None if _is_refused(call) else pending.take(named, call.event.id or "")
         reached = None if record is None else recorded or False
-        if (found := _judge_call(call, server, surface, reached)) is None:
+        if (mcp_call := _judge_call(call, server, surface, reached)) is None:
             continue
-        found = msgspec.structs.replace(found, server=shown_as)
-        metadata = {**call.event.metadata, MCP_MARK: msgspec.to_builtins(found)}
+        mcp_call = msgspec.structs.replace(mcp_call, server=shown_as)
+        metadata = {**call.event.metadata, MCP_MARK: msgspec.to_builtins(mcp_call)}
         events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
-    for number, each in enumerate(pending.left.values()):
-        if each.tool not in _HELP_METHODS or each.tool in _READS:
-            events += _add_events(f"mcp-{number}", each, server, surface, shown_as)
+    for number, request in enumerate(pending.left.values()):
+        if request.tool not in _HELP_METHODS or request.tool in _READS:
+            events += _add_events(f"mcp-{number}", request, server, surface, shown_as)
     plain = transcript.source in ("none", "transcript")
     # The record knows of every call, also that there was none.
     source: Source = "events" if record is not None and plain else transcript.source
@@ -215,17 +215,17 @@ def mark_calls(
 
 def _call_by_name(event: Event, server: McpServer) -> McpCall | None:
     """Return the call in an event, by the naming table; None if it isn't the server's."""
-    name, given = event.name or "", event.input if isinstance(event.input, Mapping) else {}
-    if name == "invalid" and isinstance(given.get("tool"), str):
+    name, arguments = event.name or "", event.input if isinstance(event.input, Mapping) else {}
+    if name == "invalid" and isinstance(arguments.get("tool"), str):
         # opencode's stand-in for a call of a tool that doesn't exist.
-        return _call_by_name(Event("tool_call", name=given["tool"]), server)
+        return _call_by_name(Event("tool_call", name=arguments["tool"]), server)
     if method := _HELP_NAMES.get(name):
-        asked = given.get("server")
-        about = str(given.get("query") or "") if method == "tools/list" else server.name
+        asked = arguments.get("server")
+        about = str(arguments.get("query") or "") if method == "tools/list" else server.name
         if asked not in (None, "", server.name) or server.name not in about:
             return None
-        arguments = {key: value for key, value in given.items() if key != "server"}
-        return McpCall(method, arguments=arguments, help=True)
+        without_server = {key: value for key, value in arguments.items() if key != "server"}
+        return McpCall(method, arguments=without_server, help=True)
     if "server" in event.metadata:
         tool = name if event.metadata["server"] == server.name else ""
     else:
@@ -233,7 +233,7 @@ def _call_by_name(event: Event, server: McpServer) -> McpCall | None:
         tool = next((name.removeprefix(each) for each in prefixes if name.startswith(each)), "")
     if not tool:
         return None
-    return McpCall(tool, arguments=dict(given), help=tool in server.help_tools)
+    return McpCall(tool, arguments=dict(arguments), help=tool in server.help_tools)
 
 
 def _is_refused(call: Call) -> bool:
@@ -251,14 +251,14 @@ class _Pending:
 
     def __init__(self, record: Sequence[RecordedRequest], paired: Sequence[Call]) -> None:
         self.left = dict(enumerate(record))
-        self._by_id = {each.id: number for number, each in self.left.items() if each.id}
+        self._by_id = {request.id: number for number, request in self.left.items() if request.id}
         # Codex sends ids with its calls that its events don't have.
         self._has_ids = any(call.event.id in self._by_id for call in paired)
-        self._with_ids = {_plain(each.tool) for each in record if each.id}
+        self._with_ids = {_plain(request.tool) for request in record if request.id}
         self._by_tool: dict[str, deque[int]] = defaultdict(deque)
         self._by_line: dict[str, dict[str, deque[int]]] = {}
-        for number, each in self.left.items():
-            self._by_tool[_plain(each.tool)].append(number)
+        for number, request in self.left.items():
+            self._by_tool[_plain(request.tool)].append(number)
 
     def take(self, named: McpCall, id: str) -> RecordedRequest | None:
         """Remove and return the recorded call with the id, else of the same tool, preferably with the same arguments."""
@@ -279,8 +279,8 @@ class _Pending:
         if tool not in self._by_line:
             lines = self._by_line[tool] = defaultdict(deque)
             for number in self._by_tool[tool]:
-                each = self.left[number]
-                lines[call_line(each.tool, each.arguments)].append(number)
+                request = self.left[number]
+                lines[call_line(request.tool, request.arguments)].append(number)
         return self._by_line[tool]
 
     def _first(self, numbers: deque[int]) -> int | None:
@@ -344,14 +344,14 @@ def _failure(call: Call, *, reached: bool) -> str:
 def _end_by_record(named: McpCall, surface: McpSurface | None, recorded: RecordedRequest) -> McpCall:
     """Return a call with how it ended according to the record, whatever the agent made of it."""
     surface = recorded.surface or surface
-    found = _end_by_events(named, surface, recorded.tool, recorded.failure, recorded.ended)
-    tool = surface.tool(found.tool) if surface else None
-    if found.exit_code != 0 or tool is None or tool.output_schema is None:
-        return found
+    mcp_call = _end_by_events(named, surface, recorded.tool, recorded.failure, recorded.ended)
+    tool = surface.tool(mcp_call.tool) if surface else None
+    if mcp_call.exit_code != 0 or tool is None or tool.output_schema is None:
+        return mcp_call
     message = output_problem(tool.output_schema, recorded.output)
     if not message:
-        return found
-    return msgspec.structs.replace(found, failure=str(McpFailure.PROTOCOL), exit_code=1, message=message)
+        return mcp_call
+    return msgspec.structs.replace(mcp_call, failure=str(McpFailure.PROTOCOL), exit_code=1, message=message)
 
 
 def _end_by_events(
@@ -375,13 +375,15 @@ def _exact(tool: str, surface: McpSurface | None) -> str:
 
 
 def _add_events(
-    id: str, each: RecordedRequest, server: McpServer, surface: McpSurface | None, shown_as: str
+    id: str, request: RecordedRequest, server: McpServer, surface: McpSurface | None, shown_as: str
 ) -> Iterator[Event]:
     """Yield call and result of a recorded call that the agent's events lack."""
-    is_help = each.tool in _HELP_METHODS or each.tool in server.help_tools
-    named = McpCall(each.tool, shown_as, each.arguments, help=is_help)
-    found = _end_by_record(named, surface, each)
-    metadata = {"server": server.name, MCP_MARK: msgspec.to_builtins(found)}
-    yield Event("tool_call", id, each.tool, input=each.arguments, metadata=metadata)
-    if each.ended:
-        yield Event("tool_result", id, output=each.output, success=not each.failure, seconds=each.seconds)
+    is_help = request.tool in _HELP_METHODS or request.tool in server.help_tools
+    named = McpCall(request.tool, shown_as, request.arguments, help=is_help)
+    mcp_call = _end_by_record(named, surface, request)
+    metadata = {"server": server.name, MCP_MARK: msgspec.to_builtins(mcp_call)}
+    yield Event("tool_call", id, request.tool, input=request.arguments, metadata=metadata)
+    if request.ended:
+        yield Event(
+            "tool_result", id, output=request.output, success=not request.failure, seconds=request.seconds
+        )

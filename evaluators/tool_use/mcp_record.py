@@ -41,7 +41,7 @@ def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedR
     A request without a response is a failure, unless evalhub ended the agent (`was_cut`): then its end is unknown.
     Records of releases without `connection` may have the same numbers for several processes of the server.
     """
-    found: list[RecordedRequest] = []
+    requests: list[RecordedRequest] = []
     opened: dict[str, int] = {}
     listed = _Listings()
     for line in content.splitlines():
@@ -55,22 +55,24 @@ def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedR
         listed.note(key, entry)
         if isinstance(entry.get("request"), dict):
             if call := _call(entry["request"], _seconds(entry.get("time"))):
-                opened[key] = len(found)
-                found.append(structs.replace(call, surface=listed.seen_by(entry.get("connection"))))
+                opened[key] = len(requests)
+                requests.append(structs.replace(call, surface=listed.seen_by(entry.get("connection"))))
             else:
                 opened.pop(key, None)
         elif (at := opened.get(key)) is None:
             continue
         elif entry.get("given_up"):
-            found[at] = structs.replace(found[at], failure="protocol", output="The agent gave the call up.")
+            requests[at] = structs.replace(
+                requests[at], failure="protocol", output="The agent gave the call up."
+            )
         elif isinstance(entry.get("response"), dict):
-            found[at] = _end_request(found[at], entry["response"], _seconds(entry.get("seconds")))
-    return tuple(found if was_cut else map(_without_answer, found))
+            requests[at] = _end_request(requests[at], entry["response"], _seconds(entry.get("seconds")))
+    return tuple(requests if was_cut else map(_without_answer, requests))
 
 
 def listings(content: bytes) -> tuple[McpSurface, ...]:
     """Return what the server listed to the agent, in order: all pages as of each list that was asked for."""
-    listed, found = _Listings(), list[McpSurface]()
+    listed, surfaces = _Listings(), list[McpSurface]()
     for line in content.splitlines():
         try:
             entry = _entry(line)
@@ -79,8 +81,8 @@ def listings(content: bytes) -> tuple[McpSurface, ...]:
         if isinstance(entry, dict):
             key = f"{entry.get('connection')} {entry.get('number')}"
             if (surface := listed.note(key, entry)) is not None:
-                found.append(surface)
-    return tuple(found)
+                surfaces.append(surface)
+    return tuple(surfaces)
 
 
 class _Listings:
@@ -127,30 +129,30 @@ def _without_answer(call: RecordedRequest) -> RecordedRequest:
 
 def _entry(line: bytes) -> Json:
     """Return a line's JSON; half of a surrogate pair, which nothing can store, becomes `?`. Raises `ValueError`."""
-    found = json.loads(line)
+    entry = json.loads(line)
     if b"\\ud" in line.lower():
-        found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
-    return found
+        entry = json.loads(json.dumps(entry, ensure_ascii=False).encode(errors="replace"))
+    return entry
 
 
 def _call(request: dict[str, Json], started: float) -> RecordedRequest | None:
     method, params = request.get("method"), request.get("params")
-    given = params if isinstance(params, dict) else {}
+    fields = params if isinstance(params, dict) else {}
     if method == "tools/call":
-        id = _call_id(given.get("_meta"))
-        return RecordedRequest(str(given.get("name") or ""), given.get("arguments"), started=started, id=id)
+        id = _call_id(fields.get("_meta"))
+        return RecordedRequest(str(fields.get("name") or ""), fields.get("arguments"), started=started, id=id)
     if method not in _METHODS:
         return None
     return RecordedRequest(
-        str(method), {key: each for key, each in given.items() if key != "_meta"}, started=started
+        str(method), {key: value for key, value in fields.items() if key != "_meta"}, started=started
     )
 
 
 def _call_id(meta: Json) -> str:
     """Return the id of a call that Claude Code and Codex send with it."""
-    given = meta if isinstance(meta, dict) else {}
-    found = next((given[name] for name in _CALL_IDS if isinstance(given.get(name), str)), "")
-    return str(found)
+    fields = meta if isinstance(meta, dict) else {}
+    call_id = next((fields[name] for name in _CALL_IDS if isinstance(fields.get(name), str)), "")
+    return str(call_id)
 
 
 def _end_request(call: RecordedRequest, response: dict[str, Json], seconds: float) -> RecordedRequest:

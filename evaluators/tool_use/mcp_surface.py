@@ -46,8 +46,8 @@ class McpSurface(Struct, frozen=True, omit_defaults=True):
 
     def schema(self, tool: str) -> dict[str, Json] | None:
         """Return the schema of a tool's arguments; None if there is no such tool."""
-        found = self.tool(tool)
-        return found.schema if found else None
+        mcp_tool = self.tool(tool)
+        return mcp_tool.schema if mcp_tool else None
 
     def tool(self, name: str) -> McpTool | None:
         """Return a tool by its name."""
@@ -56,8 +56,8 @@ class McpSurface(Struct, frozen=True, omit_defaults=True):
     @property
     def documents(self) -> dict[str, str]:
         """Return instructions and tools as texts by name."""
-        own = {f"{self.server}: instructions": self.instructions} if self.instructions else {}
-        return own | {f"{self.server}: {each.name}": each.text for each in self.tools}
+        texts = {f"{self.server}: instructions": self.instructions} if self.instructions else {}
+        return texts | {f"{self.server}: {each.name}": each.text for each in self.tools}
 
     @property
     def tokens(self) -> int:
@@ -78,11 +78,11 @@ def surface_of(server: str, answer: Mapping[str, Json]) -> McpSurface:
     )
 
 
-def _tool(each: Mapping[str, Json]) -> McpTool:
-    schema, output = each.get("inputSchema"), each.get("outputSchema")
+def _tool(entry: Mapping[str, Json]) -> McpTool:
+    schema, output = entry.get("inputSchema"), entry.get("outputSchema")
     return McpTool(
-        str(each["name"]),
-        str(each.get("description") or ""),
+        str(entry["name"]),
+        str(entry.get("description") or ""),
         schema if isinstance(schema, dict) else {},
         output if isinstance(output, dict) else None,
     )
@@ -90,11 +90,11 @@ def _tool(each: Mapping[str, Json]) -> McpTool:
 
 def join_surfaces(surfaces: Iterable[McpSurface]) -> McpSurface | None:
     """Return all tools of several listings of a server, each as it was listed last; None without a listing."""
-    found: McpSurface | None = None
+    surface: McpSurface | None = None
     tools: dict[str, McpTool] = {}
-    for found in surfaces:
-        tools |= {each.name: each for each in found.tools}
-    return found and msgspec.structs.replace(found, tools=tuple(tools[name] for name in sorted(tools)))
+    for surface in surfaces:
+        tools |= {each.name: each for each in surface.tools}
+    return surface and msgspec.structs.replace(surface, tools=tuple(tools[name] for name in sorted(tools)))
 
 
 def encode_surfaces(surfaces: Sequence[McpSurface]) -> str:

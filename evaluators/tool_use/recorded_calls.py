@@ -65,12 +65,12 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def chain(self) -> tuple[CallingProcess, ...]:
         """Return who started it, the nearest first, without copies of a process that forked."""
-        found: list[CallingProcess] = []
-        for each in (*([self.asker] if self.asker else []), *self.parents):
-            if found and (each.argv, each.exe) == (found[-1].argv, found[-1].exe):
-                found.pop()
-            found.append(each)
-        return tuple(found)
+        processes: list[CallingProcess] = []
+        for process in (*([self.asker] if self.asker else []), *self.parents):
+            if processes and (process.argv, process.exe) == (processes[-1].argv, processes[-1].exe):
+                processes.pop()
+            processes.append(process)
+        return tuple(processes)
 
 
 class Caller(StrEnum):
@@ -144,7 +144,7 @@ _CODEX_MARK = "CODEX_TOOL_CALL_ID"
 
 def origins_of(record: Sequence[RecordedCall]) -> list[tuple[RecordedCall, Origin]]:
     """Return each call with whose it is: where Codex marks the model's commands, others in a shell are hooks'."""
-    is_marked = any(_CODEX_MARK in each.marks for call in record for each in call.chain)
+    is_marked = any(_CODEX_MARK in process.marks for call in record for process in call.chain)
     return [(call, origin_of(call, is_marked=is_marked)) for call in record]
 
 
@@ -159,15 +159,15 @@ def origin_of(call: RecordedCall, *, is_marked: bool = False) -> Origin:
     chain = call.chain
     first = _first_program(chain)
     shell: CallingProcess | None = None
-    for at, each in enumerate(chain):
-        kind = _kind(each)
+    for at, process in enumerate(chain):
+        kind = _kind(process)
         if kind is _Kind.AGENT:
-            return _through_agent(each, shell, is_marked=is_marked)
+            return _through_agent(process, shell, is_marked=is_marked)
         if at == first:
             break
         if kind is _Kind.OTHER:
-            return Origin(Caller.PROGRAM, _name(each))
-        shell = each
+            return Origin(Caller.PROGRAM, _name(process))
+        shell = process
     return Origin(Caller.MODEL)
 
 
@@ -237,10 +237,10 @@ def command_texts(call: RecordedCall) -> Iterator[tuple[CallingProcess, str]]:
 
     A shell executes its last command in its own place.
     """
-    for each in reversed(call.chain):
-        text = _command_line(each.argv) if _program(each) in SHELLS else " ".join(each.argv)
+    for process in reversed(call.chain):
+        text = _command_line(process.argv) if _program(process) in SHELLS else " ".join(process.argv)
         if text:
-            yield each, text
+            yield process, text
 
 
 def _command_line(argv: Sequence[str]) -> str:

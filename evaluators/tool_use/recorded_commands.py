@@ -18,10 +18,9 @@ from evaluators.tool_use.shell import LaunchedCommand
 from evaluators.tool_use.shell_ends import Ending
 from evaluators.tool_use.tool_commands import (
     FoundCommand,
-    Matched,
     Matcher,
     ended_command,
-    match_stage,
+    match_first,
     number_commands,
     remote_commands,
 )
@@ -47,29 +46,24 @@ def find_recorded(record: Sequence[RecordedCall], paired: Sequence[Call], matche
     Raises `TooManyCommands` or `SlowPattern`.
     """
     origins = origins_of(record)
-    own = [(call, origin) for call, origin in origins if origin.caller is Caller.MODEL]
-    events = _events_of(own, paired)
+    model_calls = [(call, origin) for call, origin in origins if origin.caller is Caller.MODEL]
+    events = _events_of(model_calls, paired)
     indirect = Counter(origin.program for _, origin in origins if origin.caller is Caller.PROGRAM)
-    found = list(_commands(own, events, matcher))
-    found += remote_commands(paired, matcher)
-    return RecordedFound(number_commands(found), dict(indirect.most_common()))
+    commands = list(_commands(model_calls, events, matcher))
+    commands += remote_commands(paired, matcher)
+    return RecordedFound(number_commands(commands), dict(indirect.most_common()))
 
 
 def _commands(
-    own: Sequence[tuple[RecordedCall, Origin]], events: Mapping[int, int], matcher: Matcher
+    model_calls: Sequence[tuple[RecordedCall, Origin]], events: Mapping[int, int], matcher: Matcher
 ) -> Iterator[tuple[FoundCommand, int | None]]:
-    for call, _ in own:
-        match = _match(call, matcher)
+    for call, _ in model_calls:
+        match = match_first(_stages(call, matcher), matcher)
         if match is None:
             continue
         code = call.exit if call.signal is None else _SIGNAL + call.signal
-        found = ended_command(match, Ending(code, failed=code not in (None, 0)))
-        yield replace(found, end="recorded", seconds=call.seconds), events.get(call.n)
-
-
-def _match(call: RecordedCall, matcher: Matcher) -> Matched | None:
-    """Return how the call is a command: with a pattern, only a call that it matches."""
-    return next((found for stage in _stages(call, matcher) if (found := match_stage(stage, matcher))), None)
+        command = ended_command(match, Ending(code, failed=code not in (None, 0)))
+        yield replace(command, end="recorded", seconds=call.seconds), events.get(call.n)
 
 
 def _stages(call: RecordedCall, matcher: Matcher) -> Iterator[LaunchedCommand]:
@@ -100,7 +94,7 @@ def _stage(words: Sequence[str], *, is_script: bool = False) -> LaunchedCommand:
     return LaunchedCommand(tuple(words), line, line, is_script=is_script, quoted=tuple(quoted))
 
 
-def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call]) -> dict[int, int]:
+def _events_of(model_calls: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call]) -> dict[int, int]:
     """Return the event of each call by its number: one whose command the text of a shell of the call contains.
 
     Each event belongs to one shell; of equal commands, the first shell takes the first event.
@@ -112,17 +106,17 @@ def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call
     ]
     taken: dict[int, int] = {}
     """The event of a shell, by its process."""
-    found: dict[int, int] = {}
-    for call, _ in own:
+    events: dict[int, int] = {}
+    for call, _ in model_calls:
         for process, text in command_texts(call):
             if process.pid in taken:
-                found[call.n] = taken[process.pid]
+                events[call.n] = taken[process.pid]
                 break
             at = _place_of(_squeeze(text), waiting)
             if at is not None:
-                found[call.n] = taken[process.pid] = waiting.pop(at)[0]
+                events[call.n] = taken[process.pid] = waiting.pop(at)[0]
                 break
-    return found
+    return events
 
 
 def _place_of(text: str, waiting: Sequence[tuple[int, str]]) -> int | None:

@@ -141,9 +141,9 @@ class _Reader:
     def script(self, text: str, depth: int) -> Statements:
         return self.statements(parse(text), depth)
 
-    def statements(self, found: Statements, depth: int) -> Statements:
-        items = tuple(Statement(self.node(each.node, depth), each.in_background) for each in found.items)
-        return Statements(items, found.is_hidden)
+    def statements(self, block: Statements, depth: int) -> Statements:
+        items = tuple(Statement(self.node(each.node, depth), each.in_background) for each in block.items)
+        return Statements(items, block.is_hidden)
 
     def node(self, node: Node, depth: int) -> Node:
         """Return a node whose simple commands are segments."""
@@ -199,8 +199,8 @@ class _Reader:
         self.remember(words)
         scripts = [script for word in words for script in word.scripts]
         if not scripts or depth >= _DEEPEST:
-            kept = _STATUS.fullmatch(words[-1].value) if len(words) == 1 else None
-            return Quiet(kept[1], kept[2] or "") if kept else Quiet()
+            status = _STATUS.fullmatch(words[-1].value) if len(words) == 1 else None
+            return Quiet(status[1], status[2] or "") if status else Quiet()
         return Statements(tuple(Statement(self.script(each, depth + 1)) for each in scripts), is_hidden=True)
 
     def remember(self, words: Iterable[Word]) -> None:
@@ -208,8 +208,8 @@ class _Reader:
             name, sign, value = word.value.partition("=")
             if not sign or not name.isidentifier():
                 continue
-            if found := _LOOKED_UP.search(value):
-                value = found[1]
+            if look_up := _LOOKED_UP.search(value):
+                value = look_up[1]
             if "$(" in value or "`" in value or len(value) > _LONGEST_VALUE:
                 self.values.pop(name, None)
             else:
@@ -227,9 +227,9 @@ class _Reader:
 
     def expanded(self, words: Sequence[Word]) -> list[Word]:
         """Return the words with the variable or the alias that names the program replaced by its value."""
-        found = list(words)
+        words = list(words)
         for _ in range(_DEEPEST):
-            first = found[0]
+            first = words[0]
             if (name := _VARIABLE.fullmatch(first.value)) is not None:
                 value = self.values.get(name[1] or name[2])
             elif (prefix := _VARIABLE.match(first.value)) and first.value[prefix.end() :].startswith("/"):
@@ -239,10 +239,10 @@ class _Reader:
                 value = None if first.is_quoted else self.values.get(f"alias {first.value}")
             if value is None:
                 break
-            found[:1] = [Word(each, each) for each in value]
-            if not found:
+            words[:1] = [Word(each, each) for each in value]
+            if not words:
                 break
-        return found
+        return words
 
     def command(self, command: Sequence[Word], typed: Sequence[Word], depth: int) -> Node:
         stages: list[LaunchedCommand] = []
@@ -285,9 +285,9 @@ class _Reader:
     def inside(self, launchers: tuple[str, ...], script: str, depth: int) -> Statements:
         """Read the script that a launcher runs."""
         outer, self.outer = self.outer, (*self.outer, *launchers)
-        found = self.script(script, depth + 1)
+        statements = self.script(script, depth + 1)
         self.outer = outer
-        return found
+        return statements
 
     def substitutions(self, words: Sequence[Word], depth: int) -> tuple[Node, ...]:
         if depth >= _DEEPEST:
@@ -375,14 +375,14 @@ def substitute_arguments(node: Node, arguments: Sequence[str]) -> Node:
             return node
 
 
-def _in_statements(found: Statements, arguments: Sequence[str]) -> Statements:
-    items = tuple(replace(each, node=substitute_arguments(each.node, arguments)) for each in found.items)
-    return replace(found, items=items)
+def _in_statements(statements: Statements, arguments: Sequence[str]) -> Statements:
+    items = tuple(replace(each, node=substitute_arguments(each.node, arguments)) for each in statements.items)
+    return replace(statements, items=items)
 
 
 def _with_arguments(word: Word, arguments: Sequence[str]) -> Word:
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[2]
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
         if name in "@*":
             return " ".join(arguments)
         if name == "#":
@@ -400,5 +400,5 @@ def _with_arguments(word: Word, arguments: Sequence[str]) -> Word:
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a command such as a tool's `binary`, the program cut to its name; none of an empty text."""
-    found = [token for token in split_words(text) if isinstance(token, Word) and not token.redirect]
-    return _stage(found).words if found else ()
+    words = [token for token in split_words(text) if isinstance(token, Word) and not token.redirect]
+    return _stage(words).words if words else ()

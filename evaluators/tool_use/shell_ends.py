@@ -75,12 +75,12 @@ def ends_of(
     """
     only = line.root.items[0] if len(line.root.items) == 1 else None
     if only and isinstance(only.node, Leaf) and not only.in_background and not only.node.before:
-        found = {only.node.segment: _own_end(line.segments[only.node.segment], code)}
+        endings = {only.node.segment: _own_end(line.segments[only.node.segment], code)}
     else:
         reader = _Ends(line, output)
         reader.statements(line.root, code)
-        found = reader.found
-    return {each: found.get(each, Ending()) for each in sorted(targets)}
+        endings = reader.found
+    return {each: endings.get(each, Ending()) for each in sorted(targets)}
 
 
 def _own_end(segment: Segment, status: int | None) -> Ending:
@@ -105,10 +105,10 @@ class _Ends:
         """Give a node its status; `ran` is False if it certainly did not run."""
         match node:
             case Leaf():
-                for each in node.before:
-                    self.node(each, None, ran=ran, repeats=repeats)
-                own = _own_end(self.segments[node.segment], status)
-                self.found[node.segment] = Ending(own.code, own.failed, ran, repeats)
+                for child in node.before:
+                    self.node(child, None, ran=ran, repeats=repeats)
+                ending = _own_end(self.segments[node.segment], status)
+                self.found[node.segment] = Ending(ending.code, ending.failed, ran, repeats)
             case Repeated():
                 is_whole = status == 0 and node.launcher in ("xargs", "parallel", "find +")
                 self.node(node.node, 0 if is_whole else None, ran=ran, repeats=True)
@@ -129,20 +129,22 @@ class _Ends:
                     self.statements(branch, None, ran=ran, repeats=repeats)
 
     def statements(
-        self, found: Statements, status: int | None, *, ran: bool = True, repeats: bool = False
+        self, block: Statements, status: int | None, *, ran: bool = True, repeats: bool = False
     ) -> None:
         before = self.pipefail, self.errexit
-        last = self.passing(found.items, status)
-        for at, each in enumerate(found.items):
-            self.set_options(each.node)
-            known = status if at == last else 0 if self.must_succeed(each.node, status) else None
-            if self.errexit and len(found.items) > 1:
+        last = self.passing(block.items, status)
+        for at, statement in enumerate(block.items):
+            self.set_options(statement.node)
+            known = status if at == last else 0 if self.must_succeed(statement.node, status) else None
+            if self.errexit and len(block.items) > 1:
                 # Only a failure of these ends the shell.
-                ends = isinstance(each.node, Leaf | Pipeline | Statements) and not _is_negated(each.node)
+                ends = isinstance(statement.node, Leaf | Pipeline | Statements) and not _is_negated(
+                    statement.node
+                )
                 known = 0 if status == 0 and ends else None
             if not repeats:
-                known = self.stated.statements.get(id(each), known)
-            self.node(each.node, None if each.in_background else known, ran=ran, repeats=repeats)
+                known = self.stated.statements.get(id(statement), known)
+            self.node(statement.node, None if statement.in_background else known, ran=ran, repeats=repeats)
         self.pipefail, self.errexit = before
 
     def set_options(self, node: Node) -> None:
@@ -194,13 +196,13 @@ class _Ends:
         if node.is_negated:
             status = None if status is None else FAILED if status == 0 else 0
         said = self.stated.pipelines.get(id(node), {})
-        for at, each in enumerate(node.items):
+        for at, stage in enumerate(node.items):
             known = status if at == len(node.items) - 1 else None
             if self.pipefail:
                 others = [other for n, other in enumerate(node.items) if n != at]
                 is_sure = status == 0 or all(self.outcomes(other) == {True} for other in others)
                 known = status if is_sure else None
-            self.node(each, None if repeats else said.get(at, known), ran=ran, repeats=repeats)
+            self.node(stage, None if repeats else said.get(at, known), ran=ran, repeats=repeats)
 
     def conditional(self, node: If, status: int | None, *, ran: bool, repeats: bool) -> None:
         # An `if` that no branch follows has status 0.
@@ -222,17 +224,19 @@ class _Ends:
 
     def is_shown(self, body: Statements) -> bool | None:
         """Return whether a branch's literal text is in the output; None if it has none."""
-        for each in body.items:
-            if isinstance(each.node, Leaf) and (text := echoed_line(self.segments[each.node.segment])):
+        for statement in body.items:
+            if isinstance(statement.node, Leaf) and (
+                text := echoed_line(self.segments[statement.node.segment])
+            ):
                 return None if self.output is None or body.is_hidden else text in self.lines
         return None
 
     def chain(self, node: Chain, status: int | None, *, ran: bool, repeats: bool) -> None:
         possible = list(self.possible(node, status)) or list(self.possible(node, status, with_output=False))
-        for at, each in enumerate(node.items):
+        for at, command in enumerate(node.items):
             outcomes = {case[at] for case in possible}
             if outcomes == {None}:
-                self.node(each, None, ran=False, repeats=repeats)
+                self.node(command, None, ran=False, repeats=repeats)
                 continue
             known = None
             if (said := self.stated.chains.get((id(node), at))) is not None:
@@ -241,7 +245,7 @@ class _Ends:
                 known = status
             elif outcomes in ({True}, {False}):
                 known = 0 if True in outcomes else FAILED
-            self.node(each, None if repeats else known, ran=ran, repeats=repeats)
+            self.node(command, None if repeats else known, ran=ran, repeats=repeats)
         self.blame(node, status)
 
     def blame(self, node: Chain, status: int | None) -> None:
@@ -256,8 +260,8 @@ class _Ends:
 
     def names_another(self, node: Chain) -> bool:
         """Return whether an earlier command of a chain, or the shell of it, writes an error message."""
-        own = [self.segments[each.segment].words[0] for each in node.items if isinstance(each, Leaf)]
-        names = "|".join(re.escape(name) for name in own[:-1] if name != own[-1])
+        programs = [self.segments[each.segment].words[0] for each in node.items if isinstance(each, Leaf)]
+        names = "|".join(re.escape(name) for name in programs[:-1] if name != programs[-1])
         pattern = rf"^(?:\S*sh: (?:line \d+: )?)?(?:{names}): "
         return bool(names) and re.search(pattern, self.output or "", re.MULTILINE) is not None
 
@@ -282,12 +286,12 @@ class _Ends:
 
     def executed(self, node: Chain, at: int) -> bool | None:
         """Return whether the output shows that a command of a chain ran; None if it can't tell."""
-        each = node.items[at]
+        command = node.items[at]
         if (id(node), at) in self.stated.printed:
             return self.stated.printed[id(node), at]
-        if self.output is None or not isinstance(each, Leaf):
+        if self.output is None or not isinstance(command, Leaf):
             return None
-        text = echoed_line(self.segments[each.segment])
+        text = echoed_line(self.segments[command.segment])
         return text in self.lines if text else None
 
     def outcomes(self, node: Node) -> set[bool]:
@@ -339,14 +343,14 @@ def _reads_files(arguments: Sequence[str]) -> bool:
 def _run(wanted: Sequence[bool], joiners: Sequence[str]) -> tuple[bool | None, ...]:
     """Return the outcome of each command of a chain if all that run end as wanted; None for one that doesn't run."""
     result = wanted[0]
-    found: list[bool | None] = [result]
+    outcomes: list[bool | None] = [result]
     for outcome, joiner in zip(wanted[1:], joiners, strict=True):
         if result is (joiner == "&&"):
             result = outcome
-            found.append(outcome)
+            outcomes.append(outcome)
         else:
-            found.append(None)
-    return tuple(found)
+            outcomes.append(None)
+    return tuple(outcomes)
 
 
 def _last_run(case: Sequence[bool | None]) -> int:

@@ -43,10 +43,10 @@ class Stated(Struct, frozen=True):
 
 def stated_statuses(line: ShellLine, output: str) -> Stated:
     """Return the exit codes that a line's own `echo` and `printf` commands print."""
-    found = Stated()
+    stated = Stated()
     if output and any(each.words[0] in _PRINTING and "$" in each.line for each in line.segments):
-        _Reader(line, output, found).statements(line.root)
-    return found
+        _Reader(line, output, stated).statements(line.root)
+    return stated
 
 
 def echoed_line(segment: Segment) -> str:
@@ -73,10 +73,10 @@ def _template(segment: Segment) -> str:
 class _Reader:
     """Pairs what is printed with the lines of the output."""
 
-    def __init__(self, line: ShellLine, output: str, found: Stated) -> None:
+    def __init__(self, line: ShellLine, output: str, stated: Stated) -> None:
         self.segments = line.segments
         self.lines = [each.rstrip("\r") for each in output.split("\n")]
-        self.found = found
+        self.found = stated
         self.kept: dict[str, tuple[Statement, str]] = {}
         """The statement whose status a variable has, and the part of its pipeline."""
         self.uses: dict[str, int] = {}
@@ -87,20 +87,20 @@ class _Reader:
                 is_unknown = is_repeated or self.uses.get(pattern) == -1
                 self.uses[pattern] = -1 if is_unknown else self.uses.get(pattern, 0) + 1
 
-    def statements(self, found: Statements) -> None:
+    def statements(self, block: Statements) -> None:
         before: Statement | None = None
-        for each in found.items:
-            match each.node:
+        for statement in block.items:
+            match statement.node:
                 case Leaf():
-                    self.leaf(each.node, before)
+                    self.leaf(statement.node, before)
                 case Chain():
-                    self.chain(each.node)
+                    self.chain(statement.node)
                 case Statements():
-                    self.statements(each.node)
-                case Quiet() if each.node.status_name and before is not None:
-                    self.kept[each.node.status_name] = before, each.node.part
-            if not each.in_background:
-                before = each
+                    self.statements(statement.node)
+                case Quiet() if statement.node.status_name and before is not None:
+                    self.kept[statement.node.status_name] = before, statement.node.part
+            if not statement.in_background:
+                before = statement
 
     def leaf(self, leaf: Leaf, before: Statement | None) -> None:
         for expansion, text in self.printed(leaf):
@@ -108,8 +108,8 @@ class _Reader:
             if part:
                 self.state(before, part, text)
             elif name:
-                statement, kept = self.kept.get(name, (None, ""))
-                self.state(statement, kept, text)
+                statement, pipe_part = self.kept.get(name, (None, ""))
+                self.state(statement, pipe_part, text)
             elif "?" in expansion.group():
                 self.state(before, "", text)
 
@@ -128,15 +128,15 @@ class _Reader:
             self.found.statements[id(statement)] = int(codes[0])
 
     def chain(self, node: Chain) -> None:
-        for at, each in enumerate(node.items):
+        for at, command in enumerate(node.items):
             if (
-                not isinstance(each, Leaf)
-                or self.pattern(each) is None
-                or "$?" not in self.segments[each.segment].line
+                not isinstance(command, Leaf)
+                or self.pattern(command) is None
+                or "$?" not in self.segments[command.segment].line
             ):
                 continue
-            said = [text for expansion, text in self.printed(each) if "?" in expansion.group()]
-            pattern = self.pattern(each) or ""
+            said = [text for expansion, text in self.printed(command) if "?" in expansion.group()]
+            pattern = self.pattern(command) or ""
             if self.uses[pattern] == 1:
                 self.found.printed[id(node), at] = bool(said)
             if at and said and said[0].isdigit():
@@ -172,13 +172,13 @@ class _Reader:
         """Return a regular expression for the line of a print that has expansions, None without one."""
         line = self.shown_line(leaf)
         pattern, at = "", 0
-        for each in _EXPANSION.finditer(line):
-            pattern += re.escape(line[at : each.start()])
-            if each["part"]:
+        for expansion in _EXPANSION.finditer(line):
+            pattern += re.escape(line[at : expansion.start()])
+            if expansion["part"]:
                 pattern += r"((?:\d{1,3} ?)+)"
             else:
-                pattern += r"(\d{1,3})" if "?" in each.group() else "([^\n]{0,400})"
-            at = each.end()
+                pattern += r"(\d{1,3})" if "?" in expansion.group() else "([^\n]{0,400})"
+            at = expansion.end()
         return pattern + re.escape(line[at:]) if line else None
 
 
@@ -189,8 +189,8 @@ def _leaves(node: Node, *, is_repeated: bool) -> Iterator[tuple[Leaf, bool]]:
         case Repeated():
             yield from _leaves(node.node, is_repeated=True)
         case Statements():
-            for each in node.items:
-                yield from _leaves(each.node, is_repeated=is_repeated)
+            for statement in node.items:
+                yield from _leaves(statement.node, is_repeated=is_repeated)
         case Pipeline() | Chain():
             for item in node.items:
                 yield from _leaves(item, is_repeated=is_repeated)

@@ -125,14 +125,11 @@ def parse(line: str) -> Statements:
     return _Parser(split_words(line)).statements(frozenset(), 0)
 
 
-_CLOSING = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
-
-
 class _Parser:
     """Reads tokens once, from left to right."""
 
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens = found
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
         self.at = 0
 
     def peek(self) -> Token | None:
@@ -154,27 +151,27 @@ class _Parser:
 
     def take(self, keyword: str) -> bool:
         """Skip a keyword; return whether it was there."""
-        found = self.keyword() == keyword
-        self.at += found
-        return found
+        has_keyword = self.keyword() == keyword
+        self.at += has_keyword
+        return has_keyword
 
     def statements(self, until: Collection[str], depth: int) -> Statements:
         """Read commands up to one of these keywords or operators, which stays."""
-        found: list[Statement] = []
+        statements: list[Statement] = []
         self.skip(";", "\n", "&")
         while self.peek() is not None and not self.ends(until):
             before = self.at
             node = self.chain(until, depth)
             in_background = self.operator() == "&"
             if node is not None:
-                found.append(Statement(node, in_background))
+                statements.append(Statement(node, in_background))
             if self.at == before:
                 self.at += 1
             if ";;" in until:
                 self.skip(";", "\n", "&")
             else:
                 self.skip(";", ";;", "\n", "&")
-        return Statements(tuple(found))
+        return Statements(tuple(statements))
 
     def ends(self, until: Collection[str]) -> bool:
         return (self.operator() or self.keyword()) in until if until else False

@@ -97,22 +97,22 @@ class _ShellReader:
         self.no_end_of: set[str] = set()
 
     def read(self) -> list[Token]:
-        while found := _CHUNK.match(self.line, self.position):
-            self.position = found.end()
-            self.take(found)
+        while chunk := _CHUNK.match(self.line, self.position):
+            self.position = chunk.end()
+            self.take(chunk)
         self.end_word()
         return self.tokens
 
-    def take(self, found: re.Match[str]) -> None:
-        text = found.group()
-        match found.lastgroup:
+    def take(self, chunk: re.Match[str]) -> None:
+        text = chunk.group()
+        match chunk.lastgroup:
             case "blank":
                 self.end_word()
             case "comment":
                 pass
             case "heredoc":
                 self.end_word()
-                delimiter = found["delimiter"].strip("'\"\\")
+                delimiter = chunk["delimiter"].strip("'\"\\")
                 self.documents.append((len(self.tokens), delimiter))
                 self.tokens.append(Word("<<" + delimiter, "<<", redirect=True))
             case "redirect" if not self.line.startswith("(", self.position) or text not in ("<", ">"):
@@ -180,9 +180,9 @@ class _ShellReader:
             return
         start, parts, scripts = self.position, len(self.value), len(self.scripts)
         self.add("", is_quoted=True)
-        while found := _IN_DOUBLE.match(self.line, self.position):
-            self.position = found.end()
-            text = found.group()
+        while chunk := _IN_DOUBLE.match(self.line, self.position):
+            self.position = chunk.end()
+            text = chunk.group()
             if text == '"':
                 return
             if text in ("$(", "`"):
@@ -210,10 +210,10 @@ class _ShellReader:
         if opening == "`":
             return self.line.find("`", self.position)
         depth = 1
-        for found in _NESTING.finditer(self.line, self.position):
-            depth += {"(": 1, ")": -1}.get(found.group(), 0)
+        for bracket in _NESTING.finditer(self.line, self.position):
+            depth += {"(": 1, ")": -1}.get(bracket.group(), 0)
             if depth == 0:
-                return found.start()
+                return bracket.start()
         return -1
 
     def paren(self, text: str) -> None:

@@ -196,12 +196,14 @@ def _places(text: str, matcher: Matcher) -> Iterator[_Place]:
         fence = next((each for each in fences if each[0] <= start < each[1]), None)
         if not is_shown and fence is not None and not fence[2]:
             continue
-        found = match_line(searchable_part(typed, matcher), matcher)
-        if not found.matches:
+        matched_line = match_line(searchable_part(typed, matcher), matcher)
+        if not matched_line.matches:
             continue
-        if is_shown or (_begins_line(found) and not _is_output(typed, found) and not usage_end.covers(start)):
+        if is_shown or (
+            _begins_line(matched_line) and not _is_output(typed, matched_line) and not usage_end.covers(start)
+        ):
             sign: Sign = "shown" if is_shown else "said" if said else "fenced" if fence else "bare"
-            yield _Place(start, end, found, sign)
+            yield _Place(start, end, matched_line, sign)
 
 
 def _ran(places: list[_Place], text: str) -> list[_Place]:
@@ -211,12 +213,12 @@ def _ran(places: list[_Place], text: str) -> list[_Place]:
     """
     if any(place.sign == "said" for place in places) or _AIDER.search(text):
         return [place for place in places if place.sign in ("shown", "said")]
-    kept: list[_Place] = []
+    remaining: list[_Place] = []
     for block in _blocks(places):
         # A text that begins with them is a log of commands.
         if len(block) == 1 or block[0].start == 0 or _is_followed(text, block[-1].end):
-            kept += block
-    return kept
+            remaining += block
+    return remaining
 
 
 def _blocks(places: list[_Place]) -> Iterator[list[_Place]]:
@@ -238,10 +240,10 @@ def _is_followed(text: str, end: int) -> bool:
     return bool(text[end + 1 : len(text) if stop < 0 else stop].strip())
 
 
-def _stated_commands(found: MatchedLine, matcher: Matcher, printed: str) -> Iterator[FoundCommand]:
+def _stated_commands(matched_line: MatchedLine, matcher: Matcher, printed: str) -> Iterator[FoundCommand]:
     """Yield the commands of a line that the program says it ran; their ends are unknown unless the text states one."""
     code = stated_exit_code(printed)
-    for command in find_commands_of_line(found, matcher, code, None):
+    for command in find_commands_of_line(matched_line, matcher, code, None):
         yield msgspec.structs.replace(command, end="estimated")
 
 
@@ -265,17 +267,17 @@ def _typed_command(line: str) -> tuple[str, bool]:
     return line, False
 
 
-def _begins_line(found: MatchedLine) -> bool:
+def _begins_line(matched_line: MatchedLine) -> bool:
     """Return whether a line begins with a command of the tool, or changes folder or sets variables before it."""
-    first = min(found.matches)
-    before = found.line.segments[:first]
+    first = min(matched_line.matches)
+    before = matched_line.line.segments[:first]
     starts = all(part.words[0] in ("cd", "export", "source", "set") for part in before)
-    return starts and found.matches[first].start == 0
+    return starts and matched_line.matches[first].start == 0
 
 
-def _is_output(line: str, found: MatchedLine) -> bool:
+def _is_output(line: str, matched_line: MatchedLine) -> bool:
     """Return whether a line is a usage, an error message, a version or prose, not a command."""
-    match = found.matches[min(found.matches)]
+    match = matched_line.matches[min(matched_line.matches)]
     words = match.stage.words
     plain = _QUOTED.sub("''", line)
     second = words[1] if len(words) > 1 else ""
@@ -292,9 +294,9 @@ def _is_output(line: str, found: MatchedLine) -> bool:
 
 def _fences(text: str) -> list[tuple[int, int, bool]]:
     """Return the fenced blocks: start, end, and whether output or an end follows the commands in them."""
-    found: list[tuple[int, int, bool]] = []
+    fences: list[tuple[int, int, bool]] = []
     if "```" not in text and "~~~" not in text:
-        return found
+        return fences
     opened: tuple[int, list[str]] | None = None
     lines = text.split("\n")
     at = 0
@@ -308,19 +310,21 @@ def _fences(text: str) -> list[tuple[int, int, bool]]:
                 is_followed = (
                     bool(rest) and (_END_STATED.match(rest[0]) or _is_plain_fence(rest[0])) is not None
                 )
-                found.append((start, at, is_followed or _has_output(body)))
+                fences.append((start, at, is_followed or _has_output(body)))
                 opened = None
         elif opened is not None:
             opened[1].append(line)
         at += len(line) + 1
-    return found
+    return fences
 
 
 def _has_output(body: list[str]) -> bool:
     """Return whether a block has more than commands of one program and of the shell."""
     lines = [each.strip() for each in body if each.strip() and not each.lstrip().startswith("#")]
     programs = [
-        each for each in map(_program, lines) if each not in _SCRIPT_WORDS and each not in TEXT_PROGRAMS
+        program
+        for program in map(_program, lines)
+        if program not in _SCRIPT_WORDS and program not in TEXT_PROGRAMS
     ]
     return len(set(programs)) > 1
 

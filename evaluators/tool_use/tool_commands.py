@@ -15,7 +15,7 @@ from evaluators.patterns import compile_pattern, leading_word, required_literal
 from evaluators.tool_use.calls import Call
 from evaluators.tool_use.error_text import has_error
 from evaluators.tool_use.launchers import SCRIPT_SUFFIX, interpreter_name
-from evaluators.tool_use.shell import Definitions, LaunchedCommand, Segment, ShellLine, read_line, words_of
+from evaluators.tool_use.shell import Definitions, LaunchedCommand, ShellLine, read_line, words_of
 from evaluators.tool_use.shell_ends import Ending, ends_of
 
 GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
@@ -171,7 +171,7 @@ def make_matcher(binary: str, pattern: str) -> Matcher | None:
     return Matcher(binary=words) if words else None
 
 
-def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[Command, ...]:
+def number_commands(found_commands: Iterable[tuple[FoundCommand, int | None]]) -> tuple[Command, ...]:
     """Number the commands and mark retries: commands after a failed one of the same subcommand.
 
     Without a subcommand, the command line is used instead. A known success clears the failure.
@@ -179,7 +179,7 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
     """
     failed: dict[str, int] = {}
     commands = []
-    for n, (seen, event) in enumerate(found):
+    for n, (seen, event) in enumerate(found_commands):
         if n == MOST_COMMANDS:
             raise TooManyCommands(
                 f"The transcript has more than {MOST_COMMANDS:,} commands. They can't be counted."
@@ -245,16 +245,16 @@ class _ShellCalls:
             if call.event.command is None:
                 continue
             line = searchable_part(call.event.command, self.matcher)
-            found = match_line(line, self.matcher, self.definitions)
+            matched_line = match_line(line, self.matcher, self.definitions)
             if call.not_run:
-                self.not_run += bool(found.matches)
+                self.not_run += bool(matched_line.matches)
                 continue
-            self.definitions = _relevant(found.line.definitions, self.matcher)
+            self.definitions = _relevant(matched_line.line.definitions, self.matcher)
             if self.only_remote:
-                found = _only_remote(found)
-            for command in find_commands_of_line(found, self.matcher, call.exit_code, output_of(call)):
+                matched_line = _only_remote(matched_line)
+            for command in find_commands_of_line(matched_line, self.matcher, call.exit_code, output_of(call)):
                 yield command, call.index
-            if not found.matches and self.mention and self.mention.search(line):
+            if not matched_line.matches and self.mention and self.mention.search(line):
                 self.mentioned += 1
 
 
@@ -278,14 +278,14 @@ def mention_pattern(matcher: Matcher) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])") if name else None
 
 
-def _relevant(found: Definitions, matcher: Matcher) -> Definitions:
+def _relevant(definitions: Definitions, matcher: Matcher) -> Definitions:
     """Return the definitions that lead to the tool, for the session's later lines."""
-    if not found.values and not found.functions:
-        return found
+    if not definitions.values and not definitions.functions:
+        return definitions
     name = matcher.name or matcher.literal()
     return Definitions(
-        tuple(each for each in found.values if any(name in word for word in each[1])),
-        tuple(each for each in found.functions if name in repr(each[1])),
+        tuple(each for each in definitions.values if any(name in word for word in each[1])),
+        tuple(each for each in definitions.functions if name in repr(each[1])),
     )
 
 
@@ -297,8 +297,8 @@ def find_in_tool_calls(paired: Sequence[Call]) -> FoundCommands:
 
 def _of_tool_call(call: Call) -> tuple[FoundCommand, int]:
     name = call.event.name or "tool"
-    given = call.event.input if call.event.input is not None else call.event.command
-    text = "" if given is None else " " + msgspec.json.encode(given, order="deterministic").decode()
+    arguments = call.event.input if call.event.input is not None else call.event.command
+    text = "" if arguments is None else " " + msgspec.json.encode(arguments, order="deterministic").decode()
     code = call.exit_code
     return FoundCommand(name + text, name, code, failed=code not in (None, 0)), call.index
 
@@ -327,11 +327,11 @@ class MatchedLine(Struct, frozen=True):
         return last is not None and _asks_help(last)
 
 
-def _only_remote(found: MatchedLine) -> MatchedLine:
-    parts = found.line.segments
+def _only_remote(matched_line: MatchedLine) -> MatchedLine:
+    parts = matched_line.line.segments
     return MatchedLine(
-        found.line,
-        {n: match for n, match in found.matches.items() if REMOTE.intersection(parts[n].launchers)},
+        matched_line.line,
+        {n: match for n, match in matched_line.matches.items() if REMOTE.intersection(parts[n].launchers)},
     )
 
 
@@ -356,42 +356,43 @@ def match_line(
 
 
 def _match(line: str, matcher: Matcher, definitions: Definitions) -> MatchedLine:
-    found = read_line(line, definitions)
+    shell_line = read_line(line, definitions)
     matches = {
         n: match
-        for n, part in enumerate(found.segments)
-        if (match := _match_segment(part, matcher)) is not None
+        for n, part in enumerate(shell_line.segments)
+        if (match := match_first(reversed(part.stages), matcher)) is not None
     }
-    return MatchedLine(found, matches)
+    return MatchedLine(shell_line, matches)
 
 
 _cached_match = lru_cache(maxsize=16_384)(_match)
 
 
 def find_commands_of_line(
-    found: MatchedLine, matcher: Matcher, code: int | None, output: str | None
+    matched_line: MatchedLine, matcher: Matcher, code: int | None, output: str | None
 ) -> Iterator[FoundCommand]:
     """Yield the tool's commands of a line with this exit code and output, without those that did not run."""
-    if not found.matches:
+    if not matched_line.matches:
         return
-    endings = {n: end for n, end in ends_of(found.line, found.matches, code, output).items() if end.ran}
+    endings = {
+        n: end for n, end in ends_of(matched_line.line, matched_line.matches, code, output).items() if end.ran
+    }
     unknown = [n for n, end in endings.items() if not end.known]
     for n, ending in endings.items():
-        command = ended_command(found.matches[n], ending)
+        command = ended_command(matched_line.matches[n], ending)
         # The message of one of several commands can't be told from another's.
-        is_alone = unknown == [n] and not found.line.segments[n].hides_errors
+        is_alone = unknown == [n] and not matched_line.line.segments[n].hides_errors
         if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
             command = msgspec.structs.replace(command, failed=not command.help, end="estimated")
         yield command
 
 
-def _match_segment(part: Segment, matcher: Matcher) -> Matched | None:
-    """Return how a segment is the tool's, None if it is not."""
-    return next((found for stage in reversed(part.stages) if (found := match_stage(stage, matcher))), None)
+def match_first(stages: Iterable[LaunchedCommand], matcher: Matcher) -> Matched | None:
+    """Return how the first command that is the tool's is it, None if none is. Raises `SlowPattern`."""
+    return next((match for stage in stages if (match := _match_stage(stage, matcher))), None)
 
 
-def match_stage(stage: LaunchedCommand, matcher: Matcher) -> Matched | None:
-    """Return how a command is the tool's, None if it is not. Raises `SlowPattern`."""
+def _match_stage(stage: LaunchedCommand, matcher: Matcher) -> Matched | None:
     if matcher.pattern:
         return _match_pattern(stage, matcher.pattern)
     return _match_binary(stage, matcher.binary)

@@ -42,8 +42,8 @@ def waste_scores(transcript: Transcript, commands: Sequence[Command], *, passed:
             cause = causes.get(call) or (AFTER if done is not None and call > done else "")
             if cause:
                 wasted[cause] += turn.tokens / len(turn.calls)
-    found = tuple(Score("interaction", name, round(value, 1)) for name, value in wasted.items())
-    return (*found, Score("interaction", WASTED, round(sum(wasted.values()), 1)))
+    scores = tuple(Score("interaction", name, round(value, 1)) for name, value in wasted.items())
+    return (*scores, Score("interaction", WASTED, round(sum(wasted.values()), 1)))
 
 
 def _turns(transcript: Transcript) -> list[_Turn]:
@@ -65,24 +65,24 @@ def _turns(transcript: Transcript) -> list[_Turn]:
 def _causes(commands: Sequence[Command]) -> Iterator[tuple[int, str]]:
     """Yield the calls that are waste in themselves; a failure counts before repeated help."""
     asked: set[str] = set()
-    failed = {each.event for each in commands if each.failed}
-    for each in commands:
-        if each.event is None:
+    failed = {command.event for command in commands if command.failed}
+    for command in commands:
+        if command.event is None:
             continue
-        if each.event in failed:
-            yield each.event, FAILED
-        elif each.help and each.line in asked:
-            yield each.event, HELP
-        if each.help:
-            asked.add(each.line)
+        if command.event in failed:
+            yield command.event, FAILED
+        elif command.help and command.line in asked:
+            yield command.event, HELP
+        if command.help:
+            asked.add(command.line)
 
 
 def _find_done(commands: Sequence[Command]) -> int | None:
     """Return the call after which nothing new was done."""
     seen: set[str] = set()
     done: int | None = None
-    for each in commands:
-        if not (each.help or each.failed or each.line in seen):
-            done = each.event
-            seen.add(each.line)
+    for command in commands:
+        if not (command.help or command.failed or command.line in seen):
+            done = command.event
+            seen.add(command.line)
     return done

@@ -58,8 +58,8 @@ def parse(
     `UnreadableTranscript` when the output is not what the reader reads, and when no event is of a known type and the
     output has no tool call either.
     """
-    found = without_deep_values(_parse_with(parser, raw, events, events_are_trace=events_are_trace))
-    return msgspec.structs.replace(found, cost_usd=plausible_cost(found.cost_usd))
+    transcript = without_deep_values(_parse_with(parser, raw, events, events_are_trace=events_are_trace))
+    return msgspec.structs.replace(transcript, cost_usd=plausible_cost(transcript.cost_usd))
 
 
 def _parse_with(parser: str, raw: bytes, events: bytes | None, *, events_are_trace: bool) -> Transcript:
@@ -88,12 +88,12 @@ def _beside(events: bytes, *, are_trace: bool) -> tuple[Transcript | None, tuple
     try:
         if are_trace:
             return trace.parse(events), ()
-        found = structured.parse(events)
+        transcript = structured.parse(events)
     except NoKnownEvents:
         raise
     except UnreadableTranscript as error:
         return None, (_unread(error),)
-    return (found, ()) if structured.holds_call(found) else (None, found.problems)
+    return (transcript, ()) if structured.holds_call(transcript) else (None, transcript.problems)
 
 
 def _unread(error: UnreadableTranscript) -> str:

@@ -47,13 +47,17 @@ def is_agent_stream(text: str) -> bool:
     Their kinds vary and are composed of words such as `session`, `tool` and `message`.
     """
     lines = [line for line in islice(_lines(text), MOST_LINES) if line.strip()]
-    found = [value for line in lines if isinstance(value := _decode(line), dict)]
-    others = len(lines) - len(found)
-    if len(found) < FEWEST_LINES or others > _MOST_OTHERS * len(found) or any(map(_is_fence, lines)):
+    objects = [value for line in lines if isinstance(value := _decode(line), dict)]
+    others = len(lines) - len(objects)
+    if (
+        len(objects) < FEWEST_LINES
+        or others > _MOST_OTHERS * len(objects)
+        or any(line.lstrip().startswith("```") for line in lines)
+    ):
         return False
-    kinds = [_kind(value) for value in found]
+    kinds = [_kind(value) for value in objects]
     known = [kind for kind in kinds if kind and _WORDS.intersection(re.split(r"[^a-z]+", kind.lower()))]
-    return len(set(known)) > 1 and len(known) * 2 > len(found)
+    return len(set(known)) > 1 and len(known) * 2 > len(objects)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -63,10 +67,6 @@ def _lines(text: str) -> Iterator[str]:
         end = len(text) if end < 0 else end
         yield text[at:end]
         at = end + 1
-
-
-def _is_fence(line: str) -> bool:
-    return line.lstrip().startswith("```")
 
 
 def _decode(line: str) -> Json:

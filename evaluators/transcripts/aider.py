@@ -68,11 +68,10 @@ def parse(raw: bytes) -> Transcript:
         raise UnreadableTranscript(
             "The output isn't a chat history of aider. Print it after aider: `cat .aider.chat.history.md`."
         )
-    read = [chat.transcript for chat in chats]
-    costs = [each.cost_usd for each in read if each.cost_usd is not None]
+    costs = [chat.transcript.cost_usd for chat in chats if chat.transcript.cost_usd is not None]
     return transcript(
-        (event for each in read for event in each.events),
-        usage=total_usage(each.usage for each in read),
+        (event for chat in chats for event in chat.transcript.events),
+        usage=total_usage(chat.transcript.usage for chat in chats),
         cost_usd=sum(costs) if costs else None,
     )
 
@@ -134,32 +133,32 @@ def _end_answer(chat: _Chat) -> None:
 def _read_person(chat: _Chat, said: str) -> None:
     """Add a line that a person wrote; further lines of the same message are further events."""
     chat.in_notes = chat.may_run = False
-    own = next((said.removeprefix(each).strip() for each in _OWN if said.startswith(each)), "")
-    if own:
-        chat.events += _call(len(chat.events), own, ran=True)
+    command = next((said.removeprefix(prefix).strip() for prefix in _OWN if said.startswith(prefix)), "")
+    if command:
+        chat.events += _call(len(chat.events), command, ran=True)
     elif said and not said.startswith("/"):
         chat.first = chat.first or said
         chat.events.append(Event("message", role="user", text=said))
 
 
 def _read_note(chat: _Chat, note: str) -> None:
-    if found := _TOKENS.match(note):
-        chat.usages.append(_usage(found))
+    if match := _TOKENS.match(note):
+        chat.usages.append(_usage(match))
         chat.asked = []
-    elif found := _QUESTION.match(note):
-        chat.may_run = found["answer"].lower() in ("y", "yes", "a", "all")
+    elif match := _QUESTION.match(note):
+        chat.may_run = match["answer"].lower() in ("y", "yes", "a", "all")
         if not chat.may_run:
             for command in _commands(chat.asked):
                 chat.events += _call(len(chat.events), command, ran=False)
         chat.asked = []
     elif note.startswith(_RUNNING) and chat.may_run:
         chat.events += _call(len(chat.events), note.removeprefix(_RUNNING), ran=True)
-    elif found := _MODEL.match(note):
-        chat.model = chat.model or found[1]
+    elif match := _MODEL.match(note):
+        chat.model = chat.model or match[1]
     elif not note.startswith("Please answer with one of"):
         chat.asked.append(note)
-    if found := _COST.search(note):
-        chat.costs.append(float(found[1]))
+    if match := _COST.search(note):
+        chat.costs.append(float(match[1]))
 
 
 def _commands(lines: Iterable[str]) -> Iterator[str]:
@@ -170,17 +169,17 @@ def _commands(lines: Iterable[str]) -> Iterator[str]:
 def _call(number: int, command: str, *, ran: bool) -> tuple[Event, Event]:
     """Return a call with its result, which says no more than whether it ran."""
     id = f"call-{number}"
-    given = Event("tool_call", id, _NAME, command=command, input={"command": command})
-    return given, Event("tool_result", id, _NAME, not_run="" if ran else "rejected")
+    call = Event("tool_call", id, _NAME, command=command, input={"command": command})
+    return call, Event("tool_result", id, _NAME, not_run="" if ran else "rejected")
 
 
-def _usage(found: re.Match[str]) -> Usage:
+def _usage(match: re.Match[str]) -> Usage:
     """Return the tokens of a message; what the cache has is part of what was sent. Rounded ones are estimates."""
-    parts = {name: _count(found[name] or "0") for name in ("input", "output", "hit", "write")}
+    parts = {name: _count(match[name] or "0") for name in ("input", "output", "hit", "write")}
     return Usage(
         parts["input"],
         parts["output"],
-        estimated=any((text or "").endswith("k") for text in found.groups()),
+        estimated=any((text or "").endswith("k") for text in match.groups()),
         cache_read=parts["hit"],
         cache_write=parts["write"],
     )

@@ -39,7 +39,7 @@ class RecordingStep(Struct, frozen=True):
 
 def recording_steps(transcript: Transcript) -> list[RecordingStep]:
     """Return the calls in order, redacted; times are those of the events where they are known."""
-    found: list[RecordingStep] = []
+    steps: list[RecordingStep] = []
     clock: float = 0.0
     first: float | None = None
     for number, call in enumerate(calls(transcript.events), start=1):
@@ -48,9 +48,9 @@ def recording_steps(transcript: Transcript) -> list[RecordingStep]:
             first = began if first is None else first
             clock = max(clock, began - first)
         seconds = _RUNS if took is None else took
-        found.append(_step(number, round(clock, 3), call, round(seconds, 3)))
+        steps.append(_step(number, round(clock, 3), call, round(seconds, 3)))
         clock += seconds + _PAUSE
-    return found
+    return steps
 
 
 def cast_lines(steps: Sequence[RecordingStep], title: str, timestamp: int | None = None) -> Iterator[str]:

@@ -68,8 +68,8 @@ def read_atif(value: Object) -> Transcript:
 
 
 def _newer(version: str) -> tuple[str, ...]:
-    found = _VERSION.match(version)
-    if found is None or (int(found[1]), int(found[2])) <= NEWEST:
+    match = _VERSION.match(version)
+    if match is None or (int(match[1]), int(match[2])) <= NEWEST:
         return ()
     newest = ".".join(map(str, NEWEST))
     return (f"{version} is newer than the versions that evalhub knows (up to {newest}).",)
@@ -79,10 +79,10 @@ def _step(step: Object) -> list[Event]:
     """Return a step's events; the first of an agent's has its usage. A copied step counts in its own session."""
     if step.get("is_copied_context"):
         return []
-    found = list(_events(step))
-    if found and (used := _usage(step)):
-        found[0] = structs.replace(found[0], usage=used)
-    return found
+    events = list(_events(step))
+    if events and (used := _usage(step)):
+        events[0] = structs.replace(events[0], usage=used)
+    return events
 
 
 def _events(step: Object) -> Iterator[Event]:
@@ -96,9 +96,9 @@ def _events(step: Object) -> Iterator[Event]:
     names: dict[str, str | None] = {}
     for call in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
         id, name = text_or_none(call.get("tool_call_id")), text_or_none(call.get("function_name"))
-        given = json_value(call.get("arguments"))
+        arguments = json_value(call.get("arguments"))
         names[str(id)] = name
-        yield Event("tool_call", id, name, _command(name, given), given, timestamp=time)
+        yield Event("tool_call", id, name, _command(name, arguments), arguments, timestamp=time)
     results = mapping_or_empty(step.get("observation")).get("results")
     for result in map(mapping_or_empty, results if isinstance(results, list) else ()):
         id = text_or_none(result.get("source_call_id"))
@@ -116,12 +116,12 @@ def _code(name: str | None, output: str) -> int | None:
     return returned_code(output) if code is None else code
 
 
-def _command(name: str | None, given: Json) -> str | None:
+def _command(name: str | None, arguments: Json) -> str | None:
     """Return a call's command line: of a shell tool, or the keys that terminus types into a terminal."""
-    if name == "bash_command" and isinstance(given, dict):
-        keys = text_or_none(given.get("keystrokes")) or text_or_none(given.get("command"))
+    if name == "bash_command" and isinstance(arguments, dict):
+        keys = text_or_none(arguments.get("keystrokes")) or text_or_none(arguments.get("command"))
         return keys.rstrip("\n") if keys else None
-    return shell_command(name, given)
+    return shell_command(name, arguments)
 
 
 def _usage(step: Object) -> Usage | None:

@@ -83,19 +83,23 @@ class TaskEnds:
 
 def task_of(output: Json) -> str:
     """Return the id of a command that a result says is in the background; empty if it is not."""
-    found = _STARTED.match(output.lstrip()) if isinstance(output, str) else None
-    return next(filter(None, found.groups()), "") if found else ""
+    match = _STARTED.match(output.lstrip()) if isinstance(output, str) else None
+    return next(filter(None, match.groups()), "") if match else ""
 
 
 def with_task_ends(events: Iterable[Event], ends: TaskEnds) -> list[Event]:
     """Return the events, with the results of background commands as they ended; unknown if nothing tells."""
-    found = list(events)
+    events = list(events)
     reads: dict[str, str] = {}
-    for event in found:
+    for event in events:
         if event.type == "tool_call" and event.id and event.name in _READS:
-            given = mapping_or_empty(event.input)
+            arguments = mapping_or_empty(event.input)
             task = next(
-                (text_or_none(given.get(key)) for key in ("task_id", "bash_id", "shell_id") if key in given),
+                (
+                    text_or_none(arguments.get(key))
+                    for key in ("task_id", "bash_id", "shell_id")
+                    if key in arguments
+                ),
                 "",
             )
             reads[event.id] = task or ""
@@ -103,7 +107,7 @@ def with_task_ends(events: Iterable[Event], ends: TaskEnds) -> list[Event]:
             ends.add_read(reads[event.id or ""], event.output)
         elif event.type == "message" and event.role in ("user", "agent") and event.text:
             ends.add_notices(event.text)
-    return [_end_event(event, ends) for event in found]
+    return [_end_event(event, ends) for event in events]
 
 
 def _end_event(event: Event, ends: TaskEnds) -> Event:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts import event_stream
 from evaluators.transcripts.paths import MISSING, at
@@ -95,8 +96,8 @@ def _decode_text(text: str) -> Json:
 
 
 def _first(value: Json, paths: tuple[str, ...]) -> Json:
-    found = (at(value, path) for path in paths if path)
-    return next((each for each in found if each is not MISSING), MISSING)
+    values = (at(value, path) for path in paths if path)
+    return next((each for each in values if each is not MISSING), MISSING)
 
 
 def _calls_among_parts(answer: Json) -> Json:
@@ -141,8 +142,8 @@ def _call(number: int, call: Json) -> Iterator[Event]:
     )
     if not name:
         return
-    id, given = str(number), _params(_first(fields, _PARAMS))
-    yield Event("tool_call", id, name, shell_command(name, given), given)
+    id, arguments = str(number), _params(_first(fields, _PARAMS))
+    yield Event("tool_call", id, name, shell_command(name, arguments), arguments)
     success, milliseconds = _success(fields), _number(_first(fields, _MILLISECONDS))
     output = fields.get("error") or fields.get("result", fields.get("output"))
     if why := not_run(fields.get("not_run", fields.get("notRun"))):
@@ -174,8 +175,8 @@ def _success(fields: Mapping[str, Json]) -> bool | None:
         for flag in ("isError", "is_error"):
             if isinstance(holder.get(flag), bool):
                 return not holder[flag]
-    status = mapping_or_empty(fields.get("result")).get("status")
-    return status < _FIRST_FAILURE if isinstance(status, int) and not isinstance(status, bool) else None
+    status = int_or_none(mapping_or_empty(fields.get("result")).get("status"))
+    return None if status is None else status < _FIRST_FAILURE
 
 
 def _usage(value: Json) -> Usage | None:

@@ -138,10 +138,10 @@ def _events(line: Object, kind: str) -> Iterator[Event]:
 def _mark_decided(event: Event, line: Object) -> Event:
     """Mark a result by what the line itself says of its call."""
     about = line.get("tool_result_meta")
-    own = (mapping_or_empty(each) for each in (about if isinstance(about, list) else ()))
-    found = next((each for each in own if event.id and each.get("id") == event.id), {})
-    said = text_or_none(mapping_or_empty(found.get("permission_decision")).get("source"))
-    return by_kind(event, found.get("non_execution_kind"), by_person=said != "config")
+    results = (mapping_or_empty(each) for each in (about if isinstance(about, list) else ()))
+    result = next((each for each in results if event.id and each.get("id") == event.id), {})
+    said = text_or_none(mapping_or_empty(result.get("permission_decision")).get("source"))
+    return by_kind(event, result.get("non_execution_kind"), by_person=said != "config")
 
 
 def by_kind(event: Event, kind: Json, *, by_person: bool = True) -> Event:
@@ -186,9 +186,9 @@ def _block(block: Object, role: str, time: str | None) -> Event:
     if kind in ("thinking", "redacted_thinking"):
         return Event("model_step", name=kind, text=text_or_none(block.get("thinking")), timestamp=time)
     if kind == "tool_use":
-        name, given = text_or_none(block.get("name")), block.get("input")
+        name, arguments = text_or_none(block.get("name")), block.get("input")
         id = text_or_none(block.get("id"))
-        return Event("tool_call", id, name, shell_command(name, given), given, timestamp=time)
+        return Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=time)
     return _result(block, time) if kind == "tool_result" else unknown(block, kind)
 
 
@@ -247,7 +247,7 @@ def _models_usage(result: Object, lines: list[Object]) -> dict[str, Usage]:
         name: mapping_or_empty(used) for name, used in mapping_or_empty(result.get("modelUsage")).items()
     }
     seen = _messages_usage(lines) if models else {}
-    found = {
+    usages = {
         name: _usage(
             whole(used.get("inputTokens")),
             read=whole(used.get("cacheReadInputTokens")),
@@ -257,7 +257,7 @@ def _models_usage(result: Object, lines: list[Object]) -> dict[str, Usage]:
         )
         for name, used in models.items()
     }
-    return {name: used for name, used in found.items() if used.input or used.output}
+    return {name: used for name, used in usages.items() if used.input or used.output}
 
 
 def _messages_usage(lines: list[Object]) -> dict[str, Usage]:
@@ -276,8 +276,8 @@ def _messages_usage(lines: list[Object]) -> dict[str, Usage]:
 
 def by_model(messages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
     """Add up the usages of messages by their model."""
-    found: dict[str, Usage] = {}
+    usages: dict[str, Usage] = {}
     for name, used in messages:
         if used.input or used.output:
-            found[name] = total_usage([found.get(name), used]) or used
-    return found
+            usages[name] = total_usage([usages.get(name), used]) or used
+    return usages

@@ -129,8 +129,8 @@ def _result(item: Object, kind: str) -> Event:
 def _not_run(item: Object, kind: str, status: str | None, code: Json) -> NotRun:
     """Return why an item never ran; Codex gives -1 as the exit code of a command that did not start."""
     printed = text_or_none(item.get("aggregated_output")) or ""
-    found = find_refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
-    return found or ("denied" if status == "declined" else "")
+    refusal = find_refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
+    return refusal or ("denied" if status == "declined" else "")
 
 
 def _threads(item: Object) -> Iterator[str]:
@@ -190,5 +190,5 @@ def _text(value: Json) -> str:
     """Return a text, or the text of segments."""
     if isinstance(value, list):
         return " \n".join(filter(None, (_text(part) for part in value)))
-    found = mapping_or_empty(value)
-    return text_or_none(value) or text_or_none(found.get("text")) or text_or_none(found.get("value")) or ""
+    fields = mapping_or_empty(value)
+    return text_or_none(value) or text_or_none(fields.get("text")) or text_or_none(fields.get("value")) or ""

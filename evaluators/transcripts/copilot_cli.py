@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.stream import (
     Object,
@@ -28,8 +29,8 @@ def parse(raw: bytes) -> Transcript:
     The stream has no tokens; the session's file has them.
     """
     lines, problems = parse_objects(raw, "Copilot CLI")
-    own = {kind for line in lines if _is_own(kind := text_or_none(line.get("type")) or "", line)}
-    events = check_known(read_events(lines), lines, "Copilot CLI", own)
+    silent = {kind for line in lines if _is_own(kind := text_or_none(line.get("type")) or "", line)}
+    events = check_known(read_events(lines), lines, "Copilot CLI", silent)
     by_model = usage_by_model(lines)
     return transcript(
         events, usage=total_usage(by_model.values()), usage_by_model=by_model, problems=problems
@@ -46,8 +47,8 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
                 yield Event("message", role=kind.partition(".")[0], text=text, timestamp=time)
         elif kind == "tool.execution_start":
             id, name = text_or_none(data.get("toolCallId")), text_or_none(data.get("toolName"))
-            given = data.get("arguments")
-            yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=time)
+            arguments = data.get("arguments")
+            yield Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=time)
         elif kind == "tool.execution_complete":
             yield _result(data, time)
         elif kind == "session.error":
@@ -59,14 +60,14 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
 def usage_by_model(lines: Iterable[Object]) -> dict[str, Usage]:
     """Return a session's tokens by model, as its last shutdown sums them up; empty without one."""
     ends = [mapping_or_empty(line.get("data")) for line in lines if line.get("type") == "session.shutdown"]
-    found: dict[str, Usage] = {}
+    usages: dict[str, Usage] = {}
     for end in ends:
         metrics = end.get("modelMetrics") or mapping_or_empty(end.get("accountingSnapshot")).get(
             "modelMetrics"
         )
-        for model, each in mapping_or_empty(metrics).items():
-            found[model] = _usage(mapping_or_empty(mapping_or_empty(each).get("usage")))
-    return found
+        for model, metric in mapping_or_empty(metrics).items():
+            usages[model] = _usage(mapping_or_empty(mapping_or_empty(metric).get("usage")))
+    return usages
 
 
 def _usage(tokens: Object) -> Usage:
@@ -97,7 +98,7 @@ def _result(data: Object, time: str | None) -> Event:
         "tool_result",
         text_or_none(data.get("toolCallId")),
         output=result.get("content") or error.get("message"),
-        exit_code=code if isinstance(code, int) and not isinstance(code, bool) and not not_run else None,
+        exit_code=None if not_run else int_or_none(code),
         success=ran if known else None,
         timestamp=time,
         not_run=not_run,

@@ -1,13 +1,14 @@
-"""How a coding agent's session ended: its final result, its last event, and what its model's service said."""
+"""How a coding agent's session ended: its final result, its last event, what its model's service said, and what was cut."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from evaluators.model import Json
+from evaluators.json_values import int_or_none
+from evaluators.model import Event, Json, Transcript
 from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.stream import (
     Object,
@@ -52,6 +53,36 @@ def is_of_service(status: int) -> bool:
     return status in (401, 402, 403, 404, 408, 429) or 500 <= status <= 599
 
 
+def with_cut_ends(transcript: Transcript) -> Transcript:
+    """Return the transcript of a session that evalhub ended, by a time limit or otherwise.
+
+    A failure that no later turn of its agent follows is unknown: programs report commands that were killed with
+    them as failed, and nothing tells these from others.
+    """
+    events = transcript.events
+    last: dict[Json, int] = {
+        event.metadata.get("agent"): at for at, event in enumerate(events) if _is_turn(event)
+    }
+    cut_events = tuple(
+        structs.replace(event, exit_code=None, success=None)
+        if _has_failed(event) and at > last.get(event.metadata.get("agent"), -1)
+        else event
+        for at, event in enumerate(events)
+    )
+    return structs.replace(transcript, events=cut_events)
+
+
+def _is_turn(event: Event) -> bool:
+    """Return whether an event is the model's."""
+    return event.type in ("tool_call", "model_step") or (
+        event.type == "message" and event.role not in ("user", "agent")
+    )
+
+
+def _has_failed(event: Event) -> bool:
+    return event.type == "tool_result" and (bool(event.exit_code) or event.success is False)
+
+
 # Claude Code.
 
 _API_ERROR = re.compile(r"API Error: (\d{3})\b")
@@ -84,7 +115,7 @@ def _claude_code(lines: list[Object]) -> SessionEnd:
     if last.get("type") == "result" and last.get("is_error"):
         failure, status = _claude_failure(last, _api_error_message(lines))
     elif last.get("subtype") == "api_retry":
-        status = _status(last.get("error_status"))
+        status = int_or_none(last.get("error_status"))
         failure = text_or_none(last.get("error")) or "The request failed."
     elif last.get("is_api_error_message"):
         failure, status = _claude_failure({}, last)
@@ -106,10 +137,10 @@ def _claude_failure(result: Object, message: Object) -> tuple[str, int | None]:
     text = text_or_none(result.get("result")) or text_of_message(
         mapping_or_empty(message.get("message")).get("content")
     )
-    found = _API_ERROR.search(text[:200])
-    status = _status(result.get("api_error_status"))
-    status = status if status is not None else _status(message.get("api_error_status"))
-    status = status if status is not None else int(found[1]) if found else None
+    api_error = _API_ERROR.search(text[:200])
+    status = int_or_none(result.get("api_error_status"))
+    status = status if status is not None else int_or_none(message.get("api_error_status"))
+    status = status if status is not None else int(api_error[1]) if api_error else None
     reason = text_or_none(result.get("terminal_reason"))
     if reason not in (None, "api_error"):
         return "", None
@@ -159,8 +190,8 @@ def _codex_failure(message: str) -> tuple[str, int | None]:
     if waiting and not waiting[1]:
         return message, None
     message = waiting[1] if waiting else message
-    if found := _CODEX_STATUS.search(message):
-        return message, int(found[1])
+    if match := _CODEX_STATUS.search(message):
+        return message, int(match[1])
     if _HIGH_DEMAND.match(message):
         return message, 500
     return (message, None) if _CODEX_SERVICE.match(message) else ("", None)
@@ -188,7 +219,7 @@ def _opencode(lines: list[Object]) -> SessionEnd:
 
 def _opencode_failure(error: Object) -> tuple[str, int | None]:
     data, name = mapping_or_empty(error.get("data")), text_or_none(error.get("name"))
-    status = _status(data.get("statusCode"))
+    status = int_or_none(data.get("statusCode"))
     if name not in _OPENCODE_NAMES:
         return "", None
     if status is None and name == "APIError" and data.get("isRetryable") is False:
@@ -206,8 +237,8 @@ def failure_in_opencode_log(log: str) -> str:
         if "small=true" in line:
             # A title; the session doesn't depend on it.
             continue
-        if found := _RETRIES.search(line):
-            failure = _CLASS.sub("", found[1].replace('\\"', '"'), count=1)
+        if retry := _RETRIES.search(line):
+            failure = _CLASS.sub("", retry[1].replace('\\"', '"'), count=1)
         elif _GOES_ON.search(line):
             failure = ""
     return failure
@@ -253,7 +284,9 @@ def _copilot_cli(lines: list[Object]) -> SessionEnd:
     failed = bool(steps) and steps[-1].get("type") == "session.error"
     failure = text_or_none(last.get("message")) or "" if failed else ""
     answered = closed and not failed
-    return _ending(closed=closed, answered=answered, failure=failure, status=_status(last.get("statusCode")))
+    return _ending(
+        closed=closed, answered=answered, failure=failure, status=int_or_none(last.get("statusCode"))
+    )
 
 
 _READERS: Mapping[str, Callable[[list[Object]], SessionEnd]] = {
@@ -270,7 +303,3 @@ def _ending(*, closed: bool, answered: bool, failure: str, status: int | None) -
     if answered or not failure or (status is not None and not is_of_service(status)):
         return SessionEnd(closed, answered)
     return SessionEnd(closed, answered, " ".join(failure.split()), status)
-
-
-def _status(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

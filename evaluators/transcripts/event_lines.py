@@ -69,13 +69,13 @@ def _key_and_time(line: EventFields) -> tuple[str | None, str | None]:
 
 def _tool_call(line: EventFields) -> Event:
     key, at = _key_and_time(line)
-    name, command, given = line.tool or line.name, line.command, line.input
+    name, command, arguments = line.tool or line.name, line.command, line.input
     if not isinstance(command, str):
-        command = shell_command(name, given)
+        command = shell_command(name, arguments)
     if (usage := line.usage) is not None:
         usage = _usage(usage)
     return Event(
-        "tool_call", key, name, command, given, None, None, None, None, None, at, None, NO_METADATA, usage
+        "tool_call", key, name, command, arguments, None, None, None, None, None, at, None, NO_METADATA, usage
     )
 
 

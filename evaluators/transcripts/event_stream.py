@@ -89,8 +89,8 @@ class _Folded:
         """Return everything as one object, an empty one if there was no event."""
         if not self._has_events:
             return {}
-        for each in self._in_pieces.values():
-            each.join()
+        for call in self._in_pieces.values():
+            call.join()
         calls = self._complete_calls if self._complete_calls is not None else self._calls
         text = "".join(self._pieces) if self._whole is None else self._whole
         return {**self._others, "response": text, **({"toolCalls": calls} if calls else {})}
@@ -208,7 +208,7 @@ def _keys(id: Json, name: Json) -> tuple[tuple[str, str], ...]:
 
 def _piece(value: Object) -> str:
     for path in ("delta.text", "delta.content", *_PIECES):
-        found = at(value, path)
-        if found is not MISSING and isinstance(found, str):
-            return found
+        piece = at(value, path)
+        if piece is not MISSING and isinstance(piece, str):
+            return piece
     return ""

@@ -26,7 +26,7 @@ def parse(raw: bytes) -> Transcript:
 
     Raises `UnreadableTranscript` when there are lines and none of them is an event of a known type.
     """
-    found: list[Event] = []
+    events: list[Event] = []
     others: list[Event] = []
     bad: list[int] = []
     # A log is of one family; lines of the other one are read all the same, and take longer.
@@ -36,23 +36,23 @@ def parse(raw: bytes) -> Transcript:
     for number, line in enumerate(io.BytesIO(raw), start=1):
         try:
             known = decode(line)
-            found.append(makers[type(known)](known))
+            events.append(makers[type(known)](known))
         except (ValueError, RecursionError):
             other = _other(line)
             if other is not None:
-                found.append(other)
+                events.append(other)
                 others.append(other)
             elif line.strip():
                 bad.append(number)
-    if bad and not found:
+    if bad and not events:
         raise UnreadableTranscript(
             "None of the lines is a JSON object. Choose the parser that fits the agent's output."
         )
     # A line of a known kind whose fields are not as they should be is still one of such a log.
-    if found and all(_is_unknown(event) and event.name not in MAKERS for event in found):
-        raise no_events("log of structured events", (event.name or "" for event in found))
-    refuse_unread_calls(found, "log of structured events", passing=_KNOWN_RAW | MAKERS.keys())
-    return _transcript(found, others, line_problems(bad, "aren't events"))
+    if events and all(_is_unknown(event) and event.name not in MAKERS for event in events):
+        raise no_events("log of structured events", (event.name or "" for event in events))
+    refuse_unread_calls(events, "log of structured events", passing=_KNOWN_RAW | MAKERS.keys())
+    return _transcript(events, others, line_problems(bad, "aren't events"))
 
 
 def holds_call(transcript: Transcript) -> bool:

@@ -103,13 +103,13 @@ def _message(line: Object) -> Event | None:
 def _events(line: Object, kind: str, names: Mapping[str, str]) -> Iterator[Event]:
     time = timestamp(line.get("timestamp"))
     if kind == "tool_use" and "tool_name" in line:
-        name, given = text_or_none(line.get("tool_name")), line.get("parameters")
+        name, arguments = text_or_none(line.get("tool_name")), line.get("parameters")
         yield Event(
             "tool_call",
             text_or_none(line.get("tool_id")),
             name,
-            shell_command(name, given),
-            given,
+            shell_command(name, arguments),
+            arguments,
             timestamp=time,
         )
     elif kind == "tool_result" and "tool_id" in line:
@@ -152,8 +152,8 @@ def _answer(events: Iterable[Event]) -> str:
 
 def _models_usage(lines: Iterable[Object]) -> dict[str, Usage]:
     """Return the session's tokens by model, as its last result has them; empty without one."""
-    found = [mapping_or_empty(line.get("stats")) for line in lines if line.get("type") == "result"]
-    stats = found[-1] if found else {}
+    results = [mapping_or_empty(line.get("stats")) for line in lines if line.get("type") == "result"]
+    stats = results[-1] if results else {}
     models = mapping_or_empty(stats.get("models"))
     if not models and "input_tokens" in stats:
         models = {"": stats}

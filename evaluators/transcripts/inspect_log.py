@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.inspect_archive import is_archive, read_archive
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output
@@ -92,8 +93,8 @@ def _events(
     calls = message.get("tool_calls")
     for call in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
         id, name = text_or_none(call.get("id")), text_or_none(call.get("function"))
-        given, began = call.get("arguments"), times.get(id or "", (None, None))[0]
-        yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=began)
+        arguments, began = call.get("arguments"), times.get(id or "", (None, None))[0]
+        yield Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=began)
 
 
 def _result(
@@ -135,8 +136,8 @@ def _codes(sample: Object) -> dict[str, int]:
             owners[span] = text_or_none(event.get("id")) or ""
             span = ""
         elif kind == "sandbox" and event.get("action") == "exec":
-            code = event.get("result")
-            if isinstance(code, int) and not isinstance(code, bool):
+            code = int_or_none(event.get("result"))
+            if code is not None:
                 executed.setdefault(str(event.get("span_id")), []).append(code)
     return {owners[at]: codes[0] for at, codes in executed.items() if len(codes) == 1 and owners.get(at)}
 

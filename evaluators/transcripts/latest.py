@@ -106,5 +106,5 @@ class CallsSoFar:
 def _call_text(event: Event) -> str:
     if event.command is not None:
         return event.command
-    given = event.input
-    return f"{event.name or 'tool'} {'' if given is None else msgspec.json.encode(given).decode()}".rstrip()
+    arguments = event.input
+    return f"{event.name or 'tool'} {'' if arguments is None else msgspec.json.encode(arguments).decode()}".rstrip()

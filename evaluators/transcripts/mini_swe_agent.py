@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import structs
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output
 from evaluators.transcripts.stream import (
@@ -68,31 +69,31 @@ def model_of(value: Object) -> str:
 
 
 def _read(messages: Sequence[Object]) -> list[Event]:
-    found: list[Event] = []
+    events: list[Event] = []
     waiting: list[str] = []
     """The calls without a result so far."""
     for number, message in enumerate(messages):
         role, extra = text_or_none(message.get("role")) or "", mapping_or_empty(message.get("extra"))
         text, time = text_of_message(message.get("content")), _time(extra)
         if role == "assistant":
-            start = len(found)
-            found += [Event("message", role=role, text=text, timestamp=time)] if text else []
+            start = len(events)
+            events += [Event("message", role=role, text=text, timestamp=time)] if text else []
             calls = list(_calls(extra, text, number, time))
-            found += calls
+            events += calls
             waiting = [str(call.id) for call in calls]
-            if len(found) > start:
-                found[start] = structs.replace(found[start], usage=_usage_of(message))
+            if len(events) > start:
+                events[start] = structs.replace(events[start], usage=_usage_of(message))
         elif role in ("user", "tool"):
             result = _result(message, extra, text, waiting, time)
             if result is not None:
                 waiting = [id for id in waiting if id != result.id]
-                found.append(result)
+                events.append(result)
             elif waiting and _REJECTED.match(text):
-                found += [Event("tool_result", id, output=text, not_run="rejected") for id in waiting]
+                events += [Event("tool_result", id, output=text, not_run="rejected") for id in waiting]
                 waiting = []
             elif role == "user":
-                found.append(Event("message", role=role, text=text, timestamp=time))
-    return found
+                events.append(Event("message", role=role, text=text, timestamp=time))
+    return events
 
 
 def _calls(extra: Object, text: str, number: int, time: str | None) -> Iterator[Event]:
@@ -123,13 +124,12 @@ def _result(
     failure = text_or_none(extra.get("exception_info")) or ""
     not_run: NotRun = "cancelled" if failure == _NOT_EXECUTED else ""
     # -1 beside a failure of its own, such as a time limit, isn't an exit code.
-    is_code = isinstance(code, int) and not isinstance(code, bool) and not failure
     return Event(
         "tool_result",
         id,
         "bash",
         output=output or failure,
-        exit_code=code if is_code else None,
+        exit_code=None if failure else int_or_none(code),
         timestamp=time,
         not_run=not_run,
     )

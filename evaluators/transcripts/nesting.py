@@ -13,11 +13,11 @@ _PROBLEM = f"Values nested more than {DEEPEST_JSON} levels were cut."
 
 def without_deep_values(transcript: Transcript) -> Transcript:
     """Return the transcript with text in place of what is nested too deep, and a sentence if there was any."""
-    found = {index: event for index, event in enumerate(transcript.events) if _is_deep(event)}
-    if not found:
+    deep_events = {index: event for index, event in enumerate(transcript.events) if _is_deep(event)}
+    if not deep_events:
         return transcript
     events = list(transcript.events)
-    for index, event in found.items():
+    for index, event in deep_events.items():
         events[index] = msgspec.structs.replace(
             event,
             input=cut_deep(event.input),
@@ -30,15 +30,17 @@ def without_deep_values(transcript: Transcript) -> Transcript:
 
 def _is_deep(event: Event) -> bool:
     level = [
-        each for each in (event.input, event.output, event.metadata) if each and isinstance(each, dict | list)
+        value
+        for value in (event.input, event.output, event.metadata)
+        if value and isinstance(value, dict | list)
     ]
     for _ in range(DEEPEST_JSON):
         if not level:
             return False
         level = [
-            item
-            for each in level
-            for item in (each.values() if isinstance(each, dict) else each)
-            if isinstance(item, dict | list)
+            inner
+            for value in level
+            for inner in (value.values() if isinstance(value, dict) else value)
+            if isinstance(inner, dict | list)
         ]
     return bool(level)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost, total_usage
 from evaluators.transcripts.refusals import OPENCODE, find_refusal
 from evaluators.transcripts.stream import (
@@ -44,18 +45,18 @@ def parse(raw: bytes) -> Transcript:
 
 def _read(lines: list[Object]) -> list[Event]:
     """Return the events; a step's first event has the step's usage, which opencode reports at its end."""
-    found: list[Event] = []
+    events: list[Event] = []
     start = 0
     for line in lines:
         kind = line.get("type")
         if kind == "step_start":
-            start = len(found)
-        found += _events(line)
-        if kind == "step_finish" and start < len(found):
+            start = len(events)
+        events += _events(line)
+        if kind == "step_finish" and start < len(events):
             tokens = mapping_or_empty(mapping_or_empty(line.get("part")).get("tokens"))
-            found[start] = structs.replace(found[start], usage=usage_of([tokens]))
-            start = len(found)
-    return found
+            events[start] = structs.replace(events[start], usage=usage_of([tokens]))
+            start = len(events)
+    return events
 
 
 def _events(line: Object) -> Iterator[Event]:
@@ -76,10 +77,10 @@ def _events(line: Object) -> Iterator[Event]:
 def call_events(part: Object) -> Iterator[Event]:
     """Yield a tool's call and result: opencode reports both in one part; a running call in an export has none."""
     state = mapping_or_empty(part.get("state"))
-    id, name, given = text_or_none(part.get("callID")), text_or_none(part.get("tool")), state.get("input")
+    id, name, arguments = text_or_none(part.get("callID")), text_or_none(part.get("tool")), state.get("input")
     began, ended = (mapping_or_empty(state.get("time")).get(key) for key in ("start", "end"))
-    line = shell_command(name, given)
-    yield Event("tool_call", id, name, line, given, timestamp=moment(began))
+    line = shell_command(name, arguments)
+    yield Event("tool_call", id, name, line, arguments, timestamp=moment(began))
     if state.get("status") in ("pending", "running"):
         return
     code = mapping_or_empty(state.get("metadata")).get("exit")
@@ -92,7 +93,7 @@ def call_events(part: Object) -> Iterator[Event]:
         id,
         name,
         output=state.get("output", state.get("error")),
-        exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
+        exit_code=int_or_none(code),
         success=None if not_run else _has_succeeded(state),
         timestamp=moment(ended),
         seconds=_between(began, ended),
@@ -102,9 +103,9 @@ def call_events(part: Object) -> Iterator[Event]:
 
 def _not_run(state: Object) -> NotRun:
     error = text_or_none(state.get("error")) or ""
-    found = find_refusal(error, OPENCODE) if state.get("status") == "error" else ""
+    refusal = find_refusal(error, OPENCODE) if state.get("status") == "error" else ""
     # An aborted command that printed something ran.
-    return "" if found == "cancelled" and _has_output(state) else found
+    return "" if refusal == "cancelled" and _has_output(state) else refusal
 
 
 def _has_succeeded(state: Object) -> bool | None:
@@ -131,11 +132,11 @@ def _between(began: Json, ended: Json) -> float | None:
 
 
 def _failure(error: Json) -> str:
-    found = mapping_or_empty(error)
-    message = text_or_none(mapping_or_empty(found.get("data")).get("message")) or text_or_none(
-        found.get("message")
+    fields = mapping_or_empty(error)
+    message = text_or_none(mapping_or_empty(fields.get("data")).get("message")) or text_or_none(
+        fields.get("message")
     )
-    return text_or_none(error) or message or text_or_none(found.get("name")) or "opencode reported an error."
+    return text_or_none(error) or message or text_or_none(fields.get("name")) or "opencode reported an error."
 
 
 def usage_of(steps: list[Object]) -> Usage:

@@ -35,10 +35,10 @@ def parse(raw: bytes) -> Transcript:
 
 def known_spans(spans: Sequence[Mapping[str, Json]]) -> Transcript:
     """Return what `read_spans` does. Raises `UnreadableTranscript` where no span is of an agent."""
-    found = read_spans(spans)
-    if spans and found.unknown_events == len(found.events):
-        raise no_events("trace of an agent", (event.name or "" for event in found.events))
-    return found
+    transcript = read_spans(spans)
+    if spans and transcript.unknown_events == len(transcript.events):
+        raise no_events("trace of an agent", (event.name or "" for event in transcript.events))
+    return transcript
 
 
 def find_spans(value: Json) -> list[Mapping[str, Json]] | None:
@@ -54,25 +54,24 @@ def find_spans(value: Json) -> list[Mapping[str, Json]] | None:
     return value if all(isinstance(item, dict) and "attributes" in item for item in value) else None
 
 
-def read_spans(found: Sequence[Mapping[str, Json]]) -> Transcript:
+def read_spans(raw_spans: Sequence[Mapping[str, Json]]) -> Transcript:
     """Return spans as a transcript, in the order in which they began; one of no known kind is kept raw.
 
     Spans around others, such as an agent's, are left out: they say again what is in those.
     """
-    spans = sorted(map(_span, found), key=lambda span: span.began)
+    spans = sorted(map(_span, raw_spans), key=lambda span: span.began)
     has_tools = any(span.is_tool for span in spans)
     # With spans of tools, the same calls stand in the messages, too.
     by_span = (event for span in spans for event in _events(span))
     events = list(by_span if has_tools else _with_calls_of_messages(spans))
     answers = [event.text for event in events if event.type == "message" and event.role != "user"]
-    models = [span for span in spans if span.is_model]
     unknown = sum(event.type == "raw" for event in events)
     return Transcript(
         events=tuple(events),
         source="trace",
         text="\n".join(event.text for event in events if event.text),
         answer=next((text for text in reversed(answers) if text), ""),
-        usage=_usage(models),
+        usage=total_usage(_span_usage(span) for span in spans if span.is_model),
         unknown_events=unknown,
     )
 
@@ -136,10 +135,10 @@ def _with_calls_of_messages(spans: Sequence[Span]) -> Iterator[Event]:
                 code = returned_code(output) if lines[id] else None
                 yield Event("tool_result", id, output=output, exit_code=code, timestamp=span.began or None)
         yield from _events(span)
-        for id, name, given in called_in(span.attributes) if span.is_model else ():
+        for id, name, arguments in called_in(span.attributes) if span.is_model else ():
             if id not in lines:
-                lines[id] = _command(name, given)
-                yield Event("tool_call", id, name, lines[id], given, timestamp=span.ended or None)
+                lines[id] = _command(name, arguments)
+                yield Event("tool_call", id, name, lines[id], arguments, timestamp=span.ended or None)
 
 
 def _tool_events(span: Span) -> Iterator[Event]:
@@ -165,9 +164,9 @@ def _tool_events(span: Span) -> Iterator[Event]:
     yield Event(kind, id, name, output=output, text=text, exit_code=code, success=success, timestamp=ended)
 
 
-def _command(name: str | None, given: Json) -> str | None:
+def _command(name: str | None, arguments: Json) -> str | None:
     """Return a call's command line, also where it was the only argument, without a name."""
-    return shell_command(name, {"command": given} if isinstance(given, str) else given)
+    return shell_command(name, {"command": arguments} if isinstance(arguments, str) else arguments)
 
 
 def _model_events(span: Span) -> Iterator[Event]:
@@ -178,10 +177,6 @@ def _model_events(span: Span) -> Iterator[Event]:
         yield Event("error", span.id, model, text=span.failure or "failed", timestamp=time)
     for role, text in messages(span.attributes):
         yield Event("message", span.id, text=text, role=role, timestamp=time)
-
-
-def _usage(models: Sequence[Span]) -> Usage | None:
-    return total_usage(map(_span_usage, models))
 
 
 _NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")

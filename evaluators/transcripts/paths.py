@@ -26,12 +26,12 @@ def at(value: Json, path: str) -> Json:
     if isinstance(value, dict) and path in value:
         return value[path]
     for step in parse_path(path):
-        found = (
+        children = (
             value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
         )
-        if step not in found:
+        if step not in children:
             return MISSING
-        value = found[step]
+        value = children[step]
     return value
 
 

@@ -84,8 +84,8 @@ def no_events(what: str, kinds: Iterable[str]) -> NoKnownEvents:
 
 def shown_kinds(kinds: Iterable[str]) -> str:
     """Return the first kinds of events, sorted, as part of a sentence."""
-    found = sorted({kind or "none" for kind in kinds})
-    return ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+    names = sorted({kind or "none" for kind in kinds})
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def line_problems(lines: list[int], what: str) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ Refusals = tuple[tuple[NotRun, re.Pattern[str]], ...]
 """What each kind of refusal begins with."""
 
 
-def _patterns(**found: str) -> Refusals:
+def _patterns(**sources: str) -> Refusals:
     kinds: tuple[NotRun, ...] = ("rejected", "denied", "cancelled", "invalid")
-    return tuple((kind, re.compile(found[kind])) for kind in kinds if kind in found)
+    return tuple((kind, re.compile(sources[kind])) for kind in kinds if kind in sources)
 
 
 CLAUDE_CODE = _patterns(

@@ -140,16 +140,16 @@ def results_in(has: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
 
 def entity_arguments(value: Json) -> Json:
     """Return the arguments in what traceloop writes of a tool's input; a single one without its name as it is."""
-    given = json_value(value)
-    if not isinstance(given, dict):
-        return given
+    arguments = json_value(value)
+    if not isinstance(arguments, dict):
+        return arguments
     for name in ("inputs", "kwargs"):
-        if isinstance(given.get(name), dict) and given[name]:
-            return given[name]
-    unnamed = given.get("args")
+        if isinstance(arguments.get(name), dict) and arguments[name]:
+            return arguments[name]
+    unnamed = arguments.get("args")
     if isinstance(unnamed, list) and len(unnamed) == 1:
         return unnamed[0]
-    return json_value(given["input_str"]) if isinstance(given.get("input_str"), str) else given
+    return json_value(arguments["input_str"]) if isinstance(arguments.get("input_str"), str) else arguments
 
 
 def entity_result(value: Json) -> Json:
@@ -161,8 +161,8 @@ def entity_result(value: Json) -> Json:
 def _numbered(has: Mapping[str, Json], pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """Yield the ids that OpenInference's numbered attributes name, each with its attributes' prefix."""
     for name, id in has.items():
-        if id and (found := pattern.fullmatch(name)):
-            yield str(id), found[1]
+        if id and (match := pattern.fullmatch(name)):
+            yield str(id), match[1]
 
 
 def _parts(value: Json, type: str) -> Iterator[Mapping[str, Json]]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts.reading import (
     NoKnownEvents,
@@ -89,12 +90,12 @@ def check_known(
 
     `silent` are the types of lines that are the agent's and become no event.
     """
-    found = list(events)
+    events = list(events)
     kinds = [text_or_none(line.get("type")) or "" for line in lines]
-    if all(event.type == "raw" for event in found) and not any(kind in silent for kind in kinds):
+    if all(event.type == "raw" for event in events) and not any(kind in silent for kind in kinds):
         raise no_events(f"stream of {agent}", kinds)
-    refuse_unread_calls(found, f"stream of {agent}")
-    return found
+    refuse_unread_calls(events, f"stream of {agent}")
+    return events
 
 
 def mapping_or_empty(value: Json) -> Object:
@@ -109,7 +110,7 @@ def text_or_none(value: Json) -> str | None:
 
 def whole(value: Json) -> int:
     """Return a count, 0 for anything that is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return int_or_none(value) or 0
 
 
 def moment(milliseconds: Json) -> str | None:
@@ -132,11 +133,11 @@ def transcript(
     problems: tuple[str, ...] = (),
 ) -> Transcript:
     """Return a stream's transcript; without an answer, the agent's last message is the answer, but no sub-agent's."""
-    found = tuple(events)
-    said = (each for each in found if each.type == "message" and each.role != "user")
-    answers = [each.text for each in said if each.text and "agent" not in each.metadata]
+    events = tuple(events)
+    said = (event for event in events if event.type == "message" and event.role != "user")
+    answers = [event.text for event in said if event.text and "agent" not in event.metadata]
     return Transcript(
-        events=found,
+        events=events,
         source="stream",
         text="\n".join(answers),
         answer=(answer or (answers[-1] if answers else "")).strip(),
@@ -144,7 +145,7 @@ def transcript(
         usage_by_model=dict(usage_by_model),
         cost_usd=cost_usd,
         problems=problems,
-        unknown_events=sum(event.type == "raw" for event in found),
+        unknown_events=sum(event.type == "raw" for event in events),
     )
 
 
@@ -165,11 +166,11 @@ def with_unseen_agents(read: Transcript, count: int) -> Transcript:
 
 def newer_version(agent: str, version: str, newest_major: int) -> str:
     """Return a note on a major version that is not known yet; empty for a known one."""
-    found = VERSION.search(version)
-    if found is None or int(found[1]) <= newest_major:
+    match = VERSION.search(version)
+    if match is None or int(match[1]) <= newest_major:
         return ""
     return (
-        f"{agent} {found[0]} is newer than the versions that evalhub knows (up to {newest_major}.x): "
+        f"{agent} {match[0]} is newer than the versions that evalhub knows (up to {newest_major}.x): "
         "compare the commands with the raw output."
     )
 
@@ -195,16 +196,16 @@ def json_or_none(content: str | bytes) -> Json:
 
 
 def _lines(text: str, agent: str) -> tuple[list[Object], tuple[str, ...]]:
-    found: list[Object] = []
+    objects: list[Object] = []
     bad: list[int] = []
     for number, line in enumerate(text.split("\n"), start=1):
         value = json_or_none(line)
         if isinstance(value, dict):
-            found.append(value)
+            objects.append(value)
         elif line.strip():
             bad.append(number)
-    if not found:
+    if not objects:
         raise UnreadableTranscript(
             f"The output isn't a stream of {agent}: it begins with '{text[:60]}'. Choose the parser that fits it."
         )
-    return found, line_problems(bad, "aren't JSON objects")
+    return objects, line_problems(bad, "aren't JSON objects")

@@ -35,13 +35,13 @@ def _with_answer(value: dict[str, Json]) -> Transcript:
         if not isinstance(text, str):
             raise UnreadableTranscript("The JSON object holds neither 'trace' nor 'text'.")
         return Transcript(source="transcript", text=text, answer=text)
-    found = _known_spans(trace)
-    return msgspec.structs.replace(found, answer=text) if isinstance(text, str) else found
+    transcript = _known_spans(trace)
+    return msgspec.structs.replace(transcript, answer=text) if isinstance(text, str) else transcript
 
 
 def _known_spans(items: list[Json]) -> Transcript:
-    found = read_trace(items)
-    if found.events and found.unknown_events == len(found.events):
-        raise no_events("trace", (event.name or "" for event in found.events))
-    refuse_unread_calls(found.events, "trace")
-    return found
+    transcript = read_trace(items)
+    if transcript.events and transcript.unknown_events == len(transcript.events):
+        raise no_events("trace", (event.name or "" for event in transcript.events))
+    refuse_unread_calls(transcript.events, "trace")
+    return transcript

@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from evaluators.json_values import int_or_none
 from evaluators.model import NOT_RUN, Event, Json, NotRun, Transcript
 
 TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
@@ -69,8 +70,8 @@ def events_of_messages(messages: Iterable[Json]) -> list[dict[str, Json]]:
     for message in messages:
         if not isinstance(message, dict):
             continue
-        given = message.get("tool_calls")
-        for call in given if isinstance(given, list) else ():
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict) and call.get("tool"):
                 events += _events_of_call(call)
         if message.get("role") in ("user", "assistant") and isinstance(message.get("content"), str):
@@ -132,12 +133,12 @@ def shell_command(name: str | None, input: Json) -> str | None:
 def returned_code(output: Json) -> int | None:
     """Return the exit code in what a shell tool returned: of a key, or of a line in its text's beginning or end."""
     if isinstance(output, dict):
-        codes = map(_whole, (output.get(name) for name in _CODES))
+        codes = map(int_or_none, (output.get(name) for name in _CODES))
         return next((code for code in codes if code is not None), None)
     if not isinstance(output, str):
         return None
-    found = _STATED.search(output[:200]) or _STATED.search(output[-200:])
-    return int(next(code for code in found.groups() if code is not None)) if found else None
+    match = _STATED.search(output[:200]) or _STATED.search(output[-200:])
+    return int(next(code for code in match.groups() if code is not None)) if match else None
 
 
 def timestamp(value: Json) -> str | None:
@@ -169,7 +170,7 @@ def _event(item: Mapping[str, Json]) -> Event:
         item.get("output"),
         _text(item.get("text")),
         _text(item.get("role")),
-        _whole(code),
+        int_or_none(code),
         success if isinstance(success, bool) else None,
         timestamp(item.get("timestamp")),
         seconds=_seconds(item.get("durationMs", item.get("duration_ms"))),
@@ -184,14 +185,14 @@ def not_run(value: Json) -> NotRun:
 
 
 def _fields(event: Event) -> dict[str, Json]:
-    found: dict[str, Json] = {"type": event.type, "timestamp": event.timestamp}
+    fields: dict[str, Json] = {"type": event.type, "timestamp": event.timestamp}
     for name in _FIELDS:
         value = getattr(event, name)
         if value is not None and value != {}:
-            found[name] = value
-    if event.command is not None and "input" not in found:
-        found["input"] = {"command": event.command}
-    return found
+            fields[name] = value
+    if event.command is not None and "input" not in fields:
+        fields["input"] = {"command": event.command}
+    return fields
 
 
 def _problems(items: Sequence[Json], events: Sequence[Event]) -> Iterator[str]:
@@ -216,7 +217,3 @@ def _seconds(milliseconds: Json) -> float | None:
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return None
     return milliseconds / 1000 if 0 <= milliseconds < _MOST_MILLISECONDS else None
-
-
-def _whole(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

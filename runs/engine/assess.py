@@ -23,7 +23,7 @@ from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import UnreadableTranscript, parse
-from evaluators.transcripts.cut import with_cut_ends
+from evaluators.transcripts.endings import with_cut_ends
 from evaluators.transcripts.sessions.sub_agents import with_sub_agents
 from evaluators.transcripts.traces import trace_summary
 from runs.engine.context import RunContext

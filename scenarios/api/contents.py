@@ -39,7 +39,7 @@ def list_scenarios(request: ApiRequest, filters: Query[ScenarioFilters]) -> dict
         scenarios = scenarios.filter(suite__slug=filters.suite)
     if filters.retired is not None:
         scenarios = scenarios.filter(retired=filters.retired)
-    return page_of(request, scenarios, filters, lambda found: [scenario_json(each) for each in found])
+    return page_of(request, scenarios, filters, lambda page: [scenario_json(each) for each in page])
 
 
 @router.get(
@@ -62,7 +62,7 @@ def get_scenario(request: ApiRequest, scenario_id: Path[Key]) -> dict[str, Any]:
 def list_rubrics(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """The project's rubrics, each content once."""
     rubrics = Rubric.objects.filter(project=request.access.project)
-    return page_of(request, rubrics, cursor, lambda found: [rubric_json(each) for each in found])
+    return page_of(request, rubrics, cursor, lambda page: [rubric_json(each) for each in page])
 
 
 @router.get("/rubrics/{rubric_id}", auth=Bearer(), response=declare_answers(RubricOut), tags=["rubrics"])

@@ -54,7 +54,7 @@ def list_guidance(request: ApiRequest, filters: Query[GuidanceFilters]) -> dict[
     if filters.suite:
         rows = rows.filter(suite__slug=filters.suite)
     rows = rows.select_related("suite", "created_by").defer("files")
-    return page_of(request, rows, filters, lambda found: [guidance_json(each) for each in found])
+    return page_of(request, rows, filters, lambda page: [guidance_json(each) for each in page])
 
 
 @router.get("/guidance/{guidance_id}", auth=Bearer(), response=declare_answers(GuidanceWithFilesOut))
@@ -80,35 +80,35 @@ class GuidanceNameIn(RequestBody):
 
 
 @router.patch("/guidance/{guidance_id}", auth=Bearer("upload"), response=declare_answers(GuidanceOut))
-def rename(request: ApiRequest, guidance_id: Path[Key], given: GuidanceNameIn) -> dict[str, Any]:
+def rename(request: ApiRequest, guidance_id: Path[Key], body: GuidanceNameIn) -> dict[str, Any]:
     """Rename a guidance version; an empty name restores its number."""
     guidance = _find(request, guidance_id)
     try:
-        rename_guidance(guidance, given.name, was=given.was, by=request.access.user)
+        rename_guidance(guidance, body.name, was=body.was, by=request.access.user)
     except NameRefused as error:
         raise ApiError(422, str(error), id="guidance/name") from error
     return guidance_json(guidance)
 
 
 @router.post("/guidance", auth=Bearer("upload"), response=declare_answers(GuidanceWithFilesOut, status=201))
-def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, Any]]:
+def create_guidance(request: ApiRequest, body: GuidanceIn) -> Status[dict[str, Any]]:
     """Store documents as a version of a suite's guidance; the same content is the same version.
 
     A single document replaces the suite's only one, regardless of its path; several are matched by path.
     """
-    files = _files(given)
+    files = _files(body)
     with transaction.atomic():
         # The lock prevents two requests from using the same number.
-        suite = Suite.objects.select_for_update().get(pk=find_suite(request, given.suite).pk)
-        own = suite.uploads.select_related("guidance").first()
+        suite = Suite.objects.select_for_update().get(pk=find_suite(request, body.suite).pk)
+        upload = suite.uploads.select_related("guidance").first()
         try:
-            files = place_documents(files, guidance_files(own.guidance if own else None))
+            files = place_documents(files, guidance_files(upload.guidance if upload else None))
         except Unplaced as error:
             raise ApiError(
                 422, f"{error} Give each document the `path` of the one that it replaces.", id="guidance/path"
             ) from error
         guidance, new = keep_guidance(
-            suite, tuple(sorted(files, key=lambda file: file.path)), by=request.access.user, name=given.name
+            suite, tuple(sorted(files, key=lambda file: file.path)), by=request.access.user, name=body.name
         )
         if new:
             audit.append_event(
@@ -117,16 +117,16 @@ def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, 
     return Status(201, {**guidance_json(guidance), "files": guidance.files})
 
 
-def _files(given: GuidanceIn) -> tuple[FixtureFile, ...]:
+def _files(body: GuidanceIn) -> tuple[FixtureFile, ...]:
     """Return the documents sorted by path. Raises `ApiError` for duplicate paths and paths outside the workspace."""
     by_path: dict[str, FixtureFile] = {}
-    for each in given.files:
-        path = inside("", each.path)
+    for document in body.files:
+        path = inside("", document.path)
         if path in (None, ".") or path in by_path:
             raise ApiError(
                 422,
-                f"The path '{each.path}' is a duplicate or outside the workspace. Give each document a unique path inside.",
+                f"The path '{document.path}' is a duplicate or outside the workspace. Give each document a unique path inside.",
                 id="guidance/path",
             )
-        by_path[str(path)] = FixtureFile(str(path), each.content.encode())
+        by_path[str(path)] = FixtureFile(str(path), document.content.encode())
     return tuple(by_path[path] for path in sorted(by_path))

@@ -42,7 +42,7 @@ def _versions(suite: Suite) -> QuerySet[SuiteVersion]:
 def list_suites(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """The project's suites, newest first."""
     suites = Suite.objects.select_related("project").filter(project=request.access.project)
-    return page_of(request, suites, cursor, lambda found: [suite_json(suite) for suite in found])
+    return page_of(request, suites, cursor, lambda page: [suite_json(suite) for suite in page])
 
 
 @router.get("/suites/{slug}", auth=Bearer(), response=declare_answers(SuiteOut))
@@ -57,7 +57,7 @@ def get_suite(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
 def list_versions(request: ApiRequest, slug: Path[Text], cursor: Query[Cursor]) -> dict[str, Any]:
     """The versions of a suite, newest first."""
     versions = _versions(find_suite(request, slug))
-    return page_of(request, versions, cursor, lambda found: [version_json(each) for each in found])
+    return page_of(request, versions, cursor, lambda page: [version_json(each) for each in page])
 
 
 @router.get(

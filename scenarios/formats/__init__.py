@@ -36,16 +36,16 @@ def parse_files(
     nothing or have unknown keys. `decoded` are documents decoded earlier.
     """
     upload = UploadedFiles(name, files, executables, command_pattern, variables, strict, decoded or {})
-    found = find_candidates(upload, FORMATS)
-    documents = [document for each in found.documents.values() for document in each]
-    upload, scripts = split_solutions(upload, documents, found.fixtures)
+    candidates = find_candidates(upload, FORMATS)
+    documents = [document for same_format in candidates.documents.values() for document in same_format]
+    upload, scripts = split_solutions(upload, documents, candidates.fixtures)
     with pattern_budget():
         parsed = [
-            format_.parse(upload, found.documents[format_.name])
+            format_.parse(upload, candidates.documents[format_.name])
             for format_ in FORMATS
-            if format_.name in found.documents
+            if format_.name in candidates.documents
         ]
-    problems = [*found.problems, *(problem for part in parsed for problem in part.problems)]
+    problems = [*candidates.problems, *(problem for part in parsed for problem in part.problems)]
     suites = tuple(suite for part in parsed for suite in part.suites)
     if not problems and not suites:
         problems = problems_of_others(upload.files) or [_nothing_found(upload)]

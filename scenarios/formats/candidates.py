@@ -32,17 +32,17 @@ class Candidates:
 
 def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candidates:
     """Decode possible scenario files and group them by format, skipping files in fixtures."""
-    found = Candidates()
+    candidates = Candidates()
     for path in sorted(upload.files, key=lambda path: (path.count("/"), path)):
         if posixpath.splitext(path)[1].lower() in READERS and not _in_template(path):
-            _decode_candidate(found, upload, path, formats)
+            _decode_candidate(candidates, upload, path, formats)
     fixtures = [
         folder
         for format_ in formats
-        if format_.name in found.documents
-        for folder in format_.fixture_folders(upload, found.documents[format_.name])
+        if format_.name in candidates.documents
+        for folder in format_.fixture_folders(upload, candidates.documents[format_.name])
     ]
-    return _outside_fixtures(found, frozenset(fixtures))
+    return _outside_fixtures(candidates, frozenset(fixtures))
 
 
 def decode_file(path: str, content: bytes) -> PositionedDocument:
@@ -50,18 +50,20 @@ def decode_file(path: str, content: bytes) -> PositionedDocument:
     return READERS.get(posixpath.splitext(path)[1].lower(), read_yaml)(content, path)
 
 
-def _decode_candidate(found: Candidates, upload: UploadedFiles, path: str, formats: Sequence[Format]) -> None:
+def _decode_candidate(
+    candidates: Candidates, upload: UploadedFiles, path: str, formats: Sequence[Format]
+) -> None:
     try:
         document = upload.decoded.get(path) or decode_file(path, upload.files[path])
     except ScenarioFileError as error:
         if len(upload.files) > 1 and all(problem.id == EMPTY for problem in error.problems):
             return
         if _must_be_readable(upload, path):
-            found.problems += error.problems
+            candidates.problems += error.problems
         return
     format_ = next((each for each in formats if each.matches(path, document.value)), None)
     if format_ is not None:
-        found.documents.setdefault(format_.name, []).append(document)
+        candidates.documents.setdefault(format_.name, []).append(document)
 
 
 def _must_be_readable(upload: UploadedFiles, path: str) -> bool:
@@ -78,11 +80,11 @@ def _in_template(path: str) -> bool:
     return "templates" in folders and "scenarios" not in folders[folders.index("templates") :]
 
 
-def _outside_fixtures(found: Candidates, fixtures: frozenset[str]) -> Candidates:
+def _outside_fixtures(candidates: Candidates, fixtures: frozenset[str]) -> Candidates:
     documents = {
-        name: sorted(kept, key=lambda document: document.file)
-        for name, all_ in found.documents.items()
-        if (kept := [document for document in all_ if not in_fixture(document.file, fixtures)])
+        name: sorted(remaining, key=lambda document: document.file)
+        for name, all_ in candidates.documents.items()
+        if (remaining := [document for document in all_ if not in_fixture(document.file, fixtures)])
     }
-    problems = [problem for problem in found.problems if not in_fixture(problem.file, fixtures)]
+    problems = [problem for problem in candidates.problems if not in_fixture(problem.file, fixtures)]
     return Candidates(documents, problems, fixtures)

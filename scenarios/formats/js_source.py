@@ -77,21 +77,21 @@ def _language(typed: bool) -> Language:
 
 def object_literals(module: Node) -> list[ObjectLiteral]:
     """Return the object literals outside of functions and classes, in their order. Raises `UnreadableSource`."""
-    found: list[ObjectLiteral] = []
+    literals: list[ObjectLiteral] = []
     left = [(module, "")]
     while left:
         node, name = left.pop()
         if node.is_error or node.is_missing:
             raise UnreadableSource(f"Line {node.start_point.row + 1} cannot be parsed.")
         if node.type == "object":
-            found.append(ObjectLiteral(name, _fields(node)))
+            literals.append(ObjectLiteral(name, _fields(node)))
         elif node.type == "variable_declarator":
             left += [(value, _text(node.child_by_field_name("name")))] if (value := _value(node)) else []
         elif node.type in _DESCENDED:
             if node.type == "export_statement" and any(each.type == "default" for each in node.children):
                 name = "default"
             left += [(each, name) for each in reversed(node.children)]
-    return found
+    return literals
 
 
 def exports_from(module: Node) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -100,7 +100,7 @@ def exports_from(module: Node) -> Iterator[tuple[tuple[str, ...], str]]:
         source = node.child_by_field_name("source") if node.type == "export_statement" else None
         if source is not None and not any(each.type == "type" for each in node.children):
             clauses = [each for each in node.named_children if each.type == "export_clause"]
-            specifiers = [each for clause in clauses for each in _parts(clause)]
+            specifiers = [specifier for clause in clauses for specifier in _parts(clause)]
             # `a as b` exports what the other file calls a.
             yield tuple(_text(each.child_by_field_name("name")) for each in specifiers), _string(source)
 
@@ -134,12 +134,12 @@ def _object(node: Node, depth: int) -> dict[str, Json]:
 
 
 def _fields(node: Node) -> dict[str, Node]:
-    found = {}
+    fields = {}
     for pair in _parts(node):
         key, value = pair.child_by_field_name("key"), _value(pair)
         if pair.type == "pair" and key is not None and key.type in _KEYS and value is not None:
-            found[_string(key) if key.type == "string" else _text(key)] = value
-    return found
+            fields[_string(key) if key.type == "string" else _text(key)] = value
+    return fields
 
 
 def _expression(node: Node, depth: int) -> Json:
@@ -206,9 +206,9 @@ def _decode(written: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _escape(found: re.Match[str]) -> str:
-    digits = found[1] or found[2] or found[3]
+def _escape(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
     if digits is None:
-        return _SHORT.get(found[4], found[4])
+        return _SHORT.get(match[4], match[4])
     code = int(digits, 16)
     return chr(code) if code <= 0x10FFFF else "\ufffd"

@@ -197,8 +197,8 @@ def spell_keys(schema: Schema, spellings: Mapping[str, Sequence[str]]) -> None:
     for name, names in spellings.items():
         if name not in properties:
             continue
-        own = or_empty(properties.pop(name)) if name not in required else properties.pop(name)
-        properties.update({each: copy.deepcopy(own) for each in names})
+        property_schema = or_empty(properties.pop(name)) if name not in required else properties.pop(name)
+        properties.update({each: copy.deepcopy(property_schema) for each in names})
         if name in required:
             required.remove(name)
             schema.setdefault("allOf", []).append(has(*names))
@@ -272,10 +272,10 @@ def _resolve(schema: Any) -> Any:
 def _references(schema: Any) -> Iterator[str]:
     """Yield the names of the definitions that a schema refers to."""
     if isinstance(schema, list):
-        for each in schema:
-            yield from _references(each)
+        for part in schema:
+            yield from _references(part)
     elif isinstance(schema, dict):
         if isinstance(name := schema.get("$ref"), str):
             yield name.removeprefix("#/$defs/")
-        for each in schema.values():
-            yield from _references(each)
+        for part in schema.values():
+            yield from _references(part)

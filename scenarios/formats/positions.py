@@ -21,8 +21,8 @@ class Positions:
     def line(self, location: Location) -> int:
         """Return the line of a value or of its nearest known parent, from 1."""
         for end in range(len(location), -1, -1):
-            if (found := self.lines.get(location[:end])) is not None:
-                return found
+            if (line := self.lines.get(location[:end])) is not None:
+                return line
         return 1
 
 

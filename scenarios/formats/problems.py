@@ -43,6 +43,6 @@ class ScenarioFileError(Exception):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         # Hints are the first to be left out.
-        kept = nsmallest(MOST_PROBLEMS, problems, key=lambda problem: (problem.lint, problem))
-        self.problems = tuple(sorted(kept))
+        first = nsmallest(MOST_PROBLEMS, problems, key=lambda problem: (problem.lint, problem))
+        self.problems = tuple(sorted(first))
         super().__init__("\n".join(str(problem) for problem in self.problems))

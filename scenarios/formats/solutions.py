@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
+from evalhub.lib.storable_text import storable
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
@@ -28,15 +29,15 @@ def split_solutions(
     """
     folders = {"", *(posixpath.dirname(each.file) for each in documents)}
     prefixes = tuple(posixpath.join(folder, FOLDER) + "/" for folder in folders)
-    found = {
-        path: _text(content)
+    solutions = {
+        path: storable(content.decode("utf-8", "replace").replace("\r\n", "\n"))
         for path, content in upload.files.items()
         if path.startswith(prefixes) and path.endswith(_ENDING) and not in_fixture(path, fixtures)
     }
-    if not found:
+    if not solutions:
         return upload, {}
-    rest = {path: content for path, content in upload.files.items() if path not in found}
-    return replace(upload, files=rest), found
+    rest = {path: content for path, content in upload.files.items() if path not in solutions}
+    return replace(upload, files=rest), solutions
 
 
 def with_solutions(suites: Sequence[ParsedSuite], scripts: Mapping[str, str]) -> tuple[ParsedSuite, ...]:
@@ -61,11 +62,6 @@ def _paths(spec: ScenarioSpec) -> Iterator[str]:
     """Yield where a scenario's solution may be, the nearest first."""
     yield posixpath.join(posixpath.dirname(spec.file), FOLDER, spec.key + _ENDING)
     yield posixpath.join(FOLDER, spec.key + _ENDING)
-
-
-def _text(content: bytes) -> str:
-    # Databases cannot store a NUL in JSON.
-    return content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\x00", "\ufffd")
 
 
 def _without_scenario(path: str) -> Problem:

@@ -21,8 +21,8 @@ def read_toml(content: bytes, file: str) -> PositionedDocument:
     import tomllib
 
     text = decode_document(content, file)
-    if found := _DEEP.search(text):
-        raise too_deep(file, text.count("\n", 0, found.start()) + 1)
+    if deep := _DEEP.search(text):
+        raise too_deep(file, text.count("\n", 0, deep.start()) + 1)
     try:
         value = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -42,11 +42,11 @@ def _lines(text: str) -> dict[Location, int]:
     table: Location = ()
     lines: dict[Location, int] = {(): 1}
     for number, line in enumerate(text.splitlines(), start=1):
-        if found := _TABLE.match(line):
-            table = _parts(found[1])
+        if match := _TABLE.match(line):
+            table = _parts(match[1])
             lines.setdefault(table, number)
-        elif found := _KEY.match(line):
-            lines.setdefault((*table, *_parts(found[1])), number)
+        elif match := _KEY.match(line):
+            lines.setdefault((*table, *_parts(match[1])), number)
     return lines
 
 

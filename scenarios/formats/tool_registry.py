@@ -41,7 +41,7 @@ class RegistryReading:
 
 
 @dataclass
-class _Found:
+class _ToolCollector:
     """The tools found so far, by name, and what could not be read."""
 
     tools: dict[str, RegisteredTool] = field(default_factory=dict)
@@ -74,14 +74,14 @@ def read_registry(files: Mapping[str, bytes], path: str) -> RegistryReading:
     barrel = next((file for file in below if posixpath.basename(file) in BARRELS), None)
     if barrel is not None:
         return _read_scripts(files, barrel)
-    found = _Found()
+    collector = _ToolCollector()
     for file in below:
         if _TOOL_FILE.search(file):
-            _add_literals(found, files, file, ())
-    if not found.tools:
-        found.warnings.append(f"There is no tool registry at {path}.")
-        return RegistryReading(None, tuple(found.warnings))
-    return found.reading()
+            _add_literals(collector, files, file, ())
+    if not collector.tools:
+        collector.warnings.append(f"There is no tool registry at {path}.")
+        return RegistryReading(None, tuple(collector.warnings))
+    return collector.reading()
 
 
 def registry_of(value: Json, file: str = "registry") -> RegistryReading:
@@ -90,14 +90,14 @@ def registry_of(value: Json, file: str = "registry") -> RegistryReading:
     listed = answer.get("tools") if isinstance(answer, dict) else answer
     if not isinstance(listed, list):
         return RegistryReading(None, (f"{file}: There is no list of tools in it.",))
-    found = _Found()
+    collector = _ToolCollector()
     for index, entry in enumerate(listed):
         fields = entry.get("function", entry) if isinstance(entry, dict) else None
         if not isinstance(fields, dict) or not isinstance(fields.get("name"), str) or not fields["name"]:
-            found.warnings.append(f"{file}: Entry {index + 1} has no name and was left out.")
+            collector.warnings.append(f"{file}: Entry {index + 1} has no name and was left out.")
         elif fields.get("status") != "removed":
-            found.add(fields["name"], _registered_tool(fields), file)
-    return found.reading()
+            collector.add(fields["name"], _registered_tool(fields), file)
+    return collector.reading()
 
 
 def _registered_tool(entry: Mapping[str, Json]) -> RegisteredTool:
@@ -118,20 +118,20 @@ def _read_json(files: Mapping[str, bytes], path: str) -> RegistryReading:
 
 
 def _read_scripts(files: Mapping[str, bytes], path: str) -> RegistryReading:
-    found = _Found()
-    exports = _read(found, files, path, lambda module: list(exports_from(module)))
+    collector = _ToolCollector()
+    exports = _read(collector, files, path, lambda module: list(exports_from(module)))
     if not exports:
-        _add_literals(found, files, path, ())
+        _add_literals(collector, files, path, ())
     for names, source in exports:
         file = _resolve(files, path, source)
         if file is None:
-            found.warnings.append(f"{path}: There is no file '{source}', so its tools were left out.")
+            collector.warnings.append(f"{path}: There is no file '{source}', so its tools were left out.")
         else:
-            _add_literals(found, files, file, names)
-    if not found.tools:
-        found.warnings.append(f"{path}: There is no tool in it.")
-        return RegistryReading(None, tuple(found.warnings))
-    return found.reading()
+            _add_literals(collector, files, file, names)
+    if not collector.tools:
+        collector.warnings.append(f"{path}: There is no tool in it.")
+        return RegistryReading(None, tuple(collector.warnings))
+    return collector.reading()
 
 
 def _resolve(files: Mapping[str, bytes], barrel: str, source: str) -> str | None:
@@ -143,26 +143,28 @@ def _resolve(files: Mapping[str, bytes], barrel: str, source: str) -> str | None
     return next((file for file in tried if file in files), None)
 
 
-def _add_literals(found: _Found, files: Mapping[str, bytes], file: str, names: Sequence[str]) -> None:
+def _add_literals(
+    collector: _ToolCollector, files: Mapping[str, bytes], file: str, names: Sequence[str]
+) -> None:
     """Add the tools of a file: those assigned to one of the names, all where no name is known."""
-    tools = [literal for literal in _read(found, files, file, object_literals) if _is_tool(literal)]
+    tools = [literal for literal in _read(collector, files, file, object_literals) if _is_tool(literal)]
     named = [literal for literal in tools if literal.name in names]
     if not tools:
-        found.warnings.append(f"{file}: There is no tool that can be read without running it.")
+        collector.warnings.append(f"{file}: There is no tool that can be read without running it.")
     for literal in named or tools:
-        _add_literal(found, literal, file)
+        _add_literal(collector, literal, file)
 
 
 def _read(
-    found: _Found, files: Mapping[str, bytes], file: str, read: Callable[[Node], list[Part]]
+    collector: _ToolCollector, files: Mapping[str, bytes], file: str, read: Callable[[Node], list[Part]]
 ) -> list[Part]:
     """Return what is read of a module; where it cannot be parsed, nothing and a warning."""
     try:
         return read(parse(decode_document(files[file], file), typed=file.endswith(_TYPED)))
     except UnreadableSource as error:
-        found.warn(f"{file}: {error}")
+        collector.warn(f"{file}: {error}")
     except ScenarioFileError as error:
-        found.warn(str(error))
+        collector.warn(str(error))
     return []
 
 
@@ -170,13 +172,13 @@ def _is_tool(literal: ObjectLiteral) -> bool:
     return "name" in literal.fields and any(key in literal.fields for key in ("description", *_SCHEMAS))
 
 
-def _add_literal(found: _Found, literal: ObjectLiteral, file: str) -> None:
+def _add_literal(collector: _ToolCollector, literal: ObjectLiteral, file: str) -> None:
     name = _text(_static(literal, "name"))
     if name is None:
-        found.warnings.append(f"{file}: The name of a tool is computed, so it was left out.")
+        collector.warnings.append(f"{file}: The name of a tool is computed, so it was left out.")
     elif _static(literal, "status") != "removed":
         fields = {key: _static(literal, key) for key in ("description", "version", *_SCHEMAS)}
-        found.add(name, _registered_tool(fields), file)
+        collector.add(name, _registered_tool(fields), file)
 
 
 def _static(literal: ObjectLiteral, key: str) -> Json:

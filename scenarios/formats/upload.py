@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,11 +36,11 @@ class UploadedFiles:
     @cached_property
     def folders(self) -> frozenset[str]:
         """Every folder with files at any depth."""
-        found: set[str] = set()
+        folders: set[str] = set()
         for path in self.files:
             while path := posixpath.dirname(path):
-                found.add(path)
-        return frozenset(found)
+                folders.add(path)
+        return frozenset(folders)
 
     def below(self, folder: str) -> Fixture:
         """Return the files below a folder, with paths relative to it."""
@@ -55,6 +56,20 @@ class UploadedFiles:
     def _sorted(self) -> list[str]:
         return sorted(self.files)
 
+    def name_suites(self, documents: Sequence[PositionedDocument]) -> dict[str, str]:
+        """Return a name for the suite of each document by its file: the stem, with the path if two are equal.
+
+        That of a single file has the upload's name.
+        """
+        stems = {document.file: posixpath.splitext(document.file)[0] for document in documents}
+        if len(self.files) == 1:
+            return dict.fromkeys(stems, self.name)
+        counts = Counter(map(posixpath.basename, stems.values()))
+        return {
+            file: stem if counts[posixpath.basename(stem)] > 1 else posixpath.basename(stem)
+            for file, stem in stems.items()
+        }
+
 
 @dataclass(frozen=True)
 class Parsed:
@@ -62,6 +77,13 @@ class Parsed:
 
     suites: tuple[ParsedSuite, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    @classmethod
+    def of(cls, suites: Sequence[ParsedSuite], problems: Sequence[Problem]) -> Parsed:
+        """Return the suites, which have their lints themselves, or every problem if one isn't a lint."""
+        if all(problem.lint for problem in problems):
+            return cls(suites=tuple(suites))
+        return cls(problems=tuple(sorted(dict.fromkeys(problems))))
 
 
 @dataclass(frozen=True)
@@ -87,6 +109,11 @@ def inside(base: str, path: str) -> str | None:
     return None if joined == ".." or joined.startswith("../") else joined
 
 
+def is_below(folder: str, path: str) -> bool:
+    """Return whether a path is a folder or lies in it; everything lies in the empty one, the root."""
+    return not folder or path == folder or path.startswith(folder + "/")
+
+
 def in_fixture(path: str, fixtures: Set[str]) -> bool:
     """Return whether a file is in a fixture, or is one itself; subfolders called `scenarios` are not."""
     if path in fixtures:
@@ -104,10 +131,10 @@ _NAMES = {"targets.yaml", "targets.yml"}
 
 def find_targets_file(upload: UploadedFiles) -> tuple[str, str]:
     """Return path and text of the targets file nearest to the root, else two empty texts."""
-    found = [path for path in upload.files if is_targets_file(path) and "templates" not in path.split("/")]
-    if not found:
+    paths = [path for path in upload.files if is_targets_file(path) and "templates" not in path.split("/")]
+    if not paths:
         return "", ""
-    path = min(found, key=lambda path: (path.count("/"), path))
+    path = min(paths, key=lambda path: (path.count("/"), path))
     return path, decode_text(upload.files[path], "replace")
 
 

@@ -53,13 +53,13 @@ def validate(
     fields with their own validator to problem ids, `spelled` maps fields to their spelling in the file.
     """
     texts = _ErrorTexts(document, at, value_ids or {}, spelled or {})
-    found, errors = _attempt(model, value)
+    instance, errors = _attempt(model, value)
     unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
     keys = [texts.unknown_key(model, loc) for loc in unknown]
     if unknown:
-        found, errors = _attempt(model, _without(value, unknown))
+        instance, errors = _attempt(model, _without(value, unknown))
     problems = keys + [texts.problem(error) for error in errors]
-    return None if any(not key.lint for key in keys) else found, problems
+    return None if any(not key.lint for key in keys) else instance, problems
 
 
 def without_wrong_parts(model: type[M], value: Json, stand_ins: Mapping[Location, Json]) -> M | None:
@@ -71,8 +71,8 @@ def without_wrong_parts(model: type[M], value: Json, stand_ins: Mapping[Location
     value = copy.deepcopy(value)
     for error in errors:
         _cut(value, error["loc"], stand_ins)
-    found, _ = _attempt(model, value)
-    return found
+    instance, _ = _attempt(model, value)
+    return instance
 
 
 def _cut(value: Json, loc: Location, stand_ins: Mapping[Location, Json]) -> None:

@@ -21,6 +21,17 @@ from scenarios.formats.yaml_scan import Scan
 _CORE = "tag:yaml.org,2002:"
 
 
+class BlockDumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks."""
+
+
+def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(_CORE + "str", text, style="|" if "\n" in text else None)
+
+
+BlockDumper.add_representer(str, _text_node)
+
+
 class _Loader(yaml.CSafeLoader):
     """The safe loader with YAML 1.2 scalars and text keys."""
 

@@ -72,10 +72,10 @@ def scores(expect: Expect | None, evidence: Evidence) -> tuple[Score, ...]:
     return (_case_score(case_verdict(results)), *(_assertion_score(result, facts) for result in results))
 
 
-def _case_score(found: CaseVerdict) -> Score:
-    detail: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(found))
-    message = found.error or ("Nothing was asserted." if found.vacuous else "All assertions passed.")
-    return Score("assertions", VERDICT, float(found.passed), found.passed, message, detail)
+def _case_score(verdict: CaseVerdict) -> Score:
+    detail: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(verdict))
+    message = verdict.error or ("Nothing was asserted." if verdict.vacuous else "All assertions passed.")
+    return Score("assertions", VERDICT, float(verdict.passed), verdict.passed, message, detail)
 
 
 def _assertion_score(result: AssertionResult, facts: TrialFacts) -> Score:

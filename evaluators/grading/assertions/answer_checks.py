@@ -90,22 +90,22 @@ class AnswerPattern(BaseEvaluator):
         shown = f"/{self.value}/{self.flags}"
         try:
             pattern = compile_pattern(pattern_text(self.value, self.flags), javascript=True)
-            found = pattern.search(judged_answer(evidence))
+            match = pattern.search(judged_answer(evidence))
         except SlowPattern as error:
             return EvaluatorResult(None, error=str(error))
         except PatternError as error:
             return EvaluatorResult(0.0, misses=(str(error),))
-        if found:
+        if match:
             return EvaluatorResult(1.0, hits=(f"The answer matches {shown}",))
         return EvaluatorResult(0.0, misses=(f"The answer does not match {shown}",))
 
 
 def pattern_text(value: str, flags: str) -> str:
     """Return a pattern with its flags within; `g` and `u` change nothing."""
-    own = "".join(sorted(set(flags) & {"i", "m"}))
+    inline_flags = "".join(sorted(set(flags) & {"i", "m"}))
     # Without this flag a dot stops at the end of a line, in JavaScript at more of them than elsewhere.
     text = _with_dots_for_all(value) if "s" in flags else value
-    return f"(?{own}:{text})" if own else text
+    return f"(?{inline_flags}:{text})" if inline_flags else text
 
 
 def _with_dots_for_all(value: str) -> str:

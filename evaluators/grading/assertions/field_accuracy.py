@@ -77,9 +77,9 @@ def _expected_value(messages: Sequence[Message]) -> Json:
     for message in reversed(messages):
         content = message.content
         if message.role == "assistant" and content:
-            found = _decode(content) if isinstance(content, str) else content
-            if found is not None:
-                return found
+            value = _decode(content) if isinstance(content, str) else content
+            if value is not None:
+                return value
     return None
 
 
@@ -117,8 +117,8 @@ def _within(field: FieldCheck, wanted: Json, actual: Json) -> bool:
 
 
 def _number(value: Json) -> float | None:
-    if isinstance(value, str) and (found := _NUMBER.match(value)):
-        value = float(found[0])
+    if isinstance(value, str) and (match := _NUMBER.match(value)):
+        value = float(match[0])
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None
@@ -136,13 +136,13 @@ def _date(value: Json, formats: Sequence[str]) -> date | None:
         return datetime.fromisoformat(text).date()
     except ValueError:
         pass
-    if found := _NAMED_DATE.fullmatch(text):
-        month = found[2].lower()[:3]
-        return _day(int(found[3]), _MONTHS.index(month) + 1, int(found[1])) if month in _MONTHS else None
-    if found := _NUMERIC_DATE.fullmatch(text):
-        first, second = int(found[1]), int(found[2])
+    if match := _NAMED_DATE.fullmatch(text):
+        month = match[2].lower()[:3]
+        return _day(int(match[3]), _MONTHS.index(month) + 1, int(match[1])) if month in _MONTHS else None
+    if match := _NUMERIC_DATE.fullmatch(text):
+        first, second = int(match[1]), int(match[2])
         month, day = (second, first) if _day_first(first, formats) else (first, second)
-        return _day(int(found[3]), month, day)
+        return _day(int(match[3]), month, day)
     return None
 
 

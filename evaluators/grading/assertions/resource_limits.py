@@ -53,8 +53,8 @@ class TokenLimit(BaseEvaluator):
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         limits = {"input": self.max_input, "output": self.max_output, "total": self.max_total}
-        found = [_check_tokens(evidence, name, most) for name, most in limits.items() if most is not None]
-        return _all_or_nothing(found)
+        results = [_check_tokens(evidence, name, most) for name, most in limits.items() if most is not None]
+        return _all_or_nothing(results)
 
 
 class ExecutionLimits(BaseEvaluator):

@@ -81,10 +81,10 @@ def _check_matches(pattern: str, answer: str) -> ValueResult:
     if not pattern:
         return ValueResult("skipped", "an empty pattern was skipped: it matches every response")
     try:
-        found = compile_pattern(pattern, javascript=True).search(answer)
+        match = compile_pattern(pattern, javascript=True).search(answer)
     except PatternError as error:
         return ValueResult("failed", f"invalid regex: {str(error).rstrip('.')}")
-    return PASSED if found else ValueResult("failed", f"'{pattern}' does not match the response")
+    return PASSED if match else ValueResult("failed", f"'{pattern}' does not match the response")
 
 
 def _case_hint(text: str, answer: str) -> str:

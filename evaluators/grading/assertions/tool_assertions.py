@@ -49,8 +49,10 @@ def not_called(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
 def check_included(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that each tool was called, among any others."""
     for name in expect.tools_included or ():
-        found = name in facts.names
-        yield PASSED if found else ValueResult("failed", f"expected {name} among {_tool_list(facts.names)}")
+        is_called = name in facts.names
+        yield (
+            PASSED if is_called else ValueResult("failed", f"expected {name} among {_tool_list(facts.names)}")
+        )
 
 
 def no_errors(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
@@ -110,11 +112,11 @@ def _presence(param: ToolParam, call: ToolCall) -> ValueResult:
 def _compare(param: ToolParam, call: ToolCall, sources: TokenSources) -> Iterator[ValueResult]:
     expected: list[str] = []
     for item in _items(param, sources):
-        for found in resolve_value(item, sources):
-            if isinstance(found, ValueResult):
-                yield found
+        for resolved in resolve_value(item, sources):
+            if isinstance(resolved, ValueResult):
+                yield resolved
             else:
-                expected.append(found)
+                expected.append(resolved)
     if expected:
         yield _check_param(param, call, expected)
 

@@ -85,12 +85,12 @@ class ToolArguments(BaseEvaluator):
     def _fits(self, actual: Json) -> bool:
         if self.mode == "partial":
             return _includes(actual, self.args)
-        kept = (
+        compared = (
             {key: item for key, item in actual.items() if key not in self.ignore}
             if isinstance(actual, dict)
             else actual
         )
-        return equal(self.args, kept)
+        return equal(self.args, compared)
 
 
 class SkillTrigger(BaseEvaluator):
@@ -111,16 +111,16 @@ class SkillTrigger(BaseEvaluator):
 
     def _use(self, call: Call) -> str:
         """Return how a call used the skill; empty if it didn't."""
-        name, given = (call.event.name or "").lower(), call_arguments(call.event)
-        given = given if isinstance(given, dict) else {}
+        name, arguments = (call.event.name or "").lower(), call_arguments(call.event)
+        arguments = arguments if isinstance(arguments, dict) else {}
         folder = f"skills/{self.skill}/"
         if name == "skill":
             return (
-                f"The tool Skill got {given.get('skill')}"
-                if self.skill in str(given.get("skill", ""))
+                f"The tool Skill got {arguments.get('skill')}"
+                if self.skill in str(arguments.get("skill", ""))
                 else ""
             )
-        path = str(given.get("file_path") or given.get("path") or "")
+        path = str(arguments.get("file_path") or arguments.get("path") or "")
         if name == "read" and folder in path:
             return f"Read {path}"
         output = call.event.output if call.event.output is not None else call.result and call.result.output

@@ -85,8 +85,8 @@ def _args_match(expected: Mapping[str, Json], actual: Json, match: ArgsMatch) ->
         return all(key in actual and equal(value, actual[key]) for key, value in expected.items())
     if match == "subset":
         return all(key in expected and equal(value, expected[key]) for key, value in actual.items())
-    given = ((_value_at(expected, path), _value_at(actual, path)) for path in match)
-    return all(one is None or equal(one, other) for one, other in given)
+    pairs = ((_value_at(expected, path), _value_at(actual, path)) for path in match)
+    return all(one is None or equal(one, other) for one, other in pairs)
 
 
 def _value_at(value: Json, path: str) -> Json:
@@ -204,11 +204,11 @@ def _superset(expected: Sequence[ExpectedTool], called: Sequence[Call], accepts:
     hits: list[str] = []
     misses: list[str] = []
     for step in expected:
-        found = next((call for call in left if accepts(step, call)), None)
-        if found is None:
+        fitting_call = next((call for call in left if accepts(step, call)), None)
+        if fitting_call is None:
             misses.append(f"Expected {step.tool}, but no call of it is left that fits")
         else:
-            left.remove(found)
+            left.remove(fitting_call)
             hits.append(f"Found {step.tool}")
     return EvaluatorResult(len(hits) / len(expected) if expected else 1.0, tuple(hits), tuple(misses))
 

@@ -111,13 +111,15 @@ def _success(call: Call) -> bool | None:
 
 def resolve_value(value: str, sources: TokenSources) -> Iterator[str | ValueResult]:
     """Yield the value with tokens replaced, or the reason to skip it."""
-    found = resolve_tokens(value, sources)
-    if found.text is None:
+    resolved = resolve_tokens(value, sources)
+    if resolved.text is None:
         yield ValueResult(
-            "skipped", f"'{value}' was skipped: {', '.join(found.unresolved)} unresolved", found.unresolved
+            "skipped",
+            f"'{value}' was skipped: {', '.join(resolved.unresolved)} unresolved",
+            resolved.unresolved,
         )
-    elif not found.text:
+    elif not resolved.text:
         written = f"'{value}' resolves to an empty text" if value else "an empty text"
         yield ValueResult("skipped", f"{written} was skipped: every response contains it")
     else:
-        yield found.text
+        yield resolved.text

@@ -78,8 +78,8 @@ def parse_assertion(text: str) -> Assertion:
         return Assertion("equals", _value(rest))
     if word == "contains" and rest:
         return Assertion("contains", rest)
-    if found := _LEN.fullmatch(text.strip()):
-        return Assertion("len", int(found[2]), found[1])
+    if match := _LEN.fullmatch(text.strip()):
+        return Assertion("len", int(match[2]), match[1])
     raise BadAssertion(f"'{text}' is not an assertion. Write {FORMS}.")
 
 
@@ -109,9 +109,9 @@ class BadJsonPath(ValueError):
 def _with_quoted_names(text: str) -> str:
     """Return a path with quotes around names with other letters than A to Z, which jsonpath-ng requires."""
 
-    def quoted(found: re.Match[str]) -> str:
-        name = found["name"]
-        return f"'{name}'" if name and not name.isascii() else found[0]
+    def quoted(match: re.Match[str]) -> str:
+        name = match["name"]
+        return f"'{name}'" if name and not name.isascii() else match[0]
 
     return _QUOTED_OR_NAME.sub(quoted, text)
 

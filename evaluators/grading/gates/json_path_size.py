@@ -58,14 +58,14 @@ def _ways(path: Any, size: DocumentSize) -> int:
     inner = [_ways(each, size) for each in _parts(path)]
     if _kind(path) == "Union":
         return sum(inner)
-    own = {
+    ways = {
         "Root": size.values,
         "Descendants": size.depth,
         "Parent": size.width,
         "Fields": len(getattr(path, "fields", ())),
         "Index": len(getattr(path, "indices", ())),
     }
-    return max(1, own.get(_kind(path), 1)) * prod(inner)
+    return max(1, ways.get(_kind(path), 1)) * prod(inner)
 
 
 def _kind(path: Any) -> str:
@@ -85,8 +85,8 @@ def _has(path: Any, kind: str) -> bool:
 
 def _parts(value: Any) -> Iterator[Any]:
     """Yield the paths and expressions that a path consists of."""
-    for each in vars(value).values():
-        for part in each if isinstance(each, list | tuple) else (each,):
-            for own in part if isinstance(part, list | tuple) else (part,):
-                if type(own).__module__.startswith("jsonpath_ng"):
-                    yield own
+    for attribute in vars(value).values():
+        for part in attribute if isinstance(attribute, list | tuple) else (attribute,):
+            for element in part if isinstance(part, list | tuple) else (part,):
+                if type(element).__module__.startswith("jsonpath_ng"):
+                    yield element

@@ -44,10 +44,10 @@ class McpCalled(_McpGate):
     """Exact number of calls; None means at least one."""
 
     def judge(self, calls: list[Command], server: str = "") -> Score:
-        called = [each for each in calls if _is_named(each, self.tool, server)]
+        called = [call for call in calls if _is_named(call, self.tool, server)]
         # A call whose end is unknown isn't a success.
         fitting = [
-            each for each in called if each.exit_code == 0 and _has(arguments_of(each.line), self.arguments)
+            call for call in called if call.exit_code == 0 and _has(arguments_of(call.line), self.arguments)
         ]
         passed = bool(fitting) if self.times is None else len(fitting) == self.times
         wanted = "at least 1" if self.times is None else str(self.times)
@@ -67,26 +67,26 @@ class McpNotCalled(_McpGate):
     tool: str | None = Field(default=None, min_length=1)
 
     def judge(self, calls: list[Command], server: str = "") -> Score:
-        found = [each for each in calls if self.tool is None or _is_named(each, self.tool, server)]
+        called = [each for each in calls if self.tool is None or _is_named(each, self.tool, server)]
         what = f"`{self.tool}`" if self.tool else "the server's tools"
-        message = f"Calls of {what}: {len(found)}; expected none."
-        return self.score(not found, message, expected=0, actual=len(found), calls=_lines(found))
+        message = f"Calls of {what}: {len(called)}; expected none."
+        return self.score(not called, message, expected=0, actual=len(called), calls=_lines(called))
 
 
 def _is_named(call: Command, tool: str, server: str) -> bool:
     """Return whether a call is of a tool, given as `tool` or `server/tool`; runs with several servers have the latter."""
-    own = call.subcommand or ""
-    return tool in (own, f"{server}/{own}") or own == f"{server}/{tool}"
+    name = call.subcommand or ""
+    return tool in (name, f"{server}/{name}") or name == f"{server}/{tool}"
 
 
 def _lines(calls: list[Command]) -> list[Json]:
     return [each.line for each in calls[:_SHOWN]]
 
 
-def _has(given: Json, wanted: Json) -> bool:
+def _has(actual: Json, wanted: Json) -> bool:
     """Return whether a value contains what is wanted: mappings by key, other values by equality."""
     if isinstance(wanted, dict):
-        return isinstance(given, dict) and all(
-            key in given and _has(given[key], wanted[key]) for key in wanted
+        return isinstance(actual, dict) and all(
+            key in actual and _has(actual[key], wanted[key]) for key in wanted
         )
-    return bool(given == wanted)
+    return bool(actual == wanted)

@@ -38,8 +38,8 @@ def hide_skills(text: str) -> str:
 def _commands(evidence: Evidence) -> Iterator[str]:
     """Yield the tool's commands with their ends; without a known tool, all commands but those about skills."""
     if evidence.tool is not None:
-        for own in evidence.interaction.commands:
-            yield _line(own.line, own.exit_code, failed=own.failed)
+        for command in evidence.interaction.commands:
+            yield _line(command.line, command.exit_code, failed=command.failed)
         return
     ends = {each.id: each for each in evidence.transcript.events if each.type == "tool_result" and each.id}
     for event in evidence.transcript.events:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, trimmed_text
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge import ask_judge
 from evaluators.grading.judges.llm_judge_prompt import fill_template, prompt_values, section
@@ -63,15 +63,15 @@ class ChecklistJudge(BaseEvaluator):
         return True
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        given = prompt_values(case, evidence)
-        prompt = fill_template(TEMPLATE, given, with_trace=self.include_trace)
+        values = prompt_values(case, evidence)
+        prompt = fill_template(TEMPLATE, values, with_trace=self.include_trace)
         listed = section("rubrics", "\n".join(map(_line, self.rubrics)))
         judging = ask_judge(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence, rubric=hash_of(listed))
         if judging.error:
             return EvaluatorResult(None, error=judging.error, judging=judging)
-        found = first_object(judging.raw_answer, repair=False) or {}
-        checks = _checks(found.get("checks"), {item.id for item in self.rubrics})
-        return self._result_of(judging, checks, found.get("overall_reasoning"))
+        reply = first_object(judging.raw_answer, repair=False) or {}
+        checks = _checks(reply.get("checks"), {item.id for item in self.rubrics})
+        return self._result_of(judging, checks, reply.get("overall_reasoning"))
 
     def total(self, satisfied: Mapping[str, bool]) -> tuple[float, bool]:
         """Return the score of checked statements, and whether an unsatisfied required one fails it."""
@@ -86,7 +86,7 @@ class ChecklistJudge(BaseEvaluator):
         good = [item for item in checked if checks[item.id].satisfied]
         bad = [item for item in checked if not checks[item.id].satisfied]
         score, failed = self.total({item.id: checks[item.id].satisfied for item in checked})
-        kept = msgspec.structs.replace(
+        judging = msgspec.structs.replace(
             judging,
             score=score,
             criteria={item.id: float(checks[item.id].satisfied) for item in checked},
@@ -94,30 +94,27 @@ class ChecklistJudge(BaseEvaluator):
             missing=tuple(item.id for item in self.rubrics if item.id not in checks),
             positives=tuple(_checked_text(item, checks[item.id]) for item in good),
             negatives=tuple(_checked_text(item, checks[item.id]) for item in bad),
-            reasoning=reasoning.strip() if isinstance(reasoning, str) else "",
+            reasoning=trimmed_text(reasoning),
             error="" if checked else NO_CHECKS,
         )
         return EvaluatorResult(
-            kept.score,
-            kept.positives,
-            kept.negatives,
-            kept.reasoning,
+            judging.score,
+            judging.positives,
+            judging.negatives,
+            judging.reasoning,
             failed=failed,
-            more={"judge_failure": NO_CHECKS} if not checked else {"missing": list(kept.missing)},
-            judging=kept,
+            more={"judge_failure": NO_CHECKS} if not checked else {"missing": list(judging.missing)},
+            judging=judging,
         )
 
 
 def _checks(value: Json, known: set[str]) -> dict[str, Check]:
     """Return the checks of known statements; the first check of each counts."""
-    found: dict[str, Check] = {}
+    checks: dict[str, Check] = {}
     for item in value if isinstance(value, list) else ():
         if isinstance(item, dict) and item.get("id") in known and isinstance(item.get("satisfied"), bool):
-            why = item.get("reasoning")
-            found.setdefault(
-                item["id"], Check(item["satisfied"], why.strip() if isinstance(why, str) else "")
-            )
-    return found
+            checks.setdefault(item["id"], Check(item["satisfied"], trimmed_text(item.get("reasoning"))))
+    return checks
 
 
 def _line(item: RubricItem) -> str:

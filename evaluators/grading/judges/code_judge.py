@@ -17,6 +17,7 @@ from evaluators.grading.evaluator import (
     clamp_score,
     judged_answer,
     trace_context,
+    trimmed_text,
     trimmed_texts,
 )
 from evaluators.grading.evidence import Evidence
@@ -27,7 +28,7 @@ from evaluators.model import CommandResult, Json
 
 def run_judge_script(
     script: str,
-    given: Json,
+    payload: Json,
     evidence: Evidence,
     *,
     cwd: str,
@@ -47,7 +48,7 @@ def run_judge_script(
         command,
         timeout_seconds=timeout_seconds,
         env=evidence.command_env,
-        stdin=json.dumps(given, indent=2, ensure_ascii=False),
+        stdin=json.dumps(payload, indent=2, ensure_ascii=False),
         network=network,
     )
     if exit_code_decides and (decided := _by_exit_code(ended)):
@@ -93,18 +94,18 @@ def _result_of(script: str, ended: CommandResult, timeout_seconds: float) -> Eva
         score or 0.0,
         (*trimmed_texts(output.get("hits")), *hits),
         (*trimmed_texts(output.get("misses")), *misses),
-        reasoning.strip() if isinstance(reasoning, str) else "",
+        trimmed_text(reasoning),
         more=more,
     )
 
 
 def _assertions(value: Json) -> tuple[list[str], list[str]]:
     """Return the texts of passed and of failed assertions, as AgentV 4 prints them."""
-    given = value if isinstance(value, list) else ()
-    found = [one for one in given if isinstance(one, dict) and isinstance(one.get("text"), str)]
+    entries = value if isinstance(value, list) else ()
+    assertions = [one for one in entries if isinstance(one, dict) and isinstance(one.get("text"), str)]
     return (
-        [one["text"] for one in found if one.get("passed")],
-        [one["text"] for one in found if not one.get("passed")],
+        [one["text"] for one in assertions if one.get("passed")],
+        [one["text"] for one in assertions if not one.get("passed")],
     )
 
 

@@ -7,12 +7,19 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, clamp_score, trimmed_texts
+from evaluators.grading.evaluator import (
+    BaseEvaluator,
+    Case,
+    EvaluatorResult,
+    clamp_score,
+    trimmed_text,
+    trimmed_texts,
+)
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, fill_template, prompt_values
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
-from evaluators.model import CompletionError, CompletionRequest, Json, Judging, same_model
+from evaluators.model import CompletionError, CompletionRequest, Judging, same_model
 
 MAX_ENTRIES = 4
 """The largest number of hits, and of misses."""
@@ -34,21 +41,17 @@ def read_judge_reply(text: str) -> JudgeReply:
 
     Without an object or a number, the score is 0 and `failure` is set.
     """
-    found = first_object(text, repair=False)
-    if found is None:
+    reply = first_object(text, repair=False)
+    if reply is None:
         return JudgeReply(failure="The judge's answer contains no JSON object, so the score is 0.")
-    score = clamp_score(found.get("score"))
+    score = clamp_score(reply.get("score"))
     return JudgeReply(
         score=score or 0.0,
-        hits=trimmed_texts(found.get("hits"), most=MAX_ENTRIES),
-        misses=trimmed_texts(found.get("misses"), most=MAX_ENTRIES),
-        reasoning=_text(found.get("reasoning")),
+        hits=trimmed_texts(reply.get("hits"), most=MAX_ENTRIES),
+        misses=trimmed_texts(reply.get("misses"), most=MAX_ENTRIES),
+        reasoning=trimmed_text(reply.get("reasoning")),
         failure="" if score is not None else "The judge's answer contains no score, so the score is 0.",
     )
-
-
-def _text(value: Json) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 NO_MODEL = "The judge has no model. Choose a judge, or run without judges."
@@ -95,8 +98,8 @@ class LlmJudge(BaseEvaluator):
         return True
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        given = prompt_values(case, evidence)
-        prompt = fill_template(self.prompt or TEMPLATE, given, with_trace=self.include_trace)
+        values = prompt_values(case, evidence)
+        prompt = fill_template(self.prompt or TEMPLATE, values, with_trace=self.include_trace)
         judging = ask_judge(prompt, SYSTEM, self.model, evidence, rubric=hash_of(self.prompt or TEMPLATE))
         return result_of_judging(judging)
 
@@ -106,7 +109,7 @@ def result_of_judging(judging: Judging) -> EvaluatorResult:
     if judging.error:
         return EvaluatorResult(None, error=judging.error, judging=judging)
     reply = read_judge_reply(judging.raw_answer)
-    kept = msgspec.structs.replace(
+    judging = msgspec.structs.replace(
         judging,
         score=reply.score,
         positives=reply.hits,
@@ -115,4 +118,4 @@ def result_of_judging(judging: Judging) -> EvaluatorResult:
         error=reply.failure,
     )
     more = {"judge_failure": reply.failure} if reply.failure else {}
-    return EvaluatorResult(reply.score, reply.hits, reply.misses, reply.reasoning, more=more, judging=kept)
+    return EvaluatorResult(reply.score, reply.hits, reply.misses, reply.reasoning, more=more, judging=judging)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 
 from evaluators.grading.evaluator import Case, judged_answer, trace_context
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, cut_middle
+from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, cut_middle, hash_tag
 from evaluators.model import Json
 from evaluators.redaction import redact_patterns
 
@@ -54,7 +53,7 @@ _SHOWS_ANSWER = frozenset(("candidate_answer", "output", "expected_messages"))
 def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
     """Return the prompt_values of a template's placeholders, redacted, cut and trimmed."""
     context = trace_context(evidence)
-    found = {
+    values = {
         "expected_outcome": case.expected_outcome,
         "question": case.question or evidence.prompt,
         "reference_answer": case.reference_answer,
@@ -63,33 +62,33 @@ def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
         "input_messages": _json([one.model_dump(exclude_none=True) for one in case.input_messages]),
         "trace_summary": _json(context["candidate_trace_summary"]),
     }
-    found |= {later: found[name] for later, name in _LATER_NAMES.items()}
-    return {name: cut_middle(redact_patterns(text), MAX_CHARACTERS).strip() for name, text in found.items()}
+    values |= {later: values[name] for later, name in _LATER_NAMES.items()}
+    return {name: cut_middle(redact_patterns(text), MAX_CHARACTERS).strip() for name, text in values.items()}
 
 
-def fill_template(template: str, given: Mapping[str, str], *, with_trace: bool = False) -> str:
+def fill_template(template: str, values: Mapping[str, str], *, with_trace: bool = False) -> str:
     """Return a template with its placeholders filled in, the answer, the reference and the trace within tags.
 
     If the template does not show the answer, as the default one, the four inputs follow as sections. Unknown
     names stay as written. `with_trace` adds the summary of the trace, if any.
     """
     used = set(_PLACEHOLDER.findall(template))
-    parts = [_PLACEHOLDER.sub(lambda found: _fill(found, given), template).strip()]
+    parts = [_PLACEHOLDER.sub(lambda match: _fill(match, values), template).strip()]
     if not used & _SHOWS_ANSWER:
         named = used | {_LATER_NAMES.get(name, name) for name in used}
-        parts += [section(name, given[name]) for name in _INPUTS if name not in named]
+        parts += [section(name, values[name]) for name in _INPUTS if name not in named]
     if (
         with_trace
-        and given.get("trace_summary", "null") != "null"
+        and values.get("trace_summary", "null") != "null"
         and not used & {"trace_summary", "tool_calls"}
     ):
-        parts.append(section("trace_summary", given["trace_summary"]))
+        parts.append(section("trace_summary", values["trace_summary"]))
     return "\n\n".join(parts)
 
 
-def _fill(found: re.Match[str], given: Mapping[str, str]) -> str:
-    text = given.get(found[1], found[0])
-    return enclose(text) if found[1] in given and found[1] in _ENCLOSED else text
+def _fill(match: re.Match[str], values: Mapping[str, str]) -> str:
+    text = values.get(match[1], match[0])
+    return enclose(text) if match[1] in values and match[1] in _ENCLOSED else text
 
 
 def shows_answer(template: str) -> bool:
@@ -106,9 +105,8 @@ def enclose(text: str) -> str:
     """Return a text within tags that it cannot close; an empty one as it is."""
     if not text:
         return text
-    # The tag is a hash of the text, so the text cannot contain its closing tag.
     text = text.replace(_SECTION, _ESCAPED_SECTION)
-    mark = f"data-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    mark = hash_tag("data", text)
     return f"<{mark}>\n{text}\n</{mark}>"
 
 

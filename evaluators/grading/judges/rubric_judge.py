@@ -45,15 +45,17 @@ def scores(criteria: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[
 
 def combine_judgings(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, ...]:
     """Return the scores of one or more judgings; their mean decides. Without a usable one, return an error."""
-    kept = tuple(Score("judge", "judging", one.score, message=one.error, judging=one) for one in judgings)
+    judging_scores = tuple(
+        Score("judge", "judging", one.score, message=one.error, judging=one) for one in judgings
+    )
     good = [one for one in judgings if one.score is not None]
     if not good:
-        return (Score("judge", NAME, message=judgings[0].error, error=judgings[0].error), *kept)
+        return (Score("judge", NAME, message=judgings[0].error, error=judgings[0].error), *judging_scores)
     # Without rounding, the mean of equal scores can be slightly below them.
     mean = round(fmean(one.score for one in good if one.score is not None), 12)
     passed = reaches(mean, criteria.pass_threshold)
     message = f"Judge score {score_and_threshold(mean, criteria.pass_threshold, reached=passed)}."
-    return (Score("judge", NAME, mean, passed, message), *kept, *_criteria(criteria, good))
+    return (Score("judge", NAME, mean, passed, message), *judging_scores, *_criteria(criteria, good))
 
 
 def reaches(score: float, threshold: float) -> bool:
@@ -62,11 +64,11 @@ def reaches(score: float, threshold: float) -> bool:
 
 
 def _criteria(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> list[Score]:
-    found = []
+    scores = []
     for criterion in criteria.rubric.criteria:
         values = [one.criteria[criterion.id] for one in judgings if criterion.id in one.criteria]
         value = fmean(values) if values else None
-        found.append(
+        scores.append(
             Score(
                 "judge",
                 f"criterion.{criterion.id}",
@@ -75,7 +77,7 @@ def _criteria(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> list[Scor
                 weight=criterion.weight,
             )
         )
-    return found
+    return scores
 
 
 def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:

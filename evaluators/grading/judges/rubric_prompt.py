@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.blind_account import MEANING, blind_account
 from evaluators.grading.judges.rubric import REASONS, RubricCriteria
-from evaluators.grading.judges.transcript_text import render_transcript
+from evaluators.grading.judges.transcript_text import hash_tag, render_transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.interaction import Interaction
 
@@ -46,7 +44,7 @@ def rubric_prompt(rubric: RubricCriteria, evidence: Evidence) -> str:
     """Return the prompt: task, criteria, metrics, transcript and the shape of the answer."""
     blind = evidence.hides_skill
     transcript = blind_account(evidence) if blind else render_transcript(evidence.transcript)
-    mark = _mark("account" if blind else "transcript", transcript)
+    mark = hash_tag("account" if blind else "transcript", transcript)
     title, meaning = ("What the agent did", MEANING) if blind else ("Transcript", _EVENTS)
     return "\n\n".join(
         (
@@ -67,18 +65,13 @@ def repair_prompt(prompt: str, answer: str, complaint: str, rubric: RubricCriter
     The first prompt is repeated unless the answer scored criteria: a judge that sees no trial would invent scores.
     """
     first = answer[:8_000]
-    mark = _mark("answer", first)
+    mark = hash_tag("answer", first)
     again = "Give the same judgement again" if scored else "Judge the trial above again"
     return (
         ("" if scored else f"{prompt}\n\n# Your first answer\n")
         + f"Your answer could not be used: {complaint}\n\nIt was, as data:\n<{mark}>\n{first}\n</{mark}>\n\n"
         f"{again} as JSON only, exactly of this shape:\n{_shape(rubric)}"
     )
-
-
-def _mark(name: str, text: str) -> str:
-    """Return a tag for a text; it contains the text's hash, so the text cannot contain its closing tag."""
-    return f"{name}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def _questions(rubric: RubricCriteria) -> tuple[str, ...]:

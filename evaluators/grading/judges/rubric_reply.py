@@ -66,21 +66,21 @@ def without_thoughts(text: str) -> str:
     A closing tag alone ends thoughts that began with the answer. An answer that begins with a block and never
     closes it has only thoughts; a later tag without an end is text.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     start, opened = 0, -1
     for tag in _THOUGHT.finditer(text):
         if not tag[1]:
             if opened < 0:
-                kept.append(text[start : tag.start()])
+                parts.append(text[start : tag.start()])
                 opened = tag.start()
         elif opened >= 0:
             start, opened = tag.end(), -1
         elif _AFTER_THOUGHTS.match(text, tag.end()):
-            kept.clear()
+            parts.clear()
             start = tag.end()
     if opened < 0:
-        return "".join((*kept, text[start:]))
-    before = "".join(kept)
+        return "".join((*parts, text[start:]))
+    before = "".join(parts)
     return before + text[opened:] if before.strip() else ""
 
 
@@ -127,21 +127,21 @@ def _repair(text: str) -> dict[str, Json] | None:
         value: Json = json_repair.loads(_LimitedText(quoted.rstrip().rstrip(_DIGITS)))
     except (ValueError, RecursionError):
         return None
-    found = value if isinstance(value, list) else [value]
-    return next((one for one in found if isinstance(one, dict) and one), None)
+    candidates = value if isinstance(value, list) else [value]
+    return next((one for one in candidates if isinstance(one, dict) and one), None)
 
 
 def read_reply(text: str, rubric: RubricCriteria) -> RubricReply:
     """Return the answer in a text, validated against the rubric: the first complete one. Raises `BadReply`."""
     # An answer that is cut off has a whole object inside: its scores.
-    found = (
+    answer = (
         first_object(text, repair=False, fields=required_fields(rubric))
         or first_object(text, fields=("scores",))
         or first_object(text)
     )
-    if found is None:
+    if answer is None:
         raise BadReply("The answer contains no JSON object.")
-    return validated_reply(found, rubric)
+    return validated_reply(answer, rubric)
 
 
 def required_fields(rubric: RubricCriteria) -> frozenset[str]:
@@ -149,35 +149,37 @@ def required_fields(rubric: RubricCriteria) -> frozenset[str]:
     return frozenset(("scores", "weighted_score", *(rubric.require_fields or FIELDS))) & {*FIELDS, REASONS}
 
 
-def validated_reply(found: Mapping[str, Json], rubric: RubricCriteria) -> RubricReply:
+def validated_reply(answer: Mapping[str, Json], rubric: RubricCriteria) -> RubricReply:
     """Return a decoded answer, validated against the rubric. Raises `BadReply` with all problems.
 
     Criteria without a score are listed; the weights of the others are scaled up.
     """
     problems: list[str] = []
-    given = {name: value for name, value in found.items() if value is not None}
+    fields = {name: value for name, value in answer.items() if value is not None}
     required = required_fields(rubric)
-    absent = [name for name in (*FIELDS, REASONS) if name in required and name not in given]
+    absent = [name for name in (*FIELDS, REASONS) if name in required and name not in fields]
     if absent:
         problems.append(f"The answer lacks {', '.join(absent)}.")
-    own, unknown = _scores(given["scores"], rubric, problems) if "scores" in given else ({}, [])
+    scores, unknown = _scores(fields["scores"], rubric, problems) if "scores" in fields else ({}, [])
     problems += [f"'{name}' belongs next to 'scores', not in it." for name in absent if name in unknown]
-    reported = _unit(given.get("weighted_score", 0), "weighted_score", problems)
-    confidence = _unit(given["confidence"], "confidence", problems) if "confidence" in given else None
-    issues = _sentences(given.get("issues", []), "issues", problems)
-    highlights = _sentences(given.get("highlights", []), "highlights", problems)
+    reported = _unit(fields.get("weighted_score", 0), "weighted_score", problems)
+    confidence = _unit(fields["confidence"], "confidence", problems) if "confidence" in fields else None
+    issues = _sentences(fields.get("issues", []), "issues", problems)
+    highlights = _sentences(fields.get("highlights", []), "highlights", problems)
     if problems:
-        raise BadReply(" ".join(problems), scored=any(_says_something(found["scores"][name]) for name in own))
-    recomputed = weigh_criteria(own, rubric)
+        raise BadReply(
+            " ".join(problems), scored=any(_says_something(answer["scores"][name]) for name in scores)
+        )
+    recomputed = weigh_criteria(scores, rubric)
     return RubricReply(
-        scores=own,
+        scores=scores,
         weighted_score=reported,
         confidence=confidence,
-        reasons=_reasons(given.get(REASONS), own),
+        reasons=_reasons(fields.get(REASONS), scores),
         issues=issues,
         highlights=highlights,
         recomputed=recomputed,
-        missing=tuple(one.id for one in rubric.criteria if one.id not in own),
+        missing=tuple(one.id for one in rubric.criteria if one.id not in scores),
         mismatch=recomputed is not None and abs(reported - recomputed) > MISMATCH + 1e-9,
         warnings=tuple(f"'{name}' is not a criterion of the rubric and was ignored." for name in unknown),
     )
@@ -197,21 +199,23 @@ def weigh_criteria(scores: Mapping[str, float], rubric: RubricCriteria) -> float
     return sum(scores[name] * weight for name, weight in weights.items()) / total if total > 0 else None
 
 
-def _scores(given: Json, rubric: RubricCriteria, problems: list[str]) -> tuple[dict[str, float], list[str]]:
+def _scores(scores: Json, rubric: RubricCriteria, problems: list[str]) -> tuple[dict[str, float], list[str]]:
     """Return the scores of the rubric's criteria, 0 for one that isn't a score, and unknown names."""
-    if not isinstance(given, Mapping):
+    if not isinstance(scores, Mapping):
         problems.append("'scores' must map criteria to numbers.")
         return {}, []
     known = {one.id for one in rubric.criteria}
-    own = {name: _unit(value, f"scores.{name}", problems) for name, value in given.items() if name in known}
-    if known and not own:
+    known_scores = {
+        name: _unit(value, f"scores.{name}", problems) for name, value in scores.items() if name in known
+    }
+    if known and not known_scores:
         problems.append(f"No criterion has a score: {', '.join(sorted(known))}.")
-    return own, [name for name in given if name not in known]
+    return known_scores, [name for name in scores if name not in known]
 
 
-def _reasons(given: Json, known: Mapping[str, float]) -> dict[str, str]:
+def _reasons(reasons: Json, known: Mapping[str, float]) -> dict[str, str]:
     """Return the reasons of scored criteria; anything else is ignored, because the answer is usable without."""
-    named = given.items() if isinstance(given, Mapping) else ()
+    named = reasons.items() if isinstance(reasons, Mapping) else ()
     return {
         name: why.strip()
         for name, why in named
@@ -231,13 +235,13 @@ def _unit(value: Json, where: str, problems: list[str]) -> float:
 
 
 def _sentences(value: Json, where: str, problems: list[str]) -> tuple[str, ...]:
-    found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list):
+    sentences = [value] if isinstance(value, str) else value
+    if not isinstance(sentences, list):
         problems.append(f"'{where}' is not a list of sentences.")
         return ()
-    if any(map(is_placeholder, found)):
+    if any(map(is_placeholder, sentences)):
         problems.append(f"'{where}' repeats the placeholder; write your own sentences, or [] for none.")
-    texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in found)
+    texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in sentences)
     return tuple(text for text in texts if text.strip())
 
 

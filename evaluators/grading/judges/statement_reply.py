@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from evaluators.grading.judges.rubric import RubricCriteria
 from evaluators.grading.judges.rubric_reply import BadReply, RubricReply, first_object, is_placeholder
+from evaluators.json_values import int_or_none
 from evaluators.model import Json
 
 
@@ -21,26 +22,26 @@ def read_statements(text: str, rubric: RubricCriteria) -> RubricReply:
 
     Raises `BadReply` with all problems. A statement without a decision is one: a share of the others would hide it.
     """
-    found = first_object(text, repair=False, fields=("statements",)) or first_object(text)
-    if found is None:
+    answer = first_object(text, repair=False, fields=("statements",)) or first_object(text)
+    if answer is None:
         raise BadReply("The answer contains no JSON object.")
     problems: list[str] = []
-    decided = _decisions(found.get("statements"), len(rubric.criteria), problems)
+    decided = _decisions(answer.get("statements"), len(rubric.criteria), problems)
     absent = [str(number) for number in range(1, len(rubric.criteria) + 1) if number not in decided]
     if absent and not problems:
         problems.append(f"The answer decides nothing about statement {', '.join(absent)}.")
     if problems:
         raise BadReply(" ".join(problems), scored=len(absent) < len(rubric.criteria))
-    return _reply(rubric, decided, found.get("confidence"))
+    return _reply(rubric, decided, answer.get("confidence"))
 
 
-def _decisions(given: Json, count: int, problems: list[str]) -> dict[int, _Decided]:
+def _decisions(statements: Json, count: int, problems: list[str]) -> dict[int, _Decided]:
     """Return the decisions by number; the first of each counts."""
-    if not isinstance(given, list):
+    if not isinstance(statements, list):
         problems.append("'statements' must be a list with one object for each statement.")
         return {}
-    found: dict[int, _Decided] = {}
-    for item in given:
+    decisions: dict[int, _Decided] = {}
+    for item in statements:
         number = _number(item)
         if number is None or not 1 <= number <= count:
             continue
@@ -49,8 +50,8 @@ def _decisions(given: Json, count: int, problems: list[str]) -> dict[int, _Decid
             continue
         why = item.get("evidence")
         evidence = why.strip() if isinstance(why, str) and not is_placeholder(why) else ""
-        found.setdefault(number, _Decided(item["holds"], evidence))
-    return found
+        decisions.setdefault(number, _Decided(item["holds"], evidence))
+    return decisions
 
 
 def _number(item: Json) -> int | None:
@@ -59,7 +60,7 @@ def _number(item: Json) -> int | None:
     if isinstance(number, str) and number.strip().isascii() and number.strip().isdigit():
         # Longer texts of digits take long to convert.
         return int(number.strip()[:6])
-    return number if isinstance(number, int) and not isinstance(number, bool) else None
+    return int_or_none(number)
 
 
 def _reply(rubric: RubricCriteria, decided: dict[int, _Decided], confidence: Json) -> RubricReply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 
@@ -20,11 +21,11 @@ _IMITATION = re.compile(r"^(\s*)\[", re.MULTILINE)
 _ESCAPED = r"\1\\["
 
 
-def render_transcript(transcript: Transcript, *, longest: int = MAX_CHARACTERS) -> str:
+def render_transcript(transcript: Transcript) -> str:
     """Return the events of a transcript as text, else its plain text, redacted and cut in the middle."""
     lines = [_line(event) for event in transcript.events]
     text = "\n".join(line for line in lines if line)
-    return cut_middle(redact_patterns(text or transcript.text), longest)
+    return cut_middle(redact_patterns(text or transcript.text), MAX_CHARACTERS)
 
 
 def cut_middle(text: str, longest: int) -> str:
@@ -33,6 +34,11 @@ def cut_middle(text: str, longest: int) -> str:
         return text
     half = longest // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+def hash_tag(name: str, text: str) -> str:
+    """Return the name of a tag around a text; it has the text's hash, so the text can't contain its closing tag."""
+    return f"{name}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def _line(event: Event) -> str:

@@ -78,18 +78,18 @@ class CompositeEvaluator(BaseEvaluator):
 
     @property
     def needs_workspace(self) -> bool:
-        own = isinstance(self.aggregator, CodeAggregator)
-        return own or any(member.needs_workspace for member in self.evaluators)
+        runs_script = isinstance(self.aggregator, CodeAggregator)
+        return runs_script or any(member.needs_workspace for member in self.evaluators)
 
     @property
     def asks_model(self) -> bool:
         return isinstance(self.aggregator, LlmAggregator)
 
     def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
-        found = [member.evaluate(case, evidence) for member in self.evaluators]
-        own = self.score(self._aggregate([scores[0] for scores in found], case, evidence))
-        members = [self._member(score) for scores in found for score in scores]
-        return (own, *members)
+        results = [member.evaluate(case, evidence) for member in self.evaluators]
+        whole = self.score(self._aggregate([scores[0] for scores in results], case, evidence))
+        members = [self._member(score) for scores in results for score in scores]
+        return (whole, *members)
 
     def averaged(self, members: Sequence[Score]) -> Score | None:
         """Return its score from changed scores of its members; None if a script or a model combines them."""
@@ -106,18 +106,18 @@ class CompositeEvaluator(BaseEvaluator):
         more: dict[str, Json] = {"evaluator_results": list(results.values())}
         if errors:
             return EvaluatorResult(None, error=" ".join(errors), more=more)
-        found = self._ask_combiner(members, results, case, evidence)
-        return msgspec.structs.replace(found, more={**found.more, **more})
+        combined = self._ask_combiner(members, results, case, evidence)
+        return msgspec.structs.replace(combined, more={**combined.more, **more})
 
     def _ask_combiner(
         self, members: Sequence[Score], results: Json, case: Case, evidence: Evidence
     ) -> EvaluatorResult:
         aggregator = self.aggregator
         if isinstance(aggregator, CodeAggregator):
-            given = {"results": results}
+            payload = {"results": results}
             return run_judge_script(
                 aggregator.path,
-                given,
+                payload,
                 evidence,
                 cwd=aggregator.cwd,
                 timeout_seconds=aggregator.timeout_seconds,
@@ -194,15 +194,15 @@ def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -
     encoded = json.dumps(results, indent=2, ensure_ascii=False)
     if _RESULTS in how.prompt:
         return how.prompt.replace(_RESULTS, enclose(encoded))
-    given = prompt_values(case, evidence)
-    parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", given["expected_outcome"]))
+    values = prompt_values(case, evidence)
+    parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", values["expected_outcome"]))
     return "\n\n".join((*parts, section("evaluator_results", encoded)))
 
 
 def without_models(evaluators: Iterable[Evaluator]) -> tuple[Evaluator, ...]:
     """Return the evaluators that ask no model, and composites reduced to such members."""
-    found = (_without_models(evaluator) for evaluator in evaluators)
-    return tuple(evaluator for evaluator in found if evaluator is not None)
+    remaining = (_without_models(evaluator) for evaluator in evaluators)
+    return tuple(evaluator for evaluator in remaining if evaluator is not None)
 
 
 def _without_models(evaluator: Evaluator) -> Evaluator | None:

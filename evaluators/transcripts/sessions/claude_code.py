@@ -69,7 +69,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
     trail = Trail(frozenset(messages), frozenset(forked), root, dict(zip(places, once.calls, strict=True)))
-    found = Session(
+    session = Session(
         id,
         transcript(
             events,
@@ -80,12 +80,12 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         *times,
         trail,
     )
-    return only_session(found, "Claude Code")
+    return only_session(session, "Claude Code")
 
 
 def _id(line: Object) -> str:
-    own, agent = text_or_none(line.get("sessionId")) or "", text_or_none(line.get("agentId"))
-    return f"{own}/{agent}" if agent and line.get("isSidechain") is True else own
+    session_id, agent = text_or_none(line.get("sessionId")) or "", text_or_none(line.get("agentId"))
+    return f"{session_id}/{agent}" if agent and line.get("isSidechain") is True else session_id
 
 
 def _agent(line: Object, session: str) -> str:

@@ -9,6 +9,7 @@ from typing import IO
 
 from msgspec import structs
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Usage
 from evaluators.transcripts.codex import usage_of
 from evaluators.transcripts.refusals import CODEX, find_refusal
@@ -65,8 +66,8 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
                 )
             usage = _usage(payload, "total_token_usage") or usage
             turn = next((at for at in range(reported, len(events)) if events[at].role != "user"), None)
-            if turn is not None and (own := _usage(payload, "last_token_usage")):
-                events[turn] = structs.replace(events[turn], usage=own)
+            if turn is not None and (turn_usage := _usage(payload, "last_token_usage")):
+                events[turn] = structs.replace(events[turn], usage=turn_usage)
                 reported = len(events)
     times = span_of(event.timestamp for event in events)
     origins = forked - {id}
@@ -77,13 +78,13 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
 def _copied_calls(events: list[Event]) -> dict[int, tuple[str, ...]]:
     """Return what is the same in a fork, whose lines have times of their own: the call and its count so far."""
     counts: Counter[str] = Counter()
-    found: dict[int, tuple[str, ...]] = {}
+    calls: dict[int, tuple[str, ...]] = {}
     for at, event in enumerate(events):
         if event.type == "tool_call":
             key = content_key(event)
             counts[key] += 1
-            found[at] = (digest(key, counts[key]),)
-    return found
+            calls[at] = (digest(key, counts[key]),)
+    return calls
 
 
 class _Items:
@@ -116,10 +117,10 @@ class _Items:
 
     def _add_call(self, item: Object, kind: str, id: str | None, time: str | None) -> None:
         name = text_or_none(item.get("name")) or ("shell" if kind == "local_shell_call" else kind)
-        given: Json = item.get("action", item.get("arguments", item.get("input")))
-        if isinstance(given, str) and given[:1] == "{":
-            given = json_or_none(given.encode())
-        inner = list(script_commands(given)) if name == "exec" and isinstance(given, str) else []
+        arguments: Json = item.get("action", item.get("arguments", item.get("input")))
+        if isinstance(arguments, str) and arguments[:1] == "{":
+            arguments = json_or_none(arguments.encode())
+        inner = list(script_commands(arguments)) if name == "exec" and isinstance(arguments, str) else []
         if id and inner:
             self._inner[id] = len(inner)
             self.events += [
@@ -127,10 +128,12 @@ class _Items:
                 for n, line in enumerate(inner)
             ]
             return
-        process = mapping_or_empty(given).get("session_id") if name == "write_stdin" else None
+        process = mapping_or_empty(arguments).get("session_id") if name == "write_stdin" else None
         if id and isinstance(process, int):
             self._reads[id] = process
-        self.events.append(Event("tool_call", id, name, command_line_of(name, given), given, timestamp=time))
+        self.events.append(
+            Event("tool_call", id, name, command_line_of(name, arguments), arguments, timestamp=time)
+        )
 
     def _add_result(self, output: Json, id: str | None, time: str | None) -> None:
         result, process = _result(output, id, time)
@@ -147,8 +150,8 @@ class _Items:
     def _add_script_results(self, result: Event, count: int) -> None:
         """Add a result for each command of a script; what several printed can't be told apart."""
         for n in range(count):
-            own = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
-            self.events.append(own if count == 1 else structs.replace(own, output=None))
+            command_result = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
+            self.events.append(command_result if count == 1 else structs.replace(command_result, output=None))
 
     def _continue(self, process: int, later: Event, *, is_running: bool) -> None:
         """Give a command that outlived its first reply what a later one says."""
@@ -174,8 +177,7 @@ def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int 
     """
     decoded = json_or_none(output.encode()) if isinstance(output, str) and output[:1] == "{" else output
     if isinstance(decoded, dict) and "output" in decoded:
-        found: Json = mapping_or_empty(decoded.get("metadata")).get("exit_code")
-        code = found if isinstance(found, int) and not isinstance(found, bool) else None
+        code = int_or_none(mapping_or_empty(decoded.get("metadata")).get("exit_code"))
         return Event("tool_result", id, output=decoded["output"], exit_code=code, timestamp=time), None
     header = read_header(text_of_message(output))
     # A command's own output stands below a header.

@@ -55,9 +55,9 @@ def read_header(text: str) -> Header:
     )
 
 
-def command_line_of(name: str, given: Json) -> str | None:
+def command_line_of(name: str, arguments: Json) -> str | None:
     """Return the command line: of `["bash", "-lc", LINE]` the line, which the shell reads."""
-    words_of = mapping_or_empty(given).get("command", mapping_or_empty(given).get("cmd"))
+    words_of = mapping_or_empty(arguments).get("command", mapping_or_empty(arguments).get("cmd"))
     match words_of:
         case [str(program), "-c" | "-lc", str(line)] if _SHELL.match(program):
             return line
@@ -68,18 +68,18 @@ def command_line_of(name: str, given: Json) -> str | None:
             return line
     if name in ("exec_command", "shell_command"):
         return text_or_none(words_of)
-    return shell_command(name, given)
+    return shell_command(name, arguments)
 
 
 def script_commands(script: str) -> Iterator[str]:
     """Yield the commands that a script of the `exec` tool runs, as far as they are written out in it."""
     for call in _INNER.finditer(script):
-        given = script[call.end() : call.end() + LONGEST_TEXT]
-        key = _COMMAND_KEY.search(given)
-        if key is None or "}" in given[: key.start()]:
+        rest = script[call.end() : call.end() + LONGEST_TEXT]
+        key = _COMMAND_KEY.search(rest)
+        if key is None or "}" in rest[: key.start()]:
             continue
-        quote = given[key.end()]
-        text = _TEXTS[quote].match(given, key.end())
+        quote = rest[key.end()]
+        text = _TEXTS[quote].match(rest, key.end())
         if text and not (quote == "`" and "${" in text[1]):
             yield _unescape(text[1], quote)
 
@@ -90,8 +90,8 @@ def _unescape(text: str, quote: str) -> str:
 
 
 def _character(escape: re.Match[str]) -> str:
-    found = escape[1]
-    if found[0] in "ux" and len(found) > 1:
-        code = int(found[1:].strip("{}"), 16)
+    sequence = escape[1]
+    if sequence[0] in "ux" and len(sequence) > 1:
+        code = int(sequence[1:].strip("{}"), 16)
         return chr(code) if code < 0x110000 else ""
-    return "" if found.endswith("\n") else _ESCAPED.get(found, found)
+    return "" if sequence.endswith("\n") else _ESCAPED.get(sequence, sequence)

@@ -46,54 +46,56 @@ def without_copies(sessions: Sequence[Traced]) -> list[UncopiedSession]:
     """
     order = sorted(range(len(sessions)), key=lambda at: _age(sessions[at]))
     by_message: dict[int, int] = {}
-    by_id = {each.kept.id: at for at, each in enumerate(sessions)}
-    found: dict[int, UncopiedSession] = {}
+    by_id = {session.kept.id: at for at, session in enumerate(sessions)}
+    uncopied: dict[int, UncopiedSession] = {}
     for at in order:
-        own = sessions[at]
-        earlier = sorted(_find_linked(own, by_message, by_id) - {at})
-        earlier = [each for each in earlier if each in found and sessions[each].kept.id != own.kept.id]
-        found[at] = _leave_out_copies(own, [sessions[each] for each in earlier])
-        for message in own.trail.messages:
+        session = sessions[at]
+        linked = sorted(_find_linked(session, by_message, by_id) - {at})
+        earlier = [sessions[other] for other in linked if other in uncopied]
+        uncopied[at] = _leave_out_copies(
+            session, [other for other in earlier if other.kept.id != session.kept.id]
+        )
+        for message in session.trail.messages:
             by_message.setdefault(message, at)
-    return [found[at] for at in range(len(sessions))]
+    return [uncopied[at] for at in range(len(sessions))]
 
 
 def _age(session: Traced) -> tuple[bool, str, str, str]:
     return bool(session.trail.forked_from), session.kept.started, session.kept.finished, session.kept.file
 
 
-def _find_linked(own: Traced, by_message: Mapping[int, int], by_id: Mapping[str, int]) -> set[int]:
-    shared = {by_message[message] for message in own.trail.messages if message in by_message}
-    return shared | {by_id[id] for id in own.trail.forked_from if id in by_id}
+def _find_linked(session: Traced, by_message: Mapping[int, int], by_id: Mapping[str, int]) -> set[int]:
+    shared = {by_message[message] for message in session.trail.messages if message in by_message}
+    return shared | {by_id[id] for id in session.trail.forked_from if id in by_id}
 
 
-def _leave_out_copies(own: Traced, earlier: Sequence[Traced]) -> UncopiedSession:
-    known: set[str] = set(own.known.calls)
-    for each in earlier:
-        known.update(*each.trail.calls.values())
-    copied = {n for n, keys in own.trail.calls.items() if not known.isdisjoint(keys)}
-    source = earlier[0].kept.file if earlier else own.known.source
+def _leave_out_copies(session: Traced, earlier: Sequence[Traced]) -> UncopiedSession:
+    known: set[str] = set(session.known.calls)
+    for other in earlier:
+        known.update(*other.trail.calls.values())
+    copied = {n for n, keys in session.trail.calls.items() if not known.isdisjoint(keys)}
+    source = earlier[0].kept.file if earlier else session.known.source
     return (
-        UncopiedSession(_without(own.kept, copied), len(copied), source)
+        UncopiedSession(_without(session.kept, copied), len(copied), source)
         if copied
-        else UncopiedSession(own.kept)
+        else UncopiedSession(session.kept)
     )
 
 
-def _without(kept: KeptSession, copied: set[int]) -> KeptSession:
+def _without(session: KeptSession, copied: set[int]) -> KeptSession:
     """Return a session without these commands; its wasted tokens are no longer known."""
-    left = [each for each in kept.commands if each.n not in copied]
-    if kept.is_whole:
-        commands = number_commands((_as_found(each), each.event) for each in left)
-        return structs.replace(kept, commands=commands, wasted=())
-    commands = number_commands((_as_found(each), 2 * n) for n, each in enumerate(left))
+    left = [command for command in session.commands if command.n not in copied]
+    if session.is_whole:
+        commands = number_commands((_as_found(command), command.event) for command in left)
+        return structs.replace(session, commands=commands, wasted=())
+    commands = number_commands((_as_found(command), 2 * n) for n, command in enumerate(left))
     events = [
         structs.replace(event, id=str(n))
-        for n, each in enumerate(left)
-        for event in kept.transcript.events[2 * each.n : 2 * each.n + 2]
+        for n, command in enumerate(left)
+        for event in session.transcript.events[2 * command.n : 2 * command.n + 2]
     ]
-    transcript = structs.replace(kept.transcript, events=tuple(events))
-    return structs.replace(kept, commands=commands, transcript=transcript, wasted=())
+    transcript = structs.replace(session.transcript, events=tuple(events))
+    return structs.replace(session, commands=commands, transcript=transcript, wasted=())
 
 
 def _as_found(command: Command) -> FoundCommand:

@@ -63,12 +63,12 @@ def _answers(messages: Iterable[Object]) -> list[Object]:
 
 
 def _models_usage(messages: Iterable[Object]) -> dict[str, Usage]:
-    found: dict[str, Usage] = {}
+    usages: dict[str, Usage] = {}
     for message in _answers(messages):
         model = text_or_none(message.get("model")) or ""
         used = _usage(mapping_or_empty(message.get("tokens")))
-        found[model] = total_usage([found.get(model), used]) or used
-    return found
+        usages[model] = total_usage([usages.get(model), used]) or used
+    return usages
 
 
 def _usage(tokens: Object) -> Usage:
@@ -84,10 +84,10 @@ def _usage(tokens: Object) -> Usage:
 
 def _turn(message: Object) -> list[Event]:
     """Return a message's events; the first of a model's turn has its usage."""
-    found = list(_events(message))
-    if found and "tokens" in message:
-        found[0] = structs.replace(found[0], usage=_usage(mapping_or_empty(message["tokens"])))
-    return found
+    events = list(_events(message))
+    if events and "tokens" in message:
+        events[0] = structs.replace(events[0], usage=_usage(mapping_or_empty(message["tokens"])))
+    return events
 
 
 def _events(message: Object) -> Iterator[Event]:
@@ -114,8 +114,8 @@ def _text(content: Json) -> str:
 
 
 def _call_events(call: Object, began: str | None) -> Iterator[Event]:
-    id, name, given = text_or_none(call.get("id")), text_or_none(call.get("name")), call.get("args")
-    yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=began)
+    id, name, arguments = text_or_none(call.get("id")), text_or_none(call.get("name")), call.get("args")
+    yield Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=began)
     status = call.get("status")
     if status not in ("success", "error", "cancelled"):
         return

@@ -64,11 +64,11 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
         """The first error line of each failed command, by its number."""
         by_event = {call.index: call for call in calls(self.transcript.events)}
         paired = (
-            (each, by_event.get(each.event))
-            for each in self.commands
-            if each.failed and each.event is not None
+            (command, by_event.get(command.event))
+            for command in self.commands
+            if command.failed and command.event is not None
         )
-        return {each.n: _error_line(call) for each, call in paired if call}
+        return {command.n: _error_line(call) for command, call in paired if call}
 
 
 class ReadSession(Struct, frozen=True):
@@ -85,38 +85,35 @@ def keep_session(
 ) -> ReadSession:
     """Return what is stored of a session; with `whole`, its transcript, redacted by pattern."""
     read = without_deep_values(session.transcript)
-    found = analyse(read, tool, completed=False)
+    metrics = analyse(read, tool, completed=False)
     by_index = {call.index: call for call in calls(read.events)}
-    help = dict(_help_pages(found.commands, by_index))
+    help = dict(_help_pages(metrics.commands, by_index))
     if whole:
-        commands = tuple(_redact_command(each, each.event) for each in found.commands)
+        commands = tuple(_redact_command(command, command.event) for command in metrics.commands)
         transcript = _redacted_transcript(read)
     else:
-        commands = tuple(_redact_command(each, 2 * n) for n, each in enumerate(found.commands))
-        events = [event for each in commands for event in _events(each, by_index, found.commands)]
+        commands = tuple(_redact_command(command, 2 * n) for n, command in enumerate(metrics.commands))
+        events = [event for command in commands for event in _events(command, by_index, metrics.commands)]
         transcript = Transcript(events=tuple(events), source="events", **_cost_facts(read))
-    kept = KeptSession(
+    calls_of = {command.n: session.trail.calls.get(command.event or 0, ()) for command in metrics.commands}
+    stored = KeptSession(
         id=redact_patterns(session.id or sha256),
         sha256=sha256,
         agent=agent,
         file=redact_patterns(file),
         commands=commands,
-        wasted=waste_scores(read, found.commands, passed=False),
+        wasted=waste_scores(read, metrics.commands, passed=False),
         transcript=transcript,
         model=redact_patterns(session.model),
         started=session.started,
         finished=session.finished,
         is_whole=whole,
-        not_run=found.not_run,
-        mentioned=found.mentioned,
-    )
-    calls_of = {each.n: session.trail.calls.get(each.event or 0, ()) for each in found.commands}
-    kept = structs.replace(
-        kept,
+        not_run=metrics.not_run,
+        mentioned=metrics.mentioned,
         root=redact_patterns(session.trail.root),
         copies=tuple(dict.fromkeys(keys[0] for keys in calls_of.values() if keys)),
     )
-    return ReadSession(kept, help, structs.replace(session.trail, calls=calls_of))
+    return ReadSession(stored, help, structs.replace(session.trail, calls=calls_of))
 
 
 def _redact_command(command: Command, event: int | None) -> Command:
@@ -125,8 +122,8 @@ def _redact_command(command: Command, event: int | None) -> Command:
     return structs.replace(command, line=line, subcommand=sub, helps=helps, event=event)
 
 
-def _events(command: Command, by_index: Mapping[int, Call], found: Sequence[Command]) -> Iterator[Event]:
-    call = by_index.get(index) if (index := found[command.n].event) is not None else None
+def _events(command: Command, by_index: Mapping[int, Call], originals: Sequence[Command]) -> Iterator[Event]:
+    call = by_index.get(index) if (index := originals[command.n].event) is not None else None
     began = call.event.timestamp if call else None
     ended = call.result.timestamp if call and call.result else None
     id = str(command.n)

@@ -50,13 +50,13 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
 
 def _turn(message: Object) -> list[Event]:
     """Return a message's events; the first has its usage."""
-    found, tokens = (
+    events, tokens = (
         list(_events(message)),
         mapping_or_empty(mapping_or_empty(message.get("info")).get("tokens")),
     )
-    if found and tokens:
-        found[0] = structs.replace(found[0], usage=usage_of([tokens]))
-    return found
+    if events and tokens:
+        events[0] = structs.replace(events[0], usage=usage_of([tokens]))
+    return events
 
 
 def _events(message: Object) -> Iterator[Event]:

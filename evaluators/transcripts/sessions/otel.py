@@ -33,12 +33,14 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     by_trace: dict[str, list[Mapping[str, Json]]] = {}
     for span in _spans(file, problems):
         by_trace.setdefault(_trace(span), []).append(span)
-    found: dict[str, list[Mapping[str, Json]]] = {}
+    by_conversation: dict[str, list[Mapping[str, Json]]] = {}
     for trace, spans in by_trace.items():
         # Spans of tools often lack the conversation that their trace's other spans name.
-        found.setdefault(next(filter(None, map(_conversation, spans)), trace), []).extend(spans)
-    sessions = [_session(id, spans) for id, spans in found.items()]
-    agents = [each for each in sessions if any(event.type != "raw" for event in each.transcript.events)]
+        by_conversation.setdefault(next(filter(None, map(_conversation, spans)), trace), []).extend(spans)
+    sessions = [_session(id, spans) for id, spans in by_conversation.items()]
+    agents = [
+        session for session in sessions if any(event.type != "raw" for event in session.transcript.events)
+    ]
     if not agents:
         raise UnreadableSession("No spans of an agent found: none has GenAI or OpenInference attributes.")
     return iter(agents)

@@ -36,19 +36,19 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     by_model: dict[str, Usage] = {}
     lines: set[str] = set()
     for line in read_objects(file, problems):
-        own = text_or_none(line.get("uuid")) or ""
-        if own in lines:
+        uuid = text_or_none(line.get("uuid")) or ""
+        if uuid in lines:
             # A resumed session may have its history again.
             continue
-        lines |= {own} if own else set()
+        lines |= {uuid} if uuid else set()
         id = text_or_none(line.get("sessionId")) or id
-        found = list(_events(line))
+        line_events = list(_events(line))
         if line.get("type") == "assistant" and "usageMetadata" in line:
             model = text_or_none(line.get("model")) or model
             used = _usage(mapping_or_empty(line["usageMetadata"]))
             by_model[model] = total_usage([by_model.get(model), used]) or used
-            found[:1] = [structs.replace(event, usage=used) for event in found[:1]]
-        events += found
+            line_events[:1] = [structs.replace(event, usage=used) for event in line_events[:1]]
+        events += line_events
     read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
     return only_session(Session(id, read, model, *span_of(event.timestamp for event in events)), "Qwen Code")
 
@@ -77,9 +77,9 @@ def _events(line: Object) -> Iterator[Event]:
             yield Event("message", role=kind, text=text, timestamp=time)
         elif "functionCall" in part:
             call = mapping_or_empty(part["functionCall"])
-            name, given = text_or_none(call.get("name")), call.get("args")
+            name, arguments = text_or_none(call.get("name")), call.get("args")
             id = text_or_none(call.get("id"))
-            yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=time)
+            yield Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=time)
         elif "functionResponse" in part:
             about = mapping_or_empty(line.get("toolCallResult"))
             yield _result(mapping_or_empty(part["functionResponse"]), about, time)

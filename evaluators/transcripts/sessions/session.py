@@ -162,8 +162,8 @@ def moment_of(time: str) -> datetime | None:
         return None
 
 
-def only_session(found: Session | None, agent: str) -> Iterator[Session]:
+def only_session(session: Session | None, agent: str) -> Iterator[Session]:
     """Yield a file's session. Raises `UnreadableSession` if there is none."""
-    if found is None or not found.transcript.events:
+    if session is None or not session.transcript.events:
         raise UnreadableSession(f"No messages of a {agent} session found.")
-    return iter((found,))
+    return iter((session,))

@@ -38,7 +38,7 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
     if parser not in _READERS:
         return transcript
     problems = Problems()
-    own = [
+    main_sessions = [
         session
         for name, content in files.items()
         if name == MAIN
@@ -51,16 +51,20 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
         for session in _read(parser, content, problems)
     ]
     usage = max(
-        filter(None, (transcript.usage, *(each.transcript.usage for each in own))),
+        filter(None, (transcript.usage, *(session.transcript.usage for session in main_sessions))),
         key=lambda used: used.input,
         default=None,
     )
-    running = _running(own, transcript) if parser == "opencode" else ()
+    running = _running(main_sessions, transcript) if parser == "opencode" else ()
     return structs.replace(
         transcript,
-        events=(*transcript.events, *running, *(event for each in subs for event in _mark_events(each))),
-        usage=total_usage([usage, *(each.transcript.usage for each in subs)]),
-        cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
+        events=(
+            *transcript.events,
+            *running,
+            *(event for session in subs for event in _mark_events(session)),
+        ),
+        usage=total_usage([usage, *(session.transcript.usage for session in subs)]),
+        cost_usd=_sum_of_costs([transcript.cost_usd, *(session.transcript.cost_usd for session in subs)]),
         problems=(*_without_seen(transcript, len(subs)), *problems),
         unseen_agents=max(0, transcript.unseen_agents - len(subs)),
     )
@@ -86,12 +90,12 @@ def _with_own_ends(
         else event
         for event in transcript.events
     )
-    used, own = transcript.usage, read.usage
-    has_more = own is not None and (used is None or own.input >= used.input)
+    stream_usage, file_usage = transcript.usage, read.usage
+    has_more = file_usage is not None and (stream_usage is None or file_usage.input >= stream_usage.input)
     return structs.replace(
         transcript,
         events=events,
-        usage=own if has_more else used,
+        usage=file_usage if has_more else stream_usage,
         usage_by_model=read.usage_by_model if has_more else transcript.usage_by_model,
         problems=(*transcript.problems, *problems),
     )
@@ -112,13 +116,13 @@ def _read(parser: str, content: bytes, problems: Problems) -> list[Session]:
         return []
 
 
-def _running(own: Iterable[Session], transcript: Transcript) -> Iterator[Event]:
+def _running(sessions: Iterable[Session], transcript: Transcript) -> Iterator[Event]:
     """Yield the calls that the agent's stream lacks, because opencode reports a call once it has ended."""
     known = {event.id for event in transcript.events if event.type == "tool_call"}
-    for session in own:
+    for session in sessions:
         events = session.transcript.events
         ended = {event.id for event in events if event.type == "tool_result"}
-        yield from (each for each in events if each.type == "tool_call" and each.id not in known | ended)
+        yield from (event for event in events if event.type == "tool_call" and event.id not in known | ended)
 
 
 def _mark_events(session: Session) -> Iterator[Event]:

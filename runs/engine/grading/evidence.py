@@ -13,7 +13,7 @@ from evalhub.lib.storable_text import Text
 from evalhub.web.rest.request_body import JsonValue, Name, RequestBody
 from evaluators.model import Event, Transcript, Usage
 from evaluators.transcripts import parse
-from evaluators.transcripts.cut import with_cut_ends
+from evaluators.transcripts.endings import with_cut_ends
 from runs.errors import RequestError
 from runs.targets.providers.base import Recording
 from scenarios.bundles import Bundle

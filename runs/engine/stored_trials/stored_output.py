@@ -7,7 +7,7 @@ from django.db.models import Q
 from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Transcript
 from evaluators.transcripts import UnreadableTranscript, parse
-from evaluators.transcripts.cut import with_cut_ends
+from evaluators.transcripts.endings import with_cut_ends
 from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, with_sub_agents
 from runs.models import Artifact, Run, Trial
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored

@@ -27,7 +27,7 @@ from runs.exchange.results_files.values import (
     number_of,
     object_of,
 )
-from scenarios.formats.agent_skills.statement_ids import key_of_id, statement_ids
+from scenarios.formats.agent_skills.case_models import key_of_id, statement_ids
 
 BENCHMARK, GRADING, TIMING, CASE = "benchmark.json", "grading.json", "timing.json", "eval_metadata.json"
 READ = (BENCHMARK, GRADING, TIMING, CASE)

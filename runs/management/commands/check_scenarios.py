@@ -23,8 +23,7 @@ from runs.targets.providers.prices import litellm_price
 from scenarios.bundles import read_path, with_tool
 from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result, add_tool_argument
 from scenarios.formats import parse_files
-from scenarios.formats.llm_tool_test.config_file import known_rate_hints
-from scenarios.formats.llm_tool_test.rates import ID as RATE
+from scenarios.formats.llm_tool_test.config_file import RATE_PROBLEM, known_rate_hints
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.guidance import named_guidelines, suite_guidance
@@ -68,7 +67,9 @@ def _with_known_rates(path: Path, problems: list[Problem]) -> list[Problem]:
     """Return the problems with hints by litellm's prices in place of those of the reader, which knows none."""
     known = known_rate_hints(read_path(path).files, _litellm_rate)
     places = {(hint.file, hint.where) for hint in known}
-    return [each for each in problems if each.id != RATE or (each.file, each.where) not in places] + known
+    return [
+        each for each in problems if each.id != RATE_PROBLEM or (each.file, each.where) not in places
+    ] + known
 
 
 def _litellm_rate(model: str, direction: str) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 from evaluators.model import Command as FoundCommand
 from evaluators.model import Transcript
 from evaluators.patterns import PatternError
-from evaluators.tool_use.pattern_trial import result_of, total_of, try_pattern
+from evaluators.tool_use.interaction import result_of, total_of, try_pattern
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.reading import decode_text
 from runs.models import TranscriptRecord

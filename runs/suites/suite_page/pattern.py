@@ -16,7 +16,7 @@ from evalhub.web.fragments import page_or_fragment
 from evaluators.model import Transcript
 from evaluators.patterns import LONGEST, PatternError
 from evaluators.redaction import redact_patterns
-from evaluators.tool_use.pattern_trial import result_of, total_of, try_pattern
+from evaluators.tool_use.interaction import result_of, total_of, try_pattern
 from evaluators.tool_use.tool import Tool
 from runs.models import TranscriptRecord
 from scenarios.models import ScenarioVersion, Suite

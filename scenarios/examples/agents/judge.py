@@ -33,10 +33,10 @@ def judge(prompt: str) -> dict[str, object]:
     undone = UNDONE.findall(prompt)
     if "\n# Statements\n" in prompt:
         asked = prompt.partition("\n# Statements\n")[2].partition("\n# ")[0]
-        found = [
+        decisions = [
             decide(match, COMMAND.findall(prompt), failed, len(undone)) for match in STATEMENT.finditer(asked)
         ]
-        return {"statements": found, "confidence": 1.0}
+        return {"statements": decisions, "confidence": 1.0}
     scores = {
         match["id"]: score(match["id"], total, failed, numbers, len(undone))
         for match in CRITERION.finditer(prompt)
@@ -90,9 +90,9 @@ def reason(criterion: str, total: int, failed: int, numbers: dict[str, int], und
 
 def failures(prompt: str, retries: int) -> list[str]:
     seen = dict.fromkeys(FAILED.findall(prompt))
-    found = [f"`{command[:100]}` failed." for command in seen]
+    sentences = [f"`{command[:100]}` failed." for command in seen]
     times = "once" if retries == 1 else f"{retries} times"
-    return [*found, f"Repeated a command after it failed, {times}."] if retries else found
+    return [*sentences, f"Repeated a command after it failed, {times}."] if retries else sentences
 
 
 if __name__ == "__main__":

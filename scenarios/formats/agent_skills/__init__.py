@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from evaluators.model import Json
 from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside
+from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside, is_below
 
 NAME = "agent_skills"
 TRIGGERS = "-triggers"
@@ -26,10 +26,15 @@ def is_trigger_suite(format: str, slug: str) -> bool:
 def matches(path: str, value: Json) -> bool:
     """Return whether a document has cases of a skill, or trigger queries."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(each, dict) and "should_trigger" in each for each in value)
+        return are_triggers(value)
     if not isinstance(value, dict) or not isinstance(value.get("evals"), list):
         return False
     return "skill_name" in value or posixpath.basename(path) in CASES
+
+
+def are_triggers(cases: Sequence[Json]) -> bool:
+    """Return whether every case says whether the skill must be loaded."""
+    return bool(cases) and all(isinstance(case, dict) and "should_trigger" in case for case in cases)
 
 
 def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
@@ -37,10 +42,7 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     # Imported here because importing takes longer than parsing.
     from scenarios.formats.agent_skills.eval_files import read_eval_files
 
-    suites, problems = read_eval_files(upload, documents)
-    if any(not problem.lint for problem in problems):
-        return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
-    return Parsed(suites=tuple(suites))
+    return Parsed.of(*read_eval_files(upload, documents))
 
 
 def cases_of(document: PositionedDocument) -> tuple[list[Json], Location]:
@@ -53,37 +55,38 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
     """Return files that cases name, and folders of workspaces and of skills; nothing in them is a scenario."""
     from scenarios.formats.agent_skills.gates_file import workspace_folder
 
-    own = {posixpath.dirname(document.file) for document in documents}
+    eval_folders = {posixpath.dirname(document.file) for document in documents}
     named = {path for document in documents for path in _named_paths(document, upload)}
-    found = (
-        named | {posixpath.dirname(path) for path in named} | {workspace_folder(upload, each) for each in own}
+    fixtures = (
+        named
+        | {posixpath.dirname(path) for path in named}
+        | {workspace_folder(upload, eval_folder) for eval_folder in eval_folders}
     )
     parts = ("scripts", "references", "assets")
     skills = {posixpath.dirname(path) for path in upload.files if posixpath.basename(path) == "SKILL.md"}
-    found |= {
+    fixtures |= {
         folder
         for skill in skills
         for part in parts
         if (folder := posixpath.join(skill, part)) in upload.folders
     }
-    return frozenset(folder for folder in found if not any(_is_around(folder, each) for each in own))
+    return frozenset(
+        folder
+        for folder in fixtures
+        if not any(is_below(folder, eval_folder) for eval_folder in eval_folders)
+    )
 
 
 def _named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
     folder = posixpath.dirname(document.file)
     cases, _ = cases_of(document)
     listed = (case.get("files") for case in cases if isinstance(case, dict))
-    names = {name for each in listed if isinstance(each, list) for name in each if isinstance(name, str)}
+    names = {name for files in listed if isinstance(files, list) for name in files if isinstance(name, str)}
     for name in names:
         for base in dict.fromkeys((folder, posixpath.dirname(folder), "")):
             path = inside(base, name)
             if path and (path in upload.files or path in upload.folders):
                 yield path
-
-
-def _is_around(folder: str, other: str) -> bool:
-    """Return whether a folder is another one, or contains it."""
-    return not folder or folder == other or other.startswith(folder + "/")
 
 
 def companions(document: PositionedDocument) -> tuple[str, ...]:

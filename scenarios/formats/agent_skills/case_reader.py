@@ -12,14 +12,21 @@ from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
-from scenarios.formats.agent_skills.case_models import LISTS, PROMPTS, TEXTS, SkillCase
+from scenarios.formats.agent_skills.case_models import (
+    LISTS,
+    PROMPTS,
+    TEXTS,
+    SkillCase,
+    join_words,
+    key_of_id,
+    statement_ids,
+)
 from scenarios.formats.agent_skills.gates_file import GatesFile
 from scenarios.formats.agent_skills.skill_folders import Skill
-from scenarios.formats.agent_skills.statement_ids import join_words, key_of_id, statement_ids
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
-from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.upload import UploadedFiles, inside, is_below
 from scenarios.formats.validation import did_you_mean, kind
 from scenarios.spec import ScenarioSpec, TrialLimits
 
@@ -112,17 +119,17 @@ def _key(
     case: dict[str, Json], context: SkillContext, at: Location, position: int, problems: list[Problem]
 ) -> tuple[str, tuple[str, ...]]:
     """Return a case's key and what it may be called: a number n is `eval-n`, as in the folders of skill-creator."""
-    given, name = case.get("id"), _first_text(case, _NAMES)
-    if key := key_of_id(given):
-        return key, (key, str(given), name)
-    if given is not None:
-        what = f"An id must be a whole number or text, not {kind(given)}."
+    case_id, name = case.get("id"), _first_text(case, _NAMES)
+    if key := key_of_id(case_id):
+        return key, (key, str(case_id), name)
+    if case_id is not None:
+        what = f"An id must be a whole number or text, not {kind(case_id)}."
         fix = 'Write "id": 1, or a short name.'
         problems.append(context.document.problem((*at, "id"), what, fix=fix, id="format/wrong-type"))
     if "should_trigger" in case:
         key = join_words(_first_text(case, PROMPTS), "-") or f"query-{position + 1}"
         return key, (key, name)
-    if given is None:
+    if case_id is None:
         what = f"The case has no id, so its results are kept as 'eval-{position}'."
         fix = 'Add "id", so that they stay its own when cases are moved.'
         problems.append(context.document.problem(at, what, fix=fix, id="format/no-id", lint=True))
@@ -166,8 +173,8 @@ def _first_text(case: dict[str, Json], names: Sequence[str]) -> str:
 
 
 def _tags(case: dict[str, Json]) -> list[str]:
-    given = case.get("tags")
-    return [each.strip() for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    tags = case.get("tags")
+    return [each.strip() for each in tags if isinstance(each, str)] if isinstance(tags, list) else []
 
 
 def _unknown_keys(case: dict[str, Json], context: SkillContext, at: Location) -> Iterator[Problem]:
@@ -188,7 +195,7 @@ def _is_statement(item: Json) -> bool:
 
 
 def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _Statements:
-    found = _Statements()
+    statements = _Statements()
     for name in LISTS:
         value = case.get(name)
         if value is None:
@@ -196,39 +203,43 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
         if not isinstance(value, list):
             what = f"'{name}' must be a list of statements, not {kind(value)}."
             fix = 'Write ["The output has a title.", ...].'
-            found.problems.append(
+            statements.problems.append(
                 context.document.problem((*at, name), what, fix=fix, id="format/wrong-type")
             )
             continue
         for index, item in enumerate(value):
-            _read_statement(item, found, context, (*at, name, index))
-    return found
+            _read_statement(item, statements, context, (*at, name, index))
+    return statements
 
 
-def _read_statement(item: Json, found: _Statements, context: SkillContext, at: Location) -> None:
+def _read_statement(item: Json, statements: _Statements, context: SkillContext, at: Location) -> None:
     if isinstance(item, dict) and item.get("type") == "regex" and isinstance(item.get("pattern"), str):
-        _read_pattern(item, found, context, at)
+        _read_pattern(item, statements, context, at)
         return
     text = item if isinstance(item, str) else _first_text(item, TEXTS) if isinstance(item, dict) else ""
     if not text.strip():
         what = "A statement needs text."
         fix = 'Write it as text, or as an object with "text".'
-        found.problems.append(context.document.problem(at, what, fix=fix, id="format/empty-value"))
+        statements.problems.append(context.document.problem(at, what, fix=fix, id="format/empty-value"))
         return
-    found.texts.append(text.strip())
+    statements.texts.append(text.strip())
 
 
-def _read_pattern(item: dict[str, Json], found: _Statements, context: SkillContext, at: Location) -> None:
+def _read_pattern(
+    item: dict[str, Json], statements: _Statements, context: SkillContext, at: Location
+) -> None:
     pattern = item["pattern"]
     try:
         compile_pattern(pattern)
     except PatternError as error:
         where = (*at, "pattern")
-        found.problems.append(
+        statements.problems.append(
             context.document.problem(where, str(error), fix="Fix the pattern.", id="format/bad-regex")
         )
         return
-    found.gates.append(TranscriptMatches(pattern=pattern, name=_first_text(item, ("name", "id")) or None))
+    statements.gates.append(
+        TranscriptMatches(pattern=pattern, name=_first_text(item, ("name", "id")) or None)
+    )
 
 
 def _rubric(texts: Sequence[str], expected: str) -> RubricCriteria | None:
@@ -240,8 +251,8 @@ def _rubric(texts: Sequence[str], expected: str) -> RubricCriteria | None:
         )
         return RubricCriteria(form="statements", criteria=tuple(criteria), expected=expected)
     if expected:
-        own = Criterion(id="expected_output", weight=1.0, description=expected)
-        return RubricCriteria(form="statements", criteria=(own,))
+        criterion = Criterion(id="expected_output", weight=1.0, description=expected)
+        return RubricCriteria(form="statements", criteria=(criterion,))
     return None
 
 
@@ -277,10 +288,10 @@ def _trigger_tags(loaded: Sequence[SkillLoaded | SkillNotLoaded]) -> list[str]:
 def _files(
     case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
 ) -> Iterator[FixtureFile]:
-    given = case.get("files")
-    listed = [given] if isinstance(given, str) else given or []
+    files = case.get("files")
+    listed = [files] if isinstance(files, str) else files or []
     if not isinstance(listed, list):
-        what = f"'files' must be a list of paths, not {kind(given)}."
+        what = f"'files' must be a list of paths, not {kind(files)}."
         problems.append(
             context.document.problem((*at, "files"), what, fix='Write ["data.csv"].', id="format/wrong-type")
         )
@@ -316,7 +327,7 @@ def _named_files(
         what = f"The file '{name}' is not in the upload. Looked for {places}."
         fix = "Add the file, or remove it from the case."
         problems.append(context.document.problem(at, what, fix=fix, id="format/missing-file"))
-    elif context.document.file == path or context.document.file.startswith(path + "/"):
+    elif is_below(path, context.document.file):
         what = f"'{name}' contains the evals, so the agent could read its assertions."
         fix = "Name the files that the case needs, or a folder of their own."
         problems.append(context.document.problem(at, what, fix=fix, id="format/fixture-holds-scenario"))

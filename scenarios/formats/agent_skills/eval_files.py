@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from scenarios.formats.agent_skills import NAME, TRIGGERS, cases_of
+from scenarios.formats.agent_skills import NAME, TRIGGERS, are_triggers, cases_of
 from scenarios.formats.agent_skills.case_reader import ReadCase, SkillContext, read_skill_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
 from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
@@ -36,8 +36,7 @@ class _EvalFile:
 
     @property
     def is_trigger_list(self) -> bool:
-        cases, _ = cases_of(self.document)
-        return bool(cases) and all(isinstance(case, dict) and "should_trigger" in case for case in cases)
+        return are_triggers(cases_of(self.document)[0])
 
 
 def read_eval_files(
@@ -53,14 +52,14 @@ def read_eval_files(
         for document in documents
     ]
     names = _suite_names(files)
-    suites = [_suite(each, upload, hidden, name) for each, name in zip(files, names, strict=True)]
-    problems = [problem for each in files for problem in each.problems]
+    suites = [_suite(file, upload, hidden, name) for file, name in zip(files, names, strict=True)]
+    problems = [problem for file in files for problem in file.problems]
     for folder, read in gates.items():
         known = {
             name
-            for each in files
-            if posixpath.dirname(each.document.file) == folder
-            for case in each.cases
+            for file in files
+            if posixpath.dirname(file.document.file) == folder
+            for case in file.cases
             for name in case.names
             if name
         }
@@ -72,8 +71,8 @@ def _read_file(
     document: PositionedDocument, upload: UploadedFiles, skills: Sequence[Skill], gates: GatesFile
 ) -> _EvalFile:
     value = document.value
-    given = value.get("skill_name") if isinstance(value, dict) else None
-    name = given.strip() if isinstance(given, str) else ""
+    skill_name = value.get("skill_name") if isinstance(value, dict) else None
+    name = skill_name.strip() if isinstance(skill_name, str) else ""
     read = _EvalFile(document, name, skills_of(document.file, name, skills), gates)
     if not read.skills:
         read.problems.append(_no_skill(document, name, upload))
@@ -125,7 +124,7 @@ def _no_tool(read: _EvalFile) -> Iterator[Problem]:
     """Yield a lint with the tool that SKILL.md's code runs most often, where none is named."""
     if read.gates.tool is not None or read.is_trigger_list:
         return
-    tools = sorted((each for skill in read.skills for each in skill.tools), key=lambda each: -each[1])
+    tools = sorted((pair for skill in read.skills for pair in skill.tools), key=lambda pair: -pair[1])
     if tools:
         tool, count = tools[0]
         times = "once" if count == 1 else f"{count} times"
@@ -154,10 +153,10 @@ def _suite_names(files: Sequence[_EvalFile]) -> list[str]:
     """Return a name for each file: the skill's, with the file's where that is taken."""
     taken: set[str] = set()
     names = []
-    for each in files:
-        base = each.skill_name or (each.skills[0].name if each.skills else "skill")
-        base += TRIGGERS if each.is_trigger_list else ""
-        stem = posixpath.splitext(each.document.file)[0]
+    for file in files:
+        base = file.skill_name or (file.skills[0].name if file.skills else "skill")
+        base += TRIGGERS if file.is_trigger_list else ""
+        stem = posixpath.splitext(file.document.file)[0]
         options = (base, f"{base}-{posixpath.basename(stem)}", f"{base}-{stem}")
         name = next((option for option in options if option not in taken), options[-1])
         taken.add(name)
@@ -197,5 +196,5 @@ def _settings(read: _EvalFile) -> dict[str, Json]:
 
 
 def _fixture(shared: Mapping[str, FixtureFile], files: Sequence[FixtureFile]) -> Fixture:
-    own = {file.path: file for file in files}
-    return tuple(file for _, file in sorted({**shared, **own}.items()))
+    by_path = {file.path: file for file in files}
+    return tuple(file for _, file in sorted({**shared, **by_path}.items()))

@@ -77,13 +77,13 @@ class GatesFile:
 
     def checks_of(self, names: Sequence[str]) -> Checks:
         """Return the checks of a case, which is named by any of `names`: those of all cases, then its own."""
-        own = next((self.cases[name] for name in names if name in self.cases), Checks())
+        checks = next((self.cases[name] for name in names if name in self.cases), Checks())
         return Checks(
-            gates=self.shared.gates + own.gates,
-            setup=self.shared.setup + own.setup,
-            tags=self.shared.tags + own.tags,
-            timeout_seconds=own.timeout_seconds or self.shared.timeout_seconds,
-            max_turns=own.max_turns or self.shared.max_turns,
+            gates=self.shared.gates + checks.gates,
+            setup=self.shared.setup + checks.setup,
+            tags=self.shared.tags + checks.tags,
+            timeout_seconds=checks.timeout_seconds or self.shared.timeout_seconds,
+            max_turns=checks.max_turns or self.shared.max_turns,
         )
 
     def unknown_cases(self, known: set[str]) -> Iterator[Problem]:
@@ -104,10 +104,10 @@ def read_gates_file(upload: UploadedFiles, folder: str) -> GatesFile:
         document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:
         return GatesFile(problems=list(error.problems))
-    found, problems = validate(GatesModel, _with_texts_as_keys(document.value), document)
+    gates_file, problems = validate(GatesModel, _with_texts_as_keys(document.value), document)
     read = GatesFile(document, problems=problems)
-    if found is not None:
-        _fill(read, found, document, upload)
+    if gates_file is not None:
+        _fill(read, gates_file, document, upload)
     return read
 
 
@@ -121,23 +121,28 @@ def _with_texts_as_keys(value: Json) -> Json:
     )
 
 
-def _fill(read: GatesFile, found: GatesModel, document: PositionedDocument, upload: UploadedFiles) -> None:
-    read.tool = _tool(read, found.tool, document, upload)
+def _fill(
+    read: GatesFile, gates_file: GatesModel, document: PositionedDocument, upload: UploadedFiles
+) -> None:
+    read.tool = _tool(read, gates_file.tool, document, upload)
     binary = read.tool.binary if read.tool else ""
-    read.shared = _checks(read, found, document, (), binary)
+    read.shared = _checks(read, gates_file, document, (), binary)
     read.cases = {
-        name: _checks(read, case, document, ("cases", name), binary) for name, case in found.cases.items()
+        name: _checks(read, case, document, ("cases", name), binary)
+        for name, case in gates_file.cases.items()
     }
-    if found.workspace.strip():
-        _find_workspace(read, found.workspace, document, upload)
+    if gates_file.workspace.strip():
+        _find_workspace(read, gates_file.workspace, document, upload)
 
 
 def _checks(
-    read: GatesFile, found: CaseGates, document: PositionedDocument, at: Location, binary: str
+    read: GatesFile, case_gates: CaseGates, document: PositionedDocument, at: Location, binary: str
 ) -> Checks:
-    gates, problems = read_gates(found.gates, document, (*at, "gates"), binary=binary)
+    gates, problems = read_gates(case_gates.gates, document, (*at, "gates"), binary=binary)
     read.problems += problems
-    return Checks(gates, tuple(found.setup), tuple(found.tags), found.timeout_secs, found.max_turns)
+    return Checks(
+        gates, tuple(case_gates.setup), tuple(case_gates.tags), case_gates.timeout_secs, case_gates.max_turns
+    )
 
 
 def _tool(read: GatesFile, value: Json, document: PositionedDocument, upload: UploadedFiles) -> Tool | None:
@@ -150,12 +155,12 @@ def _tool(read: GatesFile, value: Json, document: PositionedDocument, upload: Up
         fix = "Write 'tool: NAME', or the keys of llm-tool-test's 'target'."
         read.problems.append(document.problem(("tool",), what, fix=fix, id="format/wrong-type"))
         return None
-    found, problems = validate(TargetModel, value, document, ("tool",))
+    target, problems = validate(TargetModel, value, document, ("tool",))
     read.problems += problems
-    if found is None:
+    if target is None:
         return None
-    read.problems += target_problems(found, document, ("tool",), upload.variables)
-    return Tool(**found.model_dump())
+    read.problems += target_problems(target, document, ("tool",), upload.variables)
+    return Tool(**target.model_dump())
 
 
 def _projects_tool(upload: UploadedFiles) -> Tool | None:

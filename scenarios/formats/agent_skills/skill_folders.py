@@ -119,13 +119,17 @@ def skills_of(file: str, name: str, skills: Sequence[Skill]) -> tuple[Skill, ...
     """
     above = list(folders_above(posixpath.dirname(file)))
     around = [skill for folder in above for skill in skills if skill.folder == folder]
-    called = [each for each in skills if name and name in (each.name, posixpath.basename(each.folder))]
-    for found in ([each for each in around if each in called], called, around):
-        if found:
-            return (max(found, key=lambda each: len(posixpath.commonpath(("/" + each.folder, "/" + file)))),)
+    called = [skill for skill in skills if name and name in (skill.name, posixpath.basename(skill.folder))]
+    for candidates in ([skill for skill in around if skill in called], called, around):
+        if candidates:
+            return (
+                max(
+                    candidates, key=lambda skill: len(posixpath.commonpath(("/" + skill.folder, "/" + file)))
+                ),
+            )
     for folder in above:
-        if within := [each for each in skills if not folder or each.folder.startswith(folder + "/")]:
-            return tuple({each.name: each for each in reversed(within)}.values())[::-1]
+        if within := [skill for skill in skills if not folder or skill.folder.startswith(folder + "/")]:
+            return tuple({skill.name: skill for skill in reversed(within)}.values())[::-1]
     return ()
 
 
@@ -158,14 +162,14 @@ def _read(upload: UploadedFiles, path: str) -> Skill:
     folder = posixpath.dirname(path)
     text = decode_text(upload.files[path], "replace").replace("\r\n", "\n")
     front = _FRONT.match(text)
-    given, lints = _front_matter(front[1], path) if front else ({}, [_without_front_matter(path)])
-    own = posixpath.basename(folder) or upload.name
+    fields, lints = _front_matter(front[1], path) if front else ({}, [_without_front_matter(path)])
+    folder_name = posixpath.basename(folder) or upload.name
     document = PositionedDocument(path, None, Positions(_lines(front[1]) if front else {}))
     if front:
-        lints += list(_front_lints(given, own if folder else "", document))
-    name = given.get("name", "")
+        lints += list(_front_lints(fields, folder_name if folder else "", document))
+    name = fields.get("name", "")
     valid = _NAME.fullmatch(name) is not None
-    return Skill(name if valid else _as_name(name or own), folder, path, text, tuple(lints))
+    return Skill(name if valid else _as_name(name or folder_name), folder, path, text, tuple(lints))
 
 
 def _front_matter(text: str, path: str) -> tuple[dict[str, str], list[Problem]]:
@@ -177,8 +181,8 @@ def _front_matter(text: str, path: str) -> tuple[dict[str, str], list[Problem]]:
         plain = dict(line.split(":", 1) for line in text.splitlines() if re.match(r"\w[\w-]*:", line))
         lints = [replace(each, lint=True) for each in error.problems]
         return {key: value.strip().strip("\"'") for key, value in plain.items()}, lints
-    found = value if isinstance(value, dict) else {}
-    return {str(key): each.strip() for key, each in found.items() if isinstance(each, str)}, []
+    fields = value if isinstance(value, dict) else {}
+    return {str(key): each.strip() for key, each in fields.items() if isinstance(each, str)}, []
 
 
 def _lines(front: str) -> dict[tuple[str | int, ...], int]:
@@ -190,8 +194,8 @@ def _lines(front: str) -> dict[tuple[str | int, ...], int]:
     }
 
 
-def _front_lints(given: dict[str, str], folder: str, document: PositionedDocument) -> Iterator[Problem]:
-    name, description = given.get("name", ""), given.get("description", "")
+def _front_lints(fields: dict[str, str], folder: str, document: PositionedDocument) -> Iterator[Problem]:
+    name, description = fields.get("name", ""), fields.get("description", "")
     if not name or len(name) > 64 or not _NAME.fullmatch(name):
         what = f"The skill's name is '{name}'." if name else "The skill has no name."
         fix = "Write 'name:' with lower-case letters, digits and hyphens, at most 64 characters."

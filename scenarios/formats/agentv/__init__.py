@@ -44,20 +44,18 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
 
     documents = _drop_included(documents, upload)
     evals = frozenset(document.file for document in documents)
-    names = _names(documents, upload)
+    names = upload.name_suites(documents)
     suites: list[ParsedSuite] = []
     problems: list[Problem] = []
     for document in documents:
-        suite, found = read_file(document, upload, evals, names[document.file])
+        suite, file_problems = read_file(document, upload, evals, names[document.file])
         suites += [suite] if suite else []
-        problems += found
+        problems += file_problems
     problems += _same_names(suites, documents)
     if suites:
         lints = {*suites[0].lints, *map(_program_lint, filter(is_program, upload.files))}
         suites[0] = replace(suites[0], lints=tuple(sorted(lints)))
-    if any(not problem.lint for problem in problems):
-        return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
-    return Parsed(suites=tuple(suites))
+    return Parsed.of(suites, problems)
 
 
 def is_program(path: str) -> bool:
@@ -83,18 +81,6 @@ def _drop_included(
             context = EvalFileContext(document, upload)
             included.update(context.find_file(name) for name in case_files(tests))
     return [document for document in documents if document.file not in included]
-
-
-def _names(documents: Sequence[PositionedDocument], upload: UploadedFiles) -> dict[str, str]:
-    """Name each suite after its file, with the path if two files share a name."""
-    if len(upload.files) == 1:
-        return {document.file: upload.name for document in documents}
-    stems = {document.file: posixpath.splitext(document.file)[0] for document in documents}
-    counts = Counter(map(posixpath.basename, stems.values()))
-    return {
-        file: stem if counts[posixpath.basename(stem)] > 1 else posixpath.basename(stem)
-        for file, stem in stems.items()
-    }
 
 
 def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[PositionedDocument]) -> list[Problem]:

@@ -65,21 +65,25 @@ class AssertionReader:
 
     def valid(self, model: type[M], item: Mapping[str, Json], at: Location, **spelled: str) -> M | None:
         """Return the model of an item, None if it is wrong; its problems are collected."""
-        found, problems = validate(model, dict(item), self.context.document, at, spelled=spelled)
+        instance, problems = validate(model, dict(item), self.context.document, at, spelled=spelled)
         self.problems += problems
-        return found
+        return instance
 
     def add_problem(self, at: Location, what: str, fix: str, id: str, *, lint: bool = False) -> None:
         self.problems.append(self.context.document.problem(at, what, fix=fix, id=id, lint=lint))
 
-    def common(self, found: eval_models.EvaluatorFile, *, derived: str = "") -> dict[str, Any]:
+    def common(self, evaluator: eval_models.EvaluatorFile, *, derived: str = "") -> dict[str, Any]:
         """Return the fields of every evaluator; `derived` is the name that later versions give one without."""
-        name = found.name or (derived[:LONGEST_NAME] if self.context.version.is_later else "")
-        least = found.min_score
-        if not isinstance(found.required, bool):
-            least = least or found.required
-        own = {"negate": found.negate, "required": bool(found.required), "min_score": least}
-        return {"name": name, "weight": found.weight, **{key: value for key, value in own.items() if value}}
+        name = evaluator.name or (derived[:LONGEST_NAME] if self.context.version.is_later else "")
+        least = evaluator.min_score
+        if not isinstance(evaluator.required, bool):
+            least = least or evaluator.required
+        settings = {"negate": evaluator.negate, "required": bool(evaluator.required), "min_score": least}
+        return {
+            "name": name,
+            "weight": evaluator.weight,
+            **{key: value for key, value in settings.items() if value},
+        }
 
     def build(self, kind: type[E], at: Location, **fields: Any) -> E | None:
         """Return an evaluator, None with a problem if its values don't fit together."""
@@ -93,148 +97,154 @@ class AssertionReader:
             return None
 
     def _text(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.TextFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.TextFile, item, at)
+        if assertion is None:
             return None
-        common = self.common(found, derived=f"{found.type}-{found.value}")
-        return self.build(AnswerText, at, type=found.type, value=(found.value,), **common)
+        common = self.common(assertion, derived=f"{assertion.type}-{assertion.value}")
+        return self.build(AnswerText, at, type=assertion.type, value=(assertion.value,), **common)
 
     def _texts(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.TextsFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.TextsFile, item, at)
+        if assertion is None:
             return None
-        common = self.common(found, derived=f"{found.type}-{len(found.value)}")
-        return self.build(AnswerText, at, type=found.type, value=tuple(found.value), **common)
+        common = self.common(assertion, derived=f"{assertion.type}-{len(assertion.value)}")
+        return self.build(AnswerText, at, type=assertion.type, value=tuple(assertion.value), **common)
 
     def _regex(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.RegexFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.RegexFile, item, at)
+        if assertion is None:
             return None
-        common = self.common(found, derived=f"regex-{found.value[:30]}")
-        return self.build(AnswerPattern, (*at, "value"), value=found.value, flags=found.flags, **common)
+        common = self.common(assertion, derived=f"regex-{assertion.value[:30]}")
+        return self.build(
+            AnswerPattern, (*at, "value"), value=assertion.value, flags=assertion.flags, **common
+        )
 
     def _json(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.JsonFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.JsonFile, item, at)
+        if assertion is None:
             return None
-        if found.value is None and found.type == "json-schema":
+        if assertion.value is None and assertion.type == "json-schema":
             self.add_problem(at, "The key 'value' is missing.", "Add the schema.", "format/missing-field")
             return None
-        common = self.common(found, derived=found.type)
-        return self.build(AnswerJson, at, type=found.type, value=found.value, **common)
+        common = self.common(assertion, derived=assertion.type)
+        return self.build(AnswerJson, at, type=assertion.type, value=assertion.value, **common)
 
     def _field_accuracy(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.FieldAccuracyFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.FieldAccuracyFile, item, at)
+        if assertion is None:
             return None
         fields = tuple(
             FieldCheck(**one.model_dump(exclude={"formats"}), formats=tuple(one.formats))
-            for one in found.fields
+            for one in assertion.fields
         )
-        common = self.common(found, derived=found.type)
-        return self.build(FieldAccuracy, at, fields=fields, aggregation=found.aggregation, **common)
+        common = self.common(assertion, derived=assertion.type)
+        return self.build(FieldAccuracy, at, fields=fields, aggregation=assertion.aggregation, **common)
 
     def _latency(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.LatencyFile, item, at)
+        assertion = self.valid(assertion_models.LatencyFile, item, at)
         return (
-            LatencyLimit(threshold=found.threshold, **self.common(found, derived=found.type))
-            if found
+            LatencyLimit(threshold=assertion.threshold, **self.common(assertion, derived=assertion.type))
+            if assertion
             else None
         )
 
     def _cost(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.CostLimitFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.CostLimitFile, item, at)
+        if assertion is None:
             return None
-        budget = found.budget if found.budget is not None else found.threshold
+        budget = assertion.budget if assertion.budget is not None else assertion.threshold
         if budget is None:
             self.add_problem(
                 at, "The key 'budget' is missing.", "Add it in US dollars.", "format/missing-field"
             )
             return None
-        return CostLimit(budget=budget, **self.common(found, derived=found.type))
+        return CostLimit(budget=budget, **self.common(assertion, derived=assertion.type))
 
     def _token_usage(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.TokenUsageFile, item, at)
-        return self._limits(TokenLimit, found, "max_", at) if found else None
+        assertion = self.valid(assertion_models.TokenUsageFile, item, at)
+        return self._limits(TokenLimit, assertion, "max_", at) if assertion else None
 
     def _execution_metrics(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.ExecutionMetricsFile, item, at)
-        return self._limits(ExecutionLimits, found, ("max_", "target_"), at) if found else None
+        assertion = self.valid(assertion_models.ExecutionMetricsFile, item, at)
+        return self._limits(ExecutionLimits, assertion, ("max_", "target_"), at) if assertion else None
 
     def _limits(
-        self, kind: type[E], found: eval_models.EvaluatorFile, starts: str | tuple[str, ...], at: Location
+        self, kind: type[E], assertion: eval_models.EvaluatorFile, starts: str | tuple[str, ...], at: Location
     ) -> E | None:
         known = set(kind.model_fields)
-        given = {
-            name: value for name, value in found.model_dump(exclude_defaults=True).items() if name in known
+        limits = {
+            name: value
+            for name, value in assertion.model_dump(exclude_defaults=True).items()
+            if name in known
         }
-        if not any(name.startswith(starts) for name in given):
+        if not any(name.startswith(starts) for name in limits):
             names = [name for name in kind.model_fields if name.startswith(starts)]
             self.add_problem(
                 at, "It sets no limit.", f"Add one of {', '.join(names)}.", "format/missing-field"
             )
             return None
-        return self.build(kind, at, **{**given, **self.common(found, derived=found.type)})
+        return self.build(kind, at, **{**limits, **self.common(assertion, derived=assertion.type)})
 
     def _tool_trajectory(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(eval_models.ToolTrajectoryFile, item, at)
-        if found is None:
+        assertion = self.valid(eval_models.ToolTrajectoryFile, item, at)
+        if assertion is None:
             return None
-        needed = "minimums" if found.mode == "any_order" else "expected"
-        if getattr(found, needed) is None:
-            what = f"The mode '{found.mode}' needs the key '{needed}'."
+        needed = "minimums" if assertion.mode == "any_order" else "expected"
+        if getattr(assertion, needed) is None:
+            what = f"The mode '{assertion.mode}' needs the key '{needed}'."
             self.add_problem(at, what, f"Add '{needed}:'.", "format/missing-field")
             return None
         later = self.context.version.is_later
         return ToolTrajectory(
-            **self.common(found, derived="tool-trajectory"),
-            mode=found.mode,
-            minimums=found.minimums or {},
-            expected=tuple(ExpectedTool(**step.model_dump()) for step in found.expected or ()),
-            args_match=found.args_match or ("exact" if later else "superset"),
+            **self.common(assertion, derived="tool-trajectory"),
+            mode=assertion.mode,
+            minimums=assertion.minimums or {},
+            expected=tuple(ExpectedTool(**step.model_dump()) for step in assertion.expected or ()),
+            args_match=assertion.args_match or ("exact" if later else "superset"),
             shares=later,
         )
 
     def _expected_messages(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(eval_models.ExpectedMessagesFile, item, at)
-        return ExpectedMessages(**self.common(found)) if found else None
+        assertion = self.valid(eval_models.ExpectedMessagesFile, item, at)
+        return ExpectedMessages(**self.common(assertion)) if assertion else None
 
     def _skill_trigger(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.SkillTriggerFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.SkillTriggerFile, item, at)
+        if assertion is None:
             return None
-        common = self.common(found, derived=f"skill-trigger-{found.skill}")
-        return SkillTrigger(skill=found.skill, should_trigger=found.should_trigger, **common)
+        common = self.common(assertion, derived=f"skill-trigger-{assertion.skill}")
+        return SkillTrigger(skill=assertion.skill, should_trigger=assertion.should_trigger, **common)
 
     def _read_skill_used(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.SkillUsedFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.SkillUsedFile, item, at)
+        if assertion is None:
             return None
-        return SkillTrigger(skill=found.value, **self.common(found, derived=f"skill-used-{found.value}"))
+        return SkillTrigger(
+            skill=assertion.value, **self.common(assertion, derived=f"skill-used-{assertion.value}")
+        )
 
     def value(self, model: type[M], item: Item, at: Location) -> tuple[eval_models.EvaluatorFile, M] | None:
         """Return an assertion and the model of its `value`."""
-        found = self.valid(assertion_models.ValueFile, item, at)
-        if found is None:
+        assertion = self.valid(assertion_models.ValueFile, item, at)
+        if assertion is None:
             return None
-        value = found.value if isinstance(found.value, dict) else {"": found.value}
-        own = self.valid(model, value, (*at, "value"))
-        return (found, own) if own else None
+        value = assertion.value if isinstance(assertion.value, dict) else {"": assertion.value}
+        wanted = self.valid(model, value, (*at, "value"))
+        return (assertion, wanted) if wanted else None
 
     def _read_tool_used(self, item: Item, at: Location) -> BaseEvaluator | None:
         value = item.get("value")
         if isinstance(value, str | list):
-            found = self.valid(assertion_models.TextsFile, item, at)
-            if found is None:
+            texts = self.valid(assertion_models.TextsFile, item, at)
+            if texts is None:
                 return None
             return ToolUsed(
-                tools=tuple(found.value), **self.common(found, derived=f"{found.type}-{found.value[0]}")
+                tools=tuple(texts.value), **self.common(texts, derived=f"{texts.type}-{texts.value[0]}")
             )
         read = self.value(assertion_models.ToolCountFile, item, at)
         if read is None:
             return None
-        own, count = read
+        assertion, count = read
         tool = count.name or count.pattern
         if tool is None:
             self.add_problem(
@@ -242,7 +252,7 @@ class AssertionReader:
             )
             return None
         least = count.min if count.min is not None else (0 if count.max is not None else 1)
-        common = self.common(own, derived=f"{own.type}-{tool}")
+        common = self.common(assertion, derived=f"{assertion.type}-{tool}")
         return ToolUsed(tools=(tool,), minimum=least, maximum=count.max, **common)
 
     def _tool_sequence(self, item: Item, at: Location) -> BaseEvaluator | None:
@@ -251,32 +261,34 @@ class AssertionReader:
         read = self.value(assertion_models.ToolSequenceFile, item, at)
         if read is None:
             return None
-        own, sequence = read
+        assertion, sequence = read
         expected = tuple(ExpectedTool(tool=step) for step in sequence.steps)
-        return ToolTrajectory(mode=sequence.mode, expected=expected, **self.common(own, derived=own.type))
+        return ToolTrajectory(
+            mode=sequence.mode, expected=expected, **self.common(assertion, derived=assertion.type)
+        )
 
     def _tool_arguments(self, item: Item, at: Location) -> BaseEvaluator | None:
         read = self.value(assertion_models.ToolArgumentsFile, item, at)
         if read is None:
             return None
-        own, wanted = read
+        assertion, wanted = read
         return ToolArguments(
             tool=wanted.name,
             args=wanted.args,
             mode=wanted.mode,
             ignore=tuple(wanted.ignore),
-            **self.common(own, derived=f"{own.type}-{wanted.name}"),
+            **self.common(assertion, derived=f"{assertion.type}-{wanted.name}"),
         )
 
     def _step_count(self, item: Item, at: Location) -> BaseEvaluator | None:
         read = self.value(assertion_models.StepCountFile, item, at)
         if read is None:
             return None
-        own, count = read
+        assertion, count = read
         return StepCount(
             step=count.type,
             pattern=count.pattern or "",
             minimum=count.min,
             maximum=count.max,
-            **self.common(own, derived=own.type),
+            **self.common(assertion, derived=assertion.type),
         )

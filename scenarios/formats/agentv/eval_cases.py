@@ -76,12 +76,13 @@ def read_cases(value: Json, defaults: SuiteDefaults, at: Location) -> list[EvalC
         fix = "Write 'id:', 'input_messages:' and 'expected_outcome:'."
         return [EvalCaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])]
     known, lints = without_later_keys(value, defaults.context.version, document, at)
-    given, spelled, problems = unify_keys(known, OF_CASE, document, at)
+    fields, spelled, problems = unify_keys(known, OF_CASE, document, at)
     problems += lints
     if defaults.context.version.is_later:
         problems += environment_problems(value, defaults.context, at)
     readings = [
-        _read_filled(own, spelled, template, defaults, at) for own, template in cross(given, defaults.prompts)
+        _read_filled(filled_case, spelled, template, defaults, at)
+        for filled_case, template in cross(fields, defaults.prompts)
     ]
     readings[0].problems[:0] = problems
     return readings
@@ -96,8 +97,8 @@ def _read_filled(
 ) -> EvalCaseReading:
     """Translate a case with one prompt, after filling in its variables."""
     context = defaults.context
-    own = case.get("vars")
-    variables = {**defaults.default_test.vars, **(own if isinstance(own, dict) else {})}
+    case_vars = case.get("vars")
+    variables = {**defaults.default_test.vars, **(case_vars if isinstance(case_vars, dict) else {})}
     filling = Filling(context, variables, is_strict=context.version.has_matrix)
     if variables or template:
         case = fill_case(case, filling, at, spelled, template.at if template else None)
@@ -132,24 +133,24 @@ def _with_whole_messages(
 
 
 def _read_case(
-    given: dict[str, Json], spelled: dict[str, str], defaults: SuiteDefaults, at: Location
+    fields: dict[str, Json], spelled: dict[str, str], defaults: SuiteDefaults, at: Location
 ) -> EvalCaseReading:
     document = defaults.context.document
-    execution, problems = _unified_execution(given, document, at)
-    given = {**given, **execution}
-    case, found = validate(EvalCaseFile, given, document, at, spelled=spelled)
-    problems += found
-    if defaults.context.version.is_later and "input_messages" not in given:
+    execution, problems = _unified_execution(fields, document, at)
+    fields = {**fields, **execution}
+    case, more = validate(EvalCaseFile, fields, document, at, spelled=spelled)
+    problems += more
+    if defaults.context.version.is_later and "input_messages" not in fields:
         problems = _without_missing(problems, at)
         # Prompts that can't be read have problems of their own.
         problems += [] if defaults.found.prompts else [_missing_input(defaults, at)]
     if case is None:
-        return EvalCaseReading(problems=[*problems, *_problems_of_evaluators(given, spelled, defaults, at)])
+        return EvalCaseReading(problems=[*problems, *_problems_of_evaluators(fields, spelled, defaults, at)])
     key_of = {name: (*at, spelled.get(name, name)) for name in OF_CASE}
     asked = read_messages(case.input_messages, defaults.context, key_of["input_messages"])
     expected = read_messages(case.expected_messages or (), defaults.context, key_of["expected_messages"])
-    evaluators, found = _evaluators(case, expected, spelled, defaults, at)
-    problems += [*asked.problems, *expected.problems, *found]
+    evaluators, more = _evaluators(case, expected, spelled, defaults, at)
+    problems += [*asked.problems, *expected.problems, *more]
     problems += _empty_question(asked, defaults, key_of["input_messages"])
     problems += _nothing_to_judge_by(case, expected, evaluators, defaults, at)
     criteria = _criteria(case, asked, expected, defaults).model_copy(update={"evaluators": evaluators})
@@ -179,25 +180,25 @@ def _missing_input(defaults: SuiteDefaults, at: Location) -> Problem:
 
 
 def _unified_execution(
-    given: Mapping[str, Json], document: PositionedDocument, at: Location
+    fields: Mapping[str, Json], document: PositionedDocument, at: Location
 ) -> tuple[dict[str, Json], list[Problem]]:
     """Return the case's `execution` with this package's keys, if it has some."""
-    if not isinstance(execution := given.get("execution"), dict):
+    if not isinstance(execution := fields.get("execution"), dict):
         return {}, []
-    own, _, problems = unify_keys(execution, OF_LIST, document, (*at, "execution"))
-    return {"execution": own}, problems
+    unified, _, problems = unify_keys(execution, OF_LIST, document, (*at, "execution"))
+    return {"execution": unified}, problems
 
 
 def _problems_of_evaluators(
-    given: dict[str, Json], spelled: Mapping[str, str], defaults: SuiteDefaults, at: Location
+    fields: dict[str, Json], spelled: Mapping[str, str], defaults: SuiteDefaults, at: Location
 ) -> list[Problem]:
     """Read the evaluators of an invalid case, to report all problems at once."""
     reader = EvaluatorReader(defaults.context)
-    execution = given.get("execution")
-    for holder, here in ((given, at), (execution, (*at, "execution"))):
+    execution = fields.get("execution")
+    for holder, here in ((fields, at), (execution, (*at, "execution"))):
         listed = holder.get("evaluators") if isinstance(holder, dict) else None
         if isinstance(listed, list):
-            key = spelled.get("evaluators", "evaluators") if holder is given else "evaluators"
+            key = spelled.get("evaluators", "evaluators") if holder is fields else "evaluators"
             reader.read(listed, (*here, key), texts_are_statements=_texts_are_statements(key, defaults))
     return reader.problems
 
@@ -218,36 +219,36 @@ def _evaluators(
     In later versions those of the suite are added to its own.
     """
     reader = EvaluatorReader(defaults.context)
-    own = case.execution or Execution()
+    execution = case.execution or Execution()
     listed, key = case.evaluators, spelled.get("evaluators", "evaluators")
     here: Location = (*at, key)
-    if own.evaluators is not None and (listed is None or not defaults.context.version.is_later):
-        listed, here, key = own.evaluators, (*at, "execution", "evaluators"), "evaluators"
-    found: list[BaseEvaluator] = []
+    if execution.evaluators is not None and (listed is None or not defaults.context.version.is_later):
+        listed, here, key = execution.evaluators, (*at, "execution", "evaluators"), "evaluators"
+    evaluators: list[BaseEvaluator] = []
     if listed is not None:
-        found += reader.read(listed, here, texts_are_statements=_texts_are_statements(key, defaults))
-    if listed is None or (defaults.context.version.is_later and not own.skip_defaults):
-        found += defaults.evaluators
+        evaluators += reader.read(listed, here, texts_are_statements=_texts_are_statements(key, defaults))
+    if listed is None or (defaults.context.version.is_later and not execution.skip_defaults):
+        evaluators += defaults.evaluators
     name = "rubrics" if defaults.context.version.is_later else "rubric"
     if case.rubrics and (rubric := reader.rubric(case.rubrics, (*at, "rubrics"), name=name)):
-        found.insert(0, rubric)
+        evaluators.insert(0, rubric)
     calls = any(message.tool_calls for message in expected.messages)
     if (
         calls
         and _checks_calls(case, defaults)
-        and not any(isinstance(one, ExpectedMessages) for one in found)
+        and not any(isinstance(one, ExpectedMessages) for one in evaluators)
     ):
-        found.append(ExpectedMessages())
-    if not found and not reader.problems:
-        found += _default(case, defaults, reader, at)
-    return with_unique_names(found), reader.problems
+        evaluators.append(ExpectedMessages())
+    if not evaluators and not reader.problems:
+        evaluators += _default(case, defaults, reader, at)
+    return with_unique_names(evaluators), reader.problems
 
 
 def _checks_calls(case: EvalCaseFile, defaults: SuiteDefaults) -> bool:
-    own = (case.execution or Execution()).expected_messages
-    if defaults.context.version.is_later and own is None and defaults.execution.expected_messages is None:
+    setting = (case.execution or Execution()).expected_messages
+    if defaults.context.version.is_later and setting is None and defaults.execution.expected_messages is None:
         return False
-    return bool(own if own is not None else defaults.execution.expected_messages in (None, True))
+    return bool(setting if setting is not None else defaults.execution.expected_messages in (None, True))
 
 
 def _default(
@@ -255,9 +256,9 @@ def _default(
 ) -> list[BaseEvaluator]:
     name = case.evaluator or defaults.found.evaluator or "llm_judge"
     kebab = name.replace("_", "-")
-    found = ALIASES.get(kebab, kebab)
-    if found in _DEFAULT_KINDS:
-        return [LlmJudge() if found == "llm_judge" else ExpectedMessages()]
+    type_name = ALIASES.get(kebab, kebab)
+    if type_name in _DEFAULT_KINDS:
+        return [LlmJudge() if type_name == "llm_judge" else ExpectedMessages()]
     where = (*at, "evaluator") if case.evaluator else ("evaluator",)
     reader.problems.append(
         defaults.context.document.problem(
@@ -288,22 +289,22 @@ def _criteria(
 
 def _threshold(case: EvalCaseFile, defaults: SuiteDefaults) -> float:
     """Return the lowest passing aggregate: the case's, else the file's, else that of the file's version."""
-    given = (
+    thresholds = (
         (case.execution or Execution()).threshold,
         case.threshold,
         defaults.default_test.threshold,
         defaults.execution.threshold,
         defaults.found.threshold,
     )
-    return next((each for each in given if each is not None), defaults.context.version.threshold)
+    return next((each for each in thresholds if each is not None), defaults.context.version.threshold)
 
 
 def _spec(
     case: EvalCaseFile, asked: ReadMessages, criteria: Criteria, defaults: SuiteDefaults, at: Location
 ) -> ScenarioSpec:
     whole, named = prompt(asked.turns, embed=True), prompt(asked.turns, embed=False)
-    own = case.execution or Execution()
-    targets = own.targets or list(defaults.targets)
+    execution = case.execution or Execution()
+    targets = execution.targets or list(defaults.targets)
     return ScenarioSpec(
         key=case.id,
         description=(case.note or "").strip(),
@@ -311,8 +312,8 @@ def _spec(
         agent_prompt=named if named != whole else "",
         messages=chat(asked.turns),
         conversation=case.conversation_id or "",
-        target=own.target or next((one.target for one in targets), ""),
-        matrix=None if own.target else _matrix(targets),
+        target=execution.target or next((one.target for one in targets), ""),
+        matrix=None if execution.target else _matrix(targets),
         limits=TrialLimits(timeout_seconds=defaults.found.timeout_seconds),
         folder=defaults.context.folder,
         criteria=criteria,
@@ -332,7 +333,7 @@ def _empty_question(asked: ReadMessages, defaults: SuiteDefaults, at: Location) 
 def _nothing_to_judge_by(
     case: EvalCaseFile,
     expected: ReadMessages,
-    found: tuple[BaseEvaluator, ...],
+    evaluators: tuple[BaseEvaluator, ...],
     defaults: SuiteDefaults,
     at: Location,
 ) -> list[Problem]:
@@ -343,8 +344,8 @@ def _nothing_to_judge_by(
         what = "The case says nothing about a good answer."
         fix = "Add 'criteria:', 'expected_output:' or 'assertions:'."
         return [document.problem(at, what, fix=fix, id="format/no-criteria")]
-    judges = [one for one in found if isinstance(one, LlmJudge) and not one.prompt]
-    if not judges or any(isinstance(one, ChecklistJudge) for one in found):
+    judges = [one for one in evaluators if isinstance(one, LlmJudge) and not one.prompt]
+    if not judges or any(isinstance(one, ChecklistJudge) for one in evaluators):
         return []
     what = "The judge does not know what a good answer is."
     fix = "Add 'expected_outcome:'."

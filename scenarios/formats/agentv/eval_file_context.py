@@ -36,8 +36,8 @@ class EvalFileContext:
     def is_guideline(self, path: str) -> bool:
         """Return whether a file is a guideline and not part of the question."""
         below = self.pattern_folder + "/"
-        own = [path.removeprefix(below)] if self.pattern_folder and path.startswith(below) else []
-        return any(is_guideline(name, self.patterns) for name in (path, *own))
+        relative_names = [path.removeprefix(below)] if self.pattern_folder and path.startswith(below) else []
+        return any(is_guideline(name, self.patterns) for name in (path, *relative_names))
 
     def find_file(self, name: str) -> str | None:
         """Return a file's path in the upload, searched in the eval file's folder and those above."""

@@ -23,12 +23,12 @@ from scenarios.formats.agentv.file_versions import (
     without_later_keys,
 )
 from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
-from scenarios.formats.agentv.included_files import Case, cases_of_name, expand_cases, read_named
+from scenarios.formats.agentv.included_files import Case, cases_of_file, expand_cases, read_named
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import UploadedFiles, is_targets_file
+from scenarios.formats.upload import UploadedFiles, is_below, is_targets_file
 from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
 from scenarios.spec import ScenarioSpec
@@ -48,23 +48,25 @@ def read_file(
     is_dataset = isinstance(document.value, list)
     version = version_of_dataset(document.value) if is_dataset else version_of_file(document.value)
     context = EvalFileContext(document, upload, patterns, base, version=version)
-    suite, cases, found = _read_defaults(context)
-    problems += found
+    suite, cases, more = _read_defaults(context)
+    problems += more
     if suite is None:
         return None, problems
     readings = [
-        reading for own, value, at in cases for reading in read_cases(value, replace(suite, context=own), at)
+        reading
+        for case_context, value, at in cases
+        for reading in read_cases(value, replace(suite, context=case_context), at)
     ]
     problems += [problem for reading in readings for problem in reading.problems]
     problems += _repeated_ids(readings, document)
-    targets_file, targets_text, found = find_targets(upload, document.file)
-    problems += found
+    targets_file, targets_text, more = find_targets(upload, document.file)
+    problems += more
     bundle = _bundle(context, evals)
     specs = [reading.spec for reading in readings if reading.spec]
     return ParsedSuite(
         name=suite.found.dataset or suite.found.name or suite.found.suite or _without_eval(fallback, version),
         format=NAME,
-        scenarios=tuple(_with_bundle(spec, bundle) for spec in specs),
+        scenarios=tuple(spec.model_copy(update={"bundle": BUNDLE}) if bundle else spec for spec in specs),
         fixtures={BUNDLE: bundle} if bundle else {},
         lints=tuple(sorted({problem for problem in problems if problem.lint})),
         targets_text=targets_text,
@@ -83,16 +85,16 @@ def _without_eval(name: str, version: FileVersion) -> str:
     return name.removesuffix(".eval") if version.is_later else name
 
 
-def _trials_setting(found: EvalFile) -> dict[str, Json]:
+def _trials_setting(eval_file: EvalFile) -> dict[str, Json]:
     """Return how often the file asks to run each case, if it does."""
-    repeat = found.evaluate_options.repeat if found.evaluate_options else None
-    trials = repeat or (found.execution.trials if found.execution else None)
+    repeat = eval_file.evaluate_options.repeat if eval_file.evaluate_options else None
+    trials = repeat or (eval_file.execution.trials if eval_file.execution else None)
     return {"trials": trials.count} if trials and trials.count > 1 else {}
 
 
-def _trials_lint(found: EvalFile, document: PositionedDocument) -> Iterator[Problem]:
-    if trials := _trials_setting(found).get("trials"):
-        at = ("evaluate_options", "repeat") if found.evaluate_options else ("execution", "trials")
+def _trials_lint(eval_file: EvalFile, document: PositionedDocument) -> Iterator[Problem]:
+    if trials := _trials_setting(eval_file).get("trials"):
+        at = ("evaluate_options", "repeat") if eval_file.evaluate_options else ("execution", "trials")
         what = f"The file runs each case {trials} times."
         fix = f"Start runs with {trials} trials each; the form of a new run proposes them."
         yield document.problem(at, what, fix=fix, id="format/trials", lint=True)
@@ -115,7 +117,7 @@ def _read_defaults(
         what, fix = "The file has no eval cases.", f"Add '{key}:' with one entry for each case."
         problems.append(document.problem((), what, fix=fix, id="format/missing-field"))
     elif isinstance(values, str) and context.version.is_later:
-        cases += cases_of_name(values, context, (key,), problems)
+        cases += cases_of_file(values, context, (key,), problems)
     elif not isinstance(values, list):
         what = f"The eval cases must be a list, not {kind(values)}."
         fix = "Write each case as a list item, after a dash."
@@ -125,8 +127,8 @@ def _read_defaults(
     else:
         cases += [(context, each, (key, index)) for index, each in enumerate(values)]
     # The cases are read anyway, to report all problems at once.
-    suite, found = _read_settings(context, value, document)
-    return suite, cases, [*problems, *found]
+    suite, more = _read_settings(context, value, document)
+    return suite, cases, [*problems, *more]
 
 
 def _repeated_case_keys(value: Mapping[str, Json], document: PositionedDocument) -> Iterator[Problem]:
@@ -142,22 +144,22 @@ def _read_settings(
     """Return the defaults of a document, even of an invalid one, with their evaluators."""
     context = replace(context, document=document)
     known, lints = without_later_keys(value, context.version, document, ())
-    given, spelled, problems = unify_keys(known, OF_LIST, document, ())
+    fields, spelled, problems = unify_keys(known, OF_LIST, document, ())
     problems += lints
-    shared = given.pop("default_test", None)
+    shared = fields.pop("default_test", None)
     of_execution: Json = None
-    if isinstance(execution := given.get("execution"), dict):
-        given["execution"], _, found = unify_keys(execution, OF_LIST, document, ("execution",))
-        of_execution = given["execution"].get("evaluators")
-        problems += found
+    if isinstance(execution := fields.get("execution"), dict):
+        fields["execution"], _, more = unify_keys(execution, OF_LIST, document, ("execution",))
+        of_execution = fields["execution"].get("evaluators")
+        problems += more
     if context.version.is_later:
-        problems += environment_problems(given, context, ())
+        problems += environment_problems(fields, context, ())
     lists: list[tuple[Json, Location, PositionedDocument]] = [
-        (given.get("evaluators"), (spelled.get("evaluators", "evaluators"),), document),
+        (fields.get("evaluators"), (spelled.get("evaluators", "evaluators"),), document),
         (of_execution, ("execution", "evaluators"), document),
     ]
-    settings, found = validate(EvalFile, given, document, spelled=spelled)
-    problems += found
+    settings, more = validate(EvalFile, fields, document, spelled=spelled)
+    problems += more
     settings = settings or EvalFile()
     if shared is not None:
         default, listed = _read_default_test(shared, context, problems)
@@ -168,7 +170,7 @@ def _read_settings(
         reader = EvaluatorReader(replace(context, document=of), problems)
         texts = context.version.is_later or at[-1] != "evaluators"
         evaluators += reader.read(items, at, texts_are_statements=texts) if isinstance(items, list) else ()
-    listed_prompts = given.get("prompts")
+    listed_prompts = fields.get("prompts")
     prompts = read_prompts(listed_prompts if isinstance(listed_prompts, list) else (), context, problems)
     problems += _trials_lint(settings, document)
     return SuiteDefaults(
@@ -191,24 +193,24 @@ def _read_default_test(
             document.problem(at, what, fix="Write 'vars:' and 'assert:' in it.", id="format/wrong-type")
         )
         value = {}
-    given, spelled, found = unify_keys(value, OF_LIST, document, at)
-    problems += found
-    default, found = validate(DefaultTest, given, document, at, spelled=spelled)
-    problems += found
+    fields, spelled, more = unify_keys(value, OF_LIST, document, at)
+    problems += more
+    default, more = validate(DefaultTest, fields, document, at, spelled=spelled)
+    problems += more
     key = spelled.get("evaluators", "evaluators")
-    return default or DefaultTest(), (given.get("evaluators"), (*at, key), document)
+    return default or DefaultTest(), (fields.get("evaluators"), (*at, key), document)
 
 
-def _targets(found: EvalFile) -> Iterator[TargetFile]:
+def _targets(eval_file: EvalFile) -> Iterator[TargetFile]:
     """Return the file's targets, each once."""
-    execution = found.execution or Execution()
-    listed = found.providers or found.targets or execution.targets
+    execution = eval_file.execution or Execution()
+    listed = eval_file.providers or eval_file.targets or execution.targets
     if listed:
         first: dict[str, TargetFile] = {}
         for one in listed:
             first.setdefault(one.target, one)
         yield from (one for name, one in first.items() if name)
-    elif name := execution.target or found.target:
+    elif name := execution.target or eval_file.target:
         yield TargetFile(name=name)
 
 
@@ -248,10 +250,6 @@ def _duplicate_case(spec: ScenarioSpec, line: int, document: PositionedDocument)
     )
 
 
-def _with_bundle(spec: ScenarioSpec, bundle: Fixture) -> ScenarioSpec:
-    return spec.model_copy(update={"bundle": BUNDLE}) if bundle else spec
-
-
 def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     """Return the files a worker needs: the eval file's folder and everything it references.
 
@@ -263,12 +261,8 @@ def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     return tuple(
         FixtureFile(path, content, executable=path in upload.executables)
         for path, content in sorted(upload.files.items())
-        if path not in left_out and not _is_private(path) and any(_contains(one, path) for one in below)
+        if path not in left_out and not _is_private(path) and any(is_below(folder, path) for folder in below)
     )
-
-
-def _contains(folder: str, path: str) -> bool:
-    return not folder or path == folder or path.startswith(folder + "/")
 
 
 def _is_private(path: str) -> bool:

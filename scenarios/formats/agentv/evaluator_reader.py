@@ -80,9 +80,9 @@ class EvaluatorReader(AssertionReader):
 
         A text is the type of an evaluator, or with `texts_are_statements` what a model checks.
         """
-        found = list(self._read_each(items, at, texts_are_statements))
-        named = with_unique_names([one for one, _ in found])
-        for (before, index), after in zip(found, named, strict=True):
+        evaluators = list(self._read_each(items, at, texts_are_statements))
+        named = with_unique_names([one for one, _ in evaluators])
+        for (before, index), after in zip(evaluators, named, strict=True):
             if before.label != after.label and not self.context.version.is_later:
                 self._add_rename_lint(before.label, after.label, (*at, index, "name"))
         return named
@@ -127,12 +127,12 @@ class EvaluatorReader(AssertionReader):
             return ()
         return inner.read(value[key], (key,), texts_are_statements=True)
 
-    def rubric(self, items: Sequence[Json], at: Location, **given: Any) -> ChecklistJudge | None:
+    def rubric(self, items: Sequence[Json], at: Location, **fields: Any) -> ChecklistJudge | None:
         """Return a rubric evaluator for a list of statements, None without a valid one."""
         rubrics = [self._statement(item, index, (*at, index)) for index, item in enumerate(items)]
         right = [item for item in rubrics if item is not None]
         self._check_ids(right, at)
-        return ChecklistJudge(rubrics=tuple(right), **given) if right else None
+        return ChecklistJudge(rubrics=tuple(right), **fields) if right else None
 
     def _read_one(self, item: Json, at: Location) -> BaseEvaluator | None:
         if isinstance(item, str):
@@ -144,29 +144,29 @@ class EvaluatorReader(AssertionReader):
         if "type" not in item:
             self.add_problem(at, "The evaluator has no 'type'.", "Add 'type:'.", "format/missing-field")
             return None
-        given = {key: value for key, value in item.items() if value is not None}
-        name = given.get("type")
+        fields = {key: value for key, value in item.items() if value is not None}
+        name = fields.get("type")
         negated = isinstance(name, str) and name.startswith("not-") and self.context.version.has_matrix
         if negated:
-            given = {**given, "negate": not given.get("negate", False)}
+            fields = {**fields, "negate": not fields.get("negate", False)}
             name = str(name).removeprefix("not-")
         known = self._find_reader(name)
         if known is None:
             self._add_unknown(name, (*at, "type"))
             return None
         kind_name, reader = known
-        return reader({**given, "type": kind_name}, at)
+        return reader({**fields, "type": kind_name}, at)
 
     def _find_reader(self, name: Json) -> tuple[str, Reader] | None:
         """Return the name of a kind and its reader; None for an unknown one."""
         if not isinstance(name, str):
             return None
         kebab = name.replace("_", "-")
-        found = ALIASES.get(kebab, kebab)
+        type_name = ALIASES.get(kebab, kebab)
         judges = self._judges
-        if found in judges:
-            return (name if self.context.version.is_later else found), judges[found]
-        return (found, self.assertions[found]) if found in self.assertions else None
+        if type_name in judges:
+            return (name if self.context.version.is_later else type_name), judges[type_name]
+        return (type_name, self.assertions[type_name]) if type_name in self.assertions else None
 
     def _add_unknown(self, name: Json, at: Location) -> None:
         base = str(name).removeprefix("not-")
@@ -194,13 +194,13 @@ class EvaluatorReader(AssertionReader):
         self.add_problem(at, what, "Give it a unique 'name'.", "format/duplicate-evaluator", lint=True)
 
     def _llm_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(eval_models.LlmJudgeFile, item, at)
-        if found is None:
+        judge = self.valid(eval_models.LlmJudgeFile, item, at)
+        if judge is None:
             return None
-        common = self._judge_fields(found)
-        if found.rubrics:
-            return self.rubric(found.rubrics, (*at, "rubrics"), **common)
-        text, path, problems = read_prompt(found.prompt, self.context, (*at, "prompt"))
+        common = self._judge_fields(judge)
+        if judge.rubrics:
+            return self.rubric(judge.rubrics, (*at, "rubrics"), **common)
+        text, path, problems = read_prompt(judge.prompt, self.context, (*at, "prompt"))
         self.problems += problems
         return LlmJudge(**common, prompt=text, prompt_file=path)
 
@@ -208,8 +208,8 @@ class EvaluatorReader(AssertionReader):
         key = next((key for key in ("rubrics", "criteria", "value") if key in item), "rubrics")
         if key == "rubrics" and "rubrics" not in item and "prompt" in item:
             return self._llm_judge(item, at)
-        found = self.valid(eval_models.RubricJudgeFile, item, at)
-        return self.rubric(found.rubrics, (*at, key), **self._judge_fields(found)) if found else None
+        judge = self.valid(eval_models.RubricJudgeFile, item, at)
+        return self.rubric(judge.rubrics, (*at, key), **self._judge_fields(judge)) if judge else None
 
     def _goal_success(self, item: Item, at: Location) -> BaseEvaluator | None:
         value = item.get("value")
@@ -220,43 +220,49 @@ class EvaluatorReader(AssertionReader):
         )
         if read is None:
             return None
-        own, wanted = read
+        assertion, wanted = read
         statement = RubricItem(id="goal", description=f"The agent reached this goal: {wanted.goal}")
-        return ChecklistJudge(rubrics=(statement,), include_trace=True, **self.common(own, derived=own.type))
+        return ChecklistJudge(
+            rubrics=(statement,), include_trace=True, **self.common(assertion, derived=assertion.type)
+        )
 
-    def _judge_fields(self, found: eval_models.LlmJudgeFile | eval_models.RubricJudgeFile) -> dict[str, Any]:
-        common = self.common(found, derived=found.type)
-        if found.threshold is not None:
-            common.setdefault("min_score", found.threshold)
-        return {**common, "model": found.model or "", "include_trace": found.include_trace}
+    def _judge_fields(self, judge: eval_models.LlmJudgeFile | eval_models.RubricJudgeFile) -> dict[str, Any]:
+        common = self.common(judge, derived=judge.type)
+        if judge.threshold is not None:
+            common.setdefault("min_score", judge.threshold)
+        return {**common, "model": judge.model or "", "include_trace": judge.include_trace}
 
     def _code_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(eval_models.CodeJudgeFile, item, at)
-        if found is None:
+        judge = self.valid(eval_models.CodeJudgeFile, item, at)
+        if judge is None:
             return None
-        cwd = self._cwd(found.cwd, found.script, at, "command" if "command" in item else "script")
+        cwd = self._cwd(judge.cwd, judge.script, at, "command" if "command" in item else "script")
         return CodeJudge(
-            **self.common(found, derived=found.type),
-            script=found.script,
+            **self.common(judge, derived=judge.type),
+            script=judge.script,
             cwd=cwd,
-            timeout_seconds=found.timeout_seconds,
-            network=found.network,
+            timeout_seconds=judge.timeout_seconds,
+            network=judge.network,
             exit_code_decides=self.context.version.is_later,
-            config=found.config,
+            config=judge.config,
         )
 
     def _composite(self, item: Item, at: Location) -> BaseEvaluator | None:
         item, spelled, problems = unify_keys(item, OF_LIST, self.context.document, at)
         self.problems += problems
-        found = self.valid(eval_models.CompositeFile, item, at, **spelled)
-        if found is None:
+        composite = self.valid(eval_models.CompositeFile, item, at, **spelled)
+        if composite is None:
             return None
-        members = self._members(found.evaluators, (*at, spelled.get("evaluators", "evaluators")))
-        aggregator = self._aggregator(found.aggregator, (*at, "aggregator"))
+        members = self._members(composite.evaluators, (*at, spelled.get("evaluators", "evaluators")))
+        aggregator = self._aggregator(composite.aggregator, (*at, "aggregator"))
         if not members or aggregator is None:
             return None
         return CompositeEvaluator.model_validate(
-            {**self.common(found, derived=found.type), "evaluators": members, "aggregator": aggregator}
+            {
+                **self.common(composite, derived=composite.type),
+                "evaluators": members,
+                "aggregator": aggregator,
+            }
         )
 
     def _assert_set(self, item: Item, at: Location) -> BaseEvaluator | None:
@@ -265,11 +271,11 @@ class EvaluatorReader(AssertionReader):
             item.setdefault("min_score", threshold)
         item, spelled, problems = unify_keys(item, OF_LIST, self.context.document, at)
         self.problems += problems
-        found = self.valid(assertion_models.AssertSetFile, item, at, min_score="threshold", **spelled)
-        if found is None:
+        assert_set = self.valid(assertion_models.AssertSetFile, item, at, min_score="threshold", **spelled)
+        if assert_set is None:
             return None
-        members = self._members(found.evaluators, (*at, spelled.get("evaluators", "evaluators")))
-        common = self.common(found, derived=found.type)
+        members = self._members(assert_set.evaluators, (*at, spelled.get("evaluators", "evaluators")))
+        common = self.common(assert_set, derived=assert_set.type)
         return CompositeEvaluator.model_validate({**common, "evaluators": members}) if members else None
 
     def _members(self, items: Sequence[Json], at: Location) -> tuple[BaseEvaluator, ...]:
@@ -297,21 +303,26 @@ class EvaluatorReader(AssertionReader):
         return None
 
     def _code_aggregator(self, item: dict[str, Json], at: Location) -> CodeAggregator | None:
-        found = self.valid(eval_models.CodeAggregatorFile, item, at)
-        if found is None:
+        aggregator = self.valid(eval_models.CodeAggregatorFile, item, at)
+        if aggregator is None:
             return None
-        cwd = self._cwd(found.cwd, found.path, at, "path")
+        cwd = self._cwd(aggregator.cwd, aggregator.path, at, "path")
         return CodeAggregator(
-            path=found.path, cwd=cwd, timeout_seconds=found.timeout_seconds, network=found.network
+            path=aggregator.path,
+            cwd=cwd,
+            timeout_seconds=aggregator.timeout_seconds,
+            network=aggregator.network,
         )
 
     def _llm_aggregator(self, item: dict[str, Json], at: Location) -> LlmAggregator | None:
-        found = self.valid(eval_models.LlmAggregatorFile, item, at)
-        if found is None:
+        aggregator = self.valid(eval_models.LlmAggregatorFile, item, at)
+        if aggregator is None:
             return None
-        text, path, problems = read_prompt(found.prompt, self.context, (*at, "prompt"), needs_answer=False)
+        text, path, problems = read_prompt(
+            aggregator.prompt, self.context, (*at, "prompt"), needs_answer=False
+        )
         self.problems += problems
-        return LlmAggregator(prompt=text, prompt_file=path, model=found.model or "")
+        return LlmAggregator(prompt=text, prompt_file=path, model=aggregator.model or "")
 
     def _cwd(self, value: str | None, script: str, at: Location, key: str) -> str:
         cwd, problems = read_cwd(value, self.context, (*at, "cwd"))
@@ -329,20 +340,20 @@ class EvaluatorReader(AssertionReader):
                 at, what, "Write the statement, or 'id:' and 'description:'.", "format/wrong-type"
             )
             return None
-        given = {key: value for key, value in item.items() if value is not None}
-        found = self.valid(eval_models.RubricItemFile, given, at)
-        if found is None:
+        fields = {key: value for key, value in item.items() if value is not None}
+        statement = self.valid(eval_models.RubricItemFile, fields, at)
+        if statement is None:
             return None
         text = (
-            found.description
-            if found.operator == "correctness"
-            else f"It does not contradict: {found.description}"
+            statement.description
+            if statement.operator == "correctness"
+            else f"It does not contradict: {statement.description}"
         )
         return RubricItem(
-            id=found.id or f"rubric-{index + 1}",
+            id=statement.id or f"rubric-{index + 1}",
             description=text,
-            weight=found.weight,
-            required=found.required,
+            weight=statement.weight,
+            required=statement.required,
         )
 
     def _check_ids(self, items: Sequence[RubricItem], at: Location) -> None:
@@ -358,7 +369,7 @@ class EvaluatorReader(AssertionReader):
 def with_unique_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluator, ...]:
     """Return the evaluators with unique names, different from the aggregate's."""
     taken = {RESERVED}
-    found = []
+    unique = []
     for evaluator in evaluators:
         name = evaluator.label
         number = 2
@@ -367,5 +378,5 @@ def with_unique_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluato
             number += 1
         taken.add(name)
         same = name == evaluator.label
-        found.append(evaluator if same else evaluator.model_copy(update={"name": name}))
-    return tuple(found)
+        unique.append(evaluator if same else evaluator.model_copy(update={"name": name}))
+    return tuple(unique)

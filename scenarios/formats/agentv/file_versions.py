@@ -89,21 +89,21 @@ def unify_keys(
 
     Two spellings of one key are an error.
     """
-    given = {key: item for key, item in value.items() if item is not None}
+    fields = {key: item for key, item in value.items() if item is not None}
     spelled: dict[str, str] = {}
     problems = []
     for name, names in spellings.items():
-        used = [each for each in names if each in given]
+        used = [spelling for spelling in names if spelling in fields]
         if len(used) > 1:
             what = f"'{used[0]}' and '{used[1]}' are the same key in different versions of AgentV."
             fix = "Keep one of them."
             problems.append(document.problem((*at, used[1]), what, fix=fix, id="format/repeated-key"))
-        for each in used[1:]:
-            del given[each]
+        for spelling in used[1:]:
+            del fields[spelling]
         if used and used[0] != name:
-            given[name] = given.pop(used[0])
+            fields[name] = fields.pop(used[0])
             spelled[name] = used[0]
-    return given, spelled, problems
+    return fields, spelled, problems
 
 
 def messages_of(value: Json, role: str) -> Json:

@@ -33,8 +33,8 @@ def read_patterns(upload: UploadedFiles, file: str) -> tuple[tuple[str, ...], st
         path = posixpath.join(base, name)
         if path not in upload.files:
             continue
-        patterns, found = _read(upload, path)
-        problems += found
+        patterns, file_problems = _read(upload, path)
+        problems += file_problems
         if patterns is not None:
             return tuple(patterns), base, problems
     return DEFAULT_PATTERNS, "", problems
@@ -63,11 +63,11 @@ def _read(upload: UploadedFiles, path: str) -> tuple[Sequence[str] | None, list[
         document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:
         return None, list(error.problems)
-    found, problems = validate(GuidelineSettings, document.value, document)
-    if found is None or found.guideline_patterns is None:
+    settings, problems = validate(GuidelineSettings, document.value, document)
+    if settings is None or settings.guideline_patterns is None:
         return None, problems
-    bad = _bad_globs(found.guideline_patterns, document)
-    good = [pattern for index, pattern in enumerate(found.guideline_patterns) if index not in bad]
+    bad = _bad_globs(settings.guideline_patterns, document)
+    good = [pattern for index, pattern in enumerate(settings.guideline_patterns) if index not in bad]
     return good, [*problems, *bad.values()]
 
 

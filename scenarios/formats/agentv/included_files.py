@@ -66,21 +66,17 @@ def expand_cases(
     values: Sequence[Json], context: EvalFileContext, at: Location, problems: list[Problem]
 ) -> list[Case]:
     """Return all cases of a list; a text in it is the name of a file with more of them."""
-    found: list[Case] = []
+    cases: list[Case] = []
     for index, value in enumerate(values):
         if isinstance(value, str):
-            found += _cases_of_file(value, context, (*at, index), problems)
+            cases += cases_of_file(value, context, (*at, index), problems)
         else:
-            found.append((context, value, (*at, index)))
-    return found
+            cases.append((context, value, (*at, index)))
+    return cases
 
 
-def cases_of_name(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:
-    """Return the cases of the file that stands in the place of a list."""
-    return _cases_of_file(name, context, at, problems)
-
-
-def _cases_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:
+def cases_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:
+    """Return the cases of a file that stands in the place of a list, or of a case."""
     document = read_named(name, context, at, problems)
     if document is None:
         return []

@@ -58,10 +58,10 @@ class ReadMessages:
         return (segment for turn in self.turns for segment in turn.segments)
 
 
-def read_messages(found: Sequence[MessageFile], context: EvalFileContext, at: Location) -> ReadMessages:
+def read_messages(messages: Sequence[MessageFile], context: EvalFileContext, at: Location) -> ReadMessages:
     """Validate messages and find their files."""
     read = ReadMessages()
-    for index, message in enumerate(found):
+    for index, message in enumerate(messages):
         here = (*at, index)
         parts, segments, problems = _content(message.content, context, (*here, "content"))
         read.problems += problems
@@ -88,10 +88,10 @@ def _content(
     segments: list[MessageSegment] = []
     problems: list[Problem] = []
     for index, item in enumerate(value):
-        part, segment, found = _part(item, context, (*at, index))
+        part, segment, more = _part(item, context, (*at, index))
         parts.append(part)
         segments += [segment] if segment else []
-        problems += found
+        problems += more
     return parts, segments, problems
 
 

@@ -65,7 +65,7 @@ class Filling:
     def _fill_text(self, text: str, at: Location, allowed: frozenset[str]) -> Json:
         if whole := _VARIABLE.fullmatch(text.strip()):
             return self._find(whole[1], text, at, allowed)
-        return _VARIABLE.sub(lambda found: _as_text(self._find(found[1], found[0], at, allowed)), text)
+        return _VARIABLE.sub(lambda match: _as_text(self._find(match[1], match[0], at, allowed)), text)
 
     def _find(self, name: str, written: str, at: Location, allowed: frozenset[str]) -> Json:
         value: Json = self.variables
@@ -93,8 +93,10 @@ def environment_problems(value: Json, context: EvalFileContext, at: Location) ->
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, item in items:
             yield from environment_problems(item, context, (*at, key))
-    elif isinstance(value, str) and (found := _ENVIRONMENT.search(value)):
-        what = f"evalhub can't run '{found[0]}': variables of the environment are not resolved in eval files."
+    elif isinstance(value, str) and (variable := _ENVIRONMENT.search(value)):
+        what = (
+            f"evalhub can't run '{variable[0]}': variables of the environment are not resolved in eval files."
+        )
         yield context.document.problem(at, what, fix="Write the value.", id="format/environment-variable")
 
 
@@ -102,7 +104,7 @@ def read_prompts(
     values: Sequence[Json], context: EvalFileContext, problems: list[Problem]
 ) -> list[PromptTemplate]:
     """Return the entries of `prompts` that can be read."""
-    found = []
+    prompts = []
     for index, value in enumerate(values):
         at: Location = ("prompts", index)
         label = str(index + 1)
@@ -119,8 +121,8 @@ def read_prompts(
             fix = "Write the text, or messages with 'role:' and 'content:'."
             problems.append(context.document.problem(at, what, fix=fix, id="format/wrong-type"))
             continue
-        found.append(PromptTemplate(label, value, at))
-    return found
+        prompts.append(PromptTemplate(label, value, at))
+    return prompts
 
 
 def _prompt_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> Json:
@@ -136,8 +138,8 @@ def _prompt_of_file(name: str, context: EvalFileContext, at: Location, problems:
         return None
     context.answers.add(path)
     if ending not in (".yaml", ".yml", ".json"):
-        text, found = file_text(context, path, at)
-        problems += found
+        text, more = file_text(context, path, at)
+        problems += more
         return text
     try:
         return read_yaml(context.upload.files[path], path).value
@@ -153,10 +155,10 @@ def cross(
     if not prompts:
         yield dict(case), None
     for prompt in prompts:
-        own = {**case, "input_messages": prompt.value}
-        if len(prompts) > 1 and isinstance(own.get("id"), str):
-            own["id"] = f"{own['id']} [{prompt.label}]"
-        yield own, prompt
+        filled = {**case, "input_messages": prompt.value}
+        if len(prompts) > 1 and isinstance(filled.get("id"), str):
+            filled["id"] = f"{filled['id']} [{prompt.label}]"
+        yield filled, prompt
 
 
 def fill_case(

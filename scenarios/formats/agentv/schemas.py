@@ -100,8 +100,8 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
     _add_rules(writer)
     kinds = _evaluators(writer)
     models_with_variables: Models = (*MODELS.values(), *values, eval_models.ExpectedToolFile)
-    for each in dict.fromkeys(models_with_variables):
-        _allow_variables(writer.of(each))
+    for filled in dict.fromkeys(models_with_variables):
+        _allow_variables(writer.of(filled))
     default_test = any_of({"type": "string"}, writer.reference(eval_models.DefaultTest), {"type": "null"})
     item = writer.reference(eval_models.RubricItemFile)
     entry: Schema = {"type": ["string", "object"], "if": {"type": "object"}, "then": kinds}
@@ -226,10 +226,10 @@ def _aggregator(writer: SchemaWriter) -> Schema:
     """Return the schema of a composite's aggregator; an empty one is the default."""
     kinds = {name: writer.reference(model) for name, model in eval_models.AGGREGATORS.items()}
     spelled = {
-        each: schema
+        spelling: schema
         for name, schema in kinds.items()
         for word in dict.fromkeys((name, name.replace("judge", "grader")))
-        for each in dict.fromkeys((word, word.replace("_", "-")))
+        for spelling in dict.fromkeys((word, word.replace("_", "-")))
     }
     return {
         "type": ["object", "null"],

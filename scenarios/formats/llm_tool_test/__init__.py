@@ -35,8 +35,8 @@ def matches(path: str, value: Json) -> bool:
     """
     if not path.endswith((".yaml", ".yml")) or not isinstance(value, dict):
         return False
-    own, shared = _OWN_KEYS & value.keys(), _SHARED_KEYS & value.keys()
-    return (bool(own) and len(own | shared) > 1) or len(shared) > 2 or {"task", "gates"} <= shared
+    unique, shared = _OWN_KEYS & value.keys(), _SHARED_KEYS & value.keys()
+    return (bool(unique) and len(unique | shared) > 1) or len(shared) > 2 or {"task", "gates"} <= shared
 
 
 def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
@@ -71,15 +71,15 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
 def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> frozenset[str]:
     """Return the folders used as fixtures, ignoring scenarios inside a fixture."""
     settings, _ = read_settings(upload)
-    found: set[str] = set()
+    folders: set[str] = set()
     for document in documents:
         name = document.value.get("template_folder")
-        if in_fixture(document.file, found) or not isinstance(name, str) or is_outside(name):
+        if in_fixture(document.file, folders) or not isinstance(name, str) or is_outside(name):
             continue
         folder = find_folder(upload, document.file, name.rstrip("/"), settings.fixture_folders)
         if folder is not None and not contains_file(folder, document.file):
-            found.add(folder)
-    return frozenset(found)
+            folders.add(folder)
+    return frozenset(folders)
 
 
 def companions(document: PositionedDocument) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.tool import Tool
-from scenarios.formats.llm_tool_test.rates import RateOf, rate_hints
 from scenarios.formats.llm_tool_test.scenario_models import (
     GitConfig,
     ProtectedChanged,
@@ -28,6 +27,15 @@ from scenarios.tool_variables import named_in_headers, named_variables
 FILE_NAME = "llm-tool-test-config.toml"
 FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
 """The default folders of `templates/`: the first by llm-tool-test's code, the second by its manual."""
+RateOf = Callable[[str, str], float | None]
+"""Returns a model's known rate per million tokens, by its name and `input` or `output`; None for an unknown one."""
+
+_ABOVE_ALL = {"input": 0.5, "output": 1.0}
+"""US dollars per 1,000 tokens that no list price reaches: the dearest models cost 0.15 and 0.6."""
+_FACTOR = 1000
+_ABOUT = (300, 3000)
+"""The ratios to a known rate that count as a thousand times, because list prices change."""
+RATE_PROBLEM = "format/rate-per-million"
 
 
 @dataclass(frozen=True)
@@ -53,15 +61,15 @@ def read_settings(upload: UploadedFiles) -> tuple[UploadSettings, list[Problem]]
         document = read_toml(upload.files[path], path)
     except ScenarioFileError as error:
         return UploadSettings(), list(error.problems)
-    found, problems = validate(SettingsFile, document.value, document)
-    if found is None:
+    settings_file, problems = validate(SettingsFile, document.value, document)
+    if settings_file is None:
         return UploadSettings(), problems
-    if found.target:
-        problems += target_problems(found.target, document, ("target",), upload.variables)
-    problems += rate_hints(found, document)
+    if settings_file.target:
+        problems += target_problems(settings_file.target, document, ("target",), upload.variables)
+    problems += _rate_hints(settings_file, document)
     for name in ("protected", "hidden"):
-        problems += pattern_problems(getattr(found, name) or (), document, (name,))
-    return _settings(found), problems
+        problems += pattern_problems(getattr(settings_file, name) or (), document, (name,))
+    return _settings(settings_file), problems
 
 
 def known_rate_hints(files: Mapping[str, bytes], rate_of: RateOf) -> list[Problem]:
@@ -73,8 +81,35 @@ def known_rate_hints(files: Mapping[str, bytes], rate_of: RateOf) -> list[Proble
         document = read_toml(files[path], path)
     except ScenarioFileError:
         return []
-    found, _ = validate(SettingsFile, document.value, document)
-    return list(rate_hints(found, document, rate_of)) if found else []
+    settings_file, _ = validate(SettingsFile, document.value, document)
+    return list(_rate_hints(settings_file, document, rate_of)) if settings_file else []
+
+
+def _rate_hints(
+    settings_file: SettingsFile, document: PositionedDocument, rate_of: RateOf | None = None
+) -> Iterator[Problem]:
+    """Yield a hint for each rate that is about a thousand times a known one, without known ones for impossible rates."""
+    for model, rates in settings_file.models.items():
+        for direction, impossible in _ABOVE_ALL.items():
+            name = f"{direction}_cost_per_1k_tokens"
+            rate: float = getattr(rates, name)
+            known = rate_of(model, direction) if rate_of else None
+            if why := _why(rate, known, impossible):
+                yield document.problem(
+                    ("models", model, name),
+                    f"{rate:g} USD per 1,000 tokens is {why}.",
+                    fix=f"If it is a price per million tokens, write {rate / _FACTOR:g}.",
+                    id=RATE_PROBLEM,
+                    lint=True,
+                )
+
+
+def _why(rate: float, known: float | None, impossible: float) -> str:
+    if known:
+        least, most = _ABOUT
+        is_about = least <= rate * _FACTOR / known <= most
+        return f"{round(rate * _FACTOR / known):,} times litellm's price" if is_about else ""
+    return "more than any model's list price" if rate >= impossible else ""
 
 
 def _settings_path(files: Mapping[str, bytes]) -> str:
@@ -154,21 +189,25 @@ def _pattern_problems(pattern: str, document: PositionedDocument, at: Location) 
     return []
 
 
-def _settings(found: SettingsFile) -> UploadSettings:
-    own = (found.fixtures_path.strip("/"),) if found.fixtures_path.strip("./") else ()
-    kept = {
+def _settings(settings_file: SettingsFile) -> UploadSettings:
+    configured = (settings_file.fixtures_path.strip("/"),) if settings_file.fixtures_path.strip("./") else ()
+    stored = {
         name: {key: entry.model_dump(mode="json", exclude_none=True) for key, entry in entries.items()}
-        for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
+        for name, entries in (
+            ("tools", settings_file.tools),
+            ("profiles", settings_file.profiles),
+            ("models", settings_file.models),
+        )
         if entries
     }
     return UploadSettings(
-        target=found.target,
-        fixture_folders=(*own, *FIXTURE_FOLDERS),
-        protected=None if found.protected is None else tuple(found.protected),
-        hidden=tuple(found.hidden or ()),
-        protected_changed=found.protected_changed or "warn",
-        git_config=found.git_config or "clean",
-        kept=kept,
+        target=settings_file.target,
+        fixture_folders=(*configured, *FIXTURE_FOLDERS),
+        protected=None if settings_file.protected is None else tuple(settings_file.protected),
+        hidden=tuple(settings_file.hidden or ()),
+        protected_changed=settings_file.protected_changed or "warn",
+        git_config=settings_file.git_config or "clean",
+        kept=stored,
     )
 
 
@@ -181,7 +220,7 @@ def pattern_problems(patterns: Sequence[str], document: PositionedDocument, at: 
 
 
 def read_tool(
-    own: TargetModel | None,
+    scenario_target: TargetModel | None,
     document: PositionedDocument,
     upload: UploadedFiles,
     settings: UploadSettings,
@@ -196,8 +235,10 @@ def read_tool(
     """
     if from_config and settings.target is None:
         return None, [_no_settings(document)]
-    problems = target_problems(own, document, ("target",), upload.variables) if own else []
-    target = own or settings.target or TargetModel()
+    problems = (
+        target_problems(scenario_target, document, ("target",), upload.variables) if scenario_target else []
+    )
+    target = scenario_target or settings.target or TargetModel()
     if target.mcp:
         return Tool(**target.model_dump()), problems
     pattern = target.command_pattern or _shared_pattern(target, settings)

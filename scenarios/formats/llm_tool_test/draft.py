@@ -9,19 +9,9 @@ import yaml
 
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test.scenario_lints import FILL_IN
+from scenarios.formats.yaml_text import BlockDumper
 
 _TARGET_FIELDS = ("binary", "command_pattern", "health_check", "version_command", "env")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks."""
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-
-_Dumper.add_representer(str, _text)
 
 
 _PROTECTED = "# Files that gates execute and that are not the task:\n# protected: [check.sh, 'tests/**']\n"
@@ -63,7 +53,7 @@ def draft_scenario(
         del document["target"]
     seen = "".join(f"#   {' '.join(line.split())}\n" for line in commands)
     head = f"# The agent's commands that failed, up to the one that worked:\n{seen}" if seen else ""
-    body = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    body = yaml.dump(document, Dumper=BlockDumper, sort_keys=False, allow_unicode=True, width=100)
     return name_schema(schema) + head + body + (_PROTECTED if protected is None else "")
 
 

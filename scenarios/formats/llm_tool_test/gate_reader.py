@@ -33,8 +33,8 @@ def read_gates(
     gates: list[Gate] = []
     problems: list[Problem] = []
     for index, item in enumerate(items):
-        gate, found = _read_gate(item, document, (*at, index), binary)
-        problems += found
+        gate, gate_problems = _read_gate(item, document, (*at, index), binary)
+        problems += gate_problems
         if gate is not None:
             gates.append(gate)
     return tuple(gates), problems

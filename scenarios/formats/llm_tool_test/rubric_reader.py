@@ -30,8 +30,8 @@ def read_judge(
         problems = [replace(problem, lint=True) for problem in problems]
     if rubric is None or judge.pass_threshold is None:
         return None, problems
-    given = judge.model_dump(exclude={"rubric"})
-    return JudgeCriteria(rubric=rubric, **given), problems
+    fields = judge.model_dump(exclude={"rubric"})
+    return JudgeCriteria(rubric=rubric, **fields), problems
 
 
 def _read_rubric(
@@ -51,10 +51,10 @@ def _read_rubric(
     if path is None:
         return None, [_not_found(document, at, value)]
     try:
-        found = read_yaml(upload.files[path], path)
+        rubric_document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:
         return None, list(error.problems)
-    return _rubric(found.value, found, (), name=path)
+    return _rubric(rubric_document.value, rubric_document, (), name=path)
 
 
 def _missing(document: PositionedDocument, key: str, value: str) -> Problem:
@@ -75,18 +75,18 @@ def _not_found(document: PositionedDocument, at: Location, value: str) -> Proble
 def _rubric(
     value: Json, document: PositionedDocument, at: Location, *, name: str
 ) -> tuple[RubricCriteria | None, list[Problem]]:
-    found, problems = validate(RubricFile, value, document, at)
-    if found is None:
+    rubric_file, problems = validate(RubricFile, value, document, at)
+    if rubric_file is None:
         return None, problems
-    problems += _find_repeated(found, document, at) + _find_unbalanced(found, document, at)
-    criteria = tuple(Criterion(**entry.model_dump()) for entry in found.criteria)
-    fields = tuple(found.output.require_fields)
-    return RubricCriteria(name=found.name or name, criteria=criteria, require_fields=fields), problems
+    problems += _find_repeated(rubric_file, document, at) + _find_unbalanced(rubric_file, document, at)
+    criteria = tuple(Criterion(**entry.model_dump()) for entry in rubric_file.criteria)
+    fields = tuple(rubric_file.output.require_fields)
+    return RubricCriteria(name=rubric_file.name or name, criteria=criteria, require_fields=fields), problems
 
 
-def _find_repeated(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
-    counts = Counter(entry.id for entry in found.criteria)
-    first = {entry.id: index for index, entry in reversed(list(enumerate(found.criteria)))}
+def _find_repeated(rubric_file: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
+    counts = Counter(entry.id for entry in rubric_file.criteria)
+    first = {entry.id: index for index, entry in reversed(list(enumerate(rubric_file.criteria)))}
     return [
         document.problem(
             (*at, "criteria", index, "id"),
@@ -94,13 +94,13 @@ def _find_repeated(found: RubricFile, document: PositionedDocument, at: Location
             fix="Give each criterion a unique id.",
             id="format/duplicate-criterion",
         )
-        for index, entry in enumerate(found.criteria)
+        for index, entry in enumerate(rubric_file.criteria)
         if counts[entry.id] > 1 and index > first[entry.id]
     ]
 
 
-def _find_unbalanced(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
-    total = math.fsum(entry.weight for entry in found.criteria)
+def _find_unbalanced(rubric_file: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
+    total = math.fsum(entry.weight for entry in rubric_file.criteria)
     if total == 0:
         what, fix = "All criteria have weight 0.", "Give at least one criterion a weight."
         return [document.problem((*at, "criteria"), what, fix=fix, id="format/no-weight")]

@@ -11,14 +11,14 @@ FILL_IN = "FILL-IN"
 """Marks what a person still has to write in a drafted scenario."""
 
 
-def lints(found: ScenarioFile, criteria: Criteria, document: PositionedDocument) -> list[Problem]:
+def lints(scenario_file: ScenarioFile, criteria: Criteria, document: PositionedDocument) -> list[Problem]:
     """Return the lints of a valid scenario."""
     return [
-        *_vacuous(found, document),
-        *_to_fill_in(found, document),
+        *_vacuous(scenario_file, document),
+        *_to_fill_in(scenario_file, document),
         *_without_tool(criteria, document),
-        *_repeated_evaluators(found, document),
-        *_empty_matrix(found, document),
+        *_repeated_evaluators(scenario_file, document),
+        *_empty_matrix(scenario_file, document),
         *_no_composite(criteria, document),
     ]
 
@@ -27,19 +27,23 @@ def _lint(document: PositionedDocument, at: Location, what: str, fix: str, id: s
     return document.problem(at, what, fix=fix, id=id, lint=True)
 
 
-def _vacuous(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
-    judge = found.evaluation.judge
-    if found.evaluation.gates or found.gates or (judge and judge.enabled):
+def _vacuous(scenario_file: ScenarioFile, document: PositionedDocument) -> list[Problem]:
+    judge = scenario_file.evaluation.judge
+    if scenario_file.evaluation.gates or scenario_file.gates or (judge and judge.enabled):
         return []
     what = "Every trial passes, because there is no gate and no judge."
     return [_lint(document, ("evaluation",), what, "Add a gate or a judge.", "format/vacuous")]
 
 
-def _to_fill_in(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
+def _to_fill_in(scenario_file: ScenarioFile, document: PositionedDocument) -> list[Problem]:
     """Return the parts of a drafted scenario that a person still has to write."""
-    places: list[tuple[Location, object]] = [(("task", "prompt"), found.task.prompt)]
-    key: Location = ("evaluation", "gates") if found.evaluation.gates is not None else ("gates",)
-    gates = found.evaluation.gates if found.evaluation.gates is not None else found.gates or []
+    places: list[tuple[Location, object]] = [(("task", "prompt"), scenario_file.task.prompt)]
+    key: Location = ("evaluation", "gates") if scenario_file.evaluation.gates is not None else ("gates",)
+    gates = (
+        scenario_file.evaluation.gates
+        if scenario_file.evaluation.gates is not None
+        else scenario_file.gates or []
+    )
     places += [((*key, index), gate) for index, gate in enumerate(gates)]
     return [
         _lint(
@@ -62,8 +66,8 @@ def _without_tool(criteria: Criteria, document: PositionedDocument) -> list[Prob
     return [_lint(document, ("target",), what, fix, "format/no-tool")]
 
 
-def _repeated_evaluators(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
-    names = [script.name for script in found.scripts.evaluators]
+def _repeated_evaluators(scenario_file: ScenarioFile, document: PositionedDocument) -> list[Problem]:
+    names = [script.name for script in scenario_file.scripts.evaluators]
     return [
         _lint(
             document,
@@ -77,8 +81,8 @@ def _repeated_evaluators(found: ScenarioFile, document: PositionedDocument) -> l
     ]
 
 
-def _empty_matrix(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
-    if found.tool_matrix is None or found.tool_matrix:
+def _empty_matrix(scenario_file: ScenarioFile, document: PositionedDocument) -> list[Problem]:
+    if scenario_file.tool_matrix is None or scenario_file.tool_matrix:
         return []
     what = "The tool_matrix is empty, so it runs nothing."
     return [_lint(document, ("tool_matrix",), what, "Name a tool or remove the key.", "format/empty-matrix")]

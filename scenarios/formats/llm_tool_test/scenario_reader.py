@@ -51,17 +51,17 @@ def read_scenario(
 ) -> ReadScenario:
     """Translate one document, with all its problems."""
     value, from_config = _plain(document.value)
-    found, problems = validate(ScenarioFile, value, document)
+    scenario_file, problems = validate(ScenarioFile, value, document)
     reading = ReadScenario(document, problems=problems)
     # The valid parts of a broken file are read too, to report all problems at once.
-    rest = found or without_wrong_parts(ScenarioFile, value, _STAND_INS)
+    rest = scenario_file or without_wrong_parts(ScenarioFile, value, _STAND_INS)
     if rest is None:
         return reading
     _find_fixture(reading, rest, upload, settings)
     criteria = _criteria(reading, rest, upload, settings, from_config=from_config)
-    if found is not None:
-        reading.problems += lints(found, criteria, document)
-        reading.spec = _spec(found, criteria, document, settings)
+    if scenario_file is not None:
+        reading.problems += lints(scenario_file, criteria, document)
+        reading.spec = _spec(scenario_file, criteria, document, settings)
         fixture = upload.below(reading.fixture_folder) if reading.fixture_folder is not None else ()
         reading.problems += unprotected_lints(reading.spec, fixture, document)
     return reading
@@ -85,9 +85,9 @@ def _without_empty(value: Json) -> Json:
 
 
 def _find_fixture(
-    reading: ReadScenario, found: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
+    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
 ) -> None:
-    name = found.template_folder.rstrip("/")
+    name = scenario_file.template_folder.rstrip("/")
     if not name.strip():
         return
     if is_outside(name):
@@ -131,37 +131,42 @@ def _contains_scenario(document: PositionedDocument, name: str) -> Problem:
 
 def _criteria(
     reading: ReadScenario,
-    found: ScenarioFile,
+    scenario_file: ScenarioFile,
     upload: UploadedFiles,
     settings: UploadSettings,
     *,
     from_config: bool,
 ) -> Criteria:
-    tool, problems = read_tool(found.target, reading.document, upload, settings, from_config=from_config)
+    tool, problems = read_tool(
+        scenario_file.target, reading.document, upload, settings, from_config=from_config
+    )
     reading.problems += problems
     for name in ("protected", "hidden"):
-        reading.problems += pattern_problems(getattr(found, name) or (), reading.document, (name,))
+        reading.problems += pattern_problems(getattr(scenario_file, name) or (), reading.document, (name,))
     return Criteria(
         tool=tool,
-        gates=(*_gates(reading, found, tool.binary if tool else ""), *_protected_gate(found, settings)),
-        scripts=tuple(_evaluators(found)),
-        judge=_judge(reading, found, upload, settings),
-        composite=CompositeWeights(**found.evaluation.composite.model_dump())
-        if found.evaluation.composite
+        gates=(
+            *_gates(reading, scenario_file, tool.binary if tool else ""),
+            *_protected_gate(scenario_file, settings),
+        ),
+        scripts=tuple(_evaluators(scenario_file)),
+        judge=_judge(reading, scenario_file, upload, settings),
+        composite=CompositeWeights(**scenario_file.evaluation.composite.model_dump())
+        if scenario_file.evaluation.composite
         else None,
-        protected=settings.protected if found.protected is None else tuple(found.protected),
-        git_config=found.git_config or settings.git_config,
+        protected=settings.protected if scenario_file.protected is None else tuple(scenario_file.protected),
+        git_config=scenario_file.git_config or settings.git_config,
     )
 
 
-def _protected_gate(found: ScenarioFile, settings: UploadSettings) -> tuple[Gate, ...]:
+def _protected_gate(scenario_file: ScenarioFile, settings: UploadSettings) -> tuple[Gate, ...]:
     """Return the gate that makes a change of protected files a failure; nothing where it is a warning."""
-    chosen = found.protected_changed or settings.protected_changed
+    chosen = scenario_file.protected_changed or settings.protected_changed
     return (ProtectedUnchanged(),) if chosen == "fail" else ()
 
 
-def _gates(reading: ReadScenario, found: ScenarioFile, binary: str) -> tuple[Gate, ...]:
-    inner, outer = found.evaluation.gates, found.gates
+def _gates(reading: ReadScenario, scenario_file: ScenarioFile, binary: str) -> tuple[Gate, ...]:
+    inner, outer = scenario_file.evaluation.gates, scenario_file.gates
     if inner is not None and outer is not None:
         what = "Gates are in both 'gates' and 'evaluation.gates'."
         fix = "Keep only 'evaluation.gates'."
@@ -175,16 +180,18 @@ def _gates(reading: ReadScenario, found: ScenarioFile, binary: str) -> tuple[Gat
 
 
 def _judge(
-    reading: ReadScenario, found: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
+    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
 ) -> JudgeCriteria | None:
-    if found.evaluation.judge is None:
+    if scenario_file.evaluation.judge is None:
         return None
-    judge, problems = read_judge(found.evaluation.judge, reading.document, upload, settings.fixture_folders)
+    judge, problems = read_judge(
+        scenario_file.evaluation.judge, reading.document, upload, settings.fixture_folders
+    )
     reading.problems += problems
     return judge
 
 
-def _evaluators(found: ScenarioFile) -> list[EvaluatorScript]:
+def _evaluators(scenario_file: ScenarioFile) -> list[EvaluatorScript]:
     return [
         EvaluatorScript(
             command=script.command,
@@ -192,36 +199,40 @@ def _evaluators(found: ScenarioFile) -> list[EvaluatorScript]:
             timeout_seconds=script.timeout_secs,
             network=script.network,
         )
-        for script in found.scripts.evaluators
+        for script in scenario_file.scripts.evaluators
     ]
 
 
 def _spec(
-    found: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: UploadSettings
+    scenario_file: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: UploadSettings
 ) -> ScenarioSpec:
     return ScenarioSpec(
-        key=found.name,
-        description=found.description,
-        prompt=found.task.prompt,
-        setup=tuple(found.setup.commands),
+        key=scenario_file.name,
+        description=scenario_file.description,
+        prompt=scenario_file.task.prompt,
+        setup=tuple(scenario_file.setup.commands),
         post=tuple(
             PostScript(command=script.command, timeout_seconds=script.timeout_secs, network=script.network)
-            for script in found.scripts.post
+            for script in scenario_file.scripts.post
         ),
-        limits=TrialLimits(timeout_seconds=found.run.timeout_secs, max_turns=found.run.max_turns),
-        tags=tuple(dict.fromkeys(found.tags)),
-        tier=found.tier,
-        cost=Cost(max_usd=found.cost.max_usd, cache=found.cost.cache),
-        record_tool=found.record_tool,
-        hidden=settings.hidden if found.hidden is None else tuple(found.hidden),
-        matrix=_matrix(found),
+        limits=TrialLimits(
+            timeout_seconds=scenario_file.run.timeout_secs, max_turns=scenario_file.run.max_turns
+        ),
+        tags=tuple(dict.fromkeys(scenario_file.tags)),
+        tier=scenario_file.tier,
+        cost=Cost(max_usd=scenario_file.cost.max_usd, cache=scenario_file.cost.cache),
+        record_tool=scenario_file.record_tool,
+        hidden=settings.hidden if scenario_file.hidden is None else tuple(scenario_file.hidden),
+        matrix=_matrix(scenario_file),
         criteria=criteria,
         file=document.file,
         line=document.positions.line(("name",)),
     )
 
 
-def _matrix(found: ScenarioFile) -> tuple[MatrixEntry, ...] | None:
-    if found.tool_matrix is None:
+def _matrix(scenario_file: ScenarioFile) -> tuple[MatrixEntry, ...] | None:
+    if scenario_file.tool_matrix is None:
         return None
-    return tuple(MatrixEntry(target=entry.tool, models=tuple(entry.models)) for entry in found.tool_matrix)
+    return tuple(
+        MatrixEntry(target=entry.tool, models=tuple(entry.models)) for entry in scenario_file.tool_matrix
+    )

@@ -42,12 +42,12 @@ def suggest_protected(spec: ScenarioSpec, fixture: Fixture) -> list[str]:
         lambda path: texts[path].decode("utf-8", "replace") if path in texts else None,
         path=spec.criteria.tool.env.get("PATH", "") if spec.criteria.tool else "",
     )
-    found = [
+    paths = [
         path
         for path in sorted(texts)
         if (path in executed.files or executed.collects(path)) and not is_tool_file(path, spec.criteria.tool)
     ]
-    return list(_as_patterns(found))
+    return list(_as_patterns(paths))
 
 
 def _as_patterns(paths: list[str]) -> Iterable[str]:

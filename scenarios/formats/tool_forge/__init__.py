@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 
 from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.suite_naming import suite_names, tier_in_name
 from scenarios.formats.upload import Format, Parsed, UploadedFiles
 
 NAME = "tool_forge"
+SEED_PLACES = ("seed-manifest.json", "evals/seed-manifest.json")
 GROUPS = ("shouldRouteIdentically", "shouldRouteDifferently")
+TIERS = ("golden", "labeled", "regression", "perturbation")
 _CASE_KEYS = {"expect", "expectedTool", "expectedTools", "checks", "stubs"}
 
 
@@ -25,6 +27,12 @@ def matches(path: str, value: Json) -> bool:
     if isinstance(value, dict):
         return any(group in value for group in GROUPS) or _contains_case(value.get("cases"))
     return _contains_case(value)
+
+
+def tier_in_name(path: str) -> str:
+    """Return the tier in a file's name (`weather.golden.json`), or nothing."""
+    parts = posixpath.basename(path).lower().split(".")
+    return next((tier for tier in TIERS if tier in parts[:-1]), "")
 
 
 def _contains_case(items: Json) -> bool:
@@ -42,17 +50,14 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     # Imported here because importing takes longer than parsing.
     from scenarios.formats.tool_forge.case_files import read_file
 
-    alone = upload.name if len(upload.files) == 1 else ""
-    names = suite_names([document.file for document in documents], alone=alone)
+    names = upload.name_suites(documents)
     suites: list[ParsedSuite] = []
     problems: list[Problem] = []
     for document in documents:
-        suite, found = read_file(document, upload, names[document.file])
+        suite, file_problems = read_file(document, upload, names[document.file])
         suites.append(suite)
-        problems += found
-    if any(not problem.lint for problem in problems):
-        return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
-    return Parsed(suites=tuple(suites))
+        problems += file_problems
+    return Parsed.of(suites, problems)
 
 
 def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> frozenset[str]:
@@ -62,9 +67,7 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
 
 def companions(document: PositionedDocument) -> tuple[str, ...]:
     """Return the paths of the seed manifest, to read a single file."""
-    from scenarios.formats.tool_forge.seed_manifest import PLACES
-
-    return PLACES
+    return SEED_PLACES
 
 
 FORMAT = Format(NAME, matches, parse, fixture_folders, companions)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import posixpath
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from evaluators.grading.assertions.expect import Expect
 from evaluators.model import Json
 from evaluators.statistics.staleness import HASH_DIGITS, is_placeholder
+from scenarios.formats.json_text import read_json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge import GROUPS, NAME
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.tool_forge import GROUPS, NAME, SEED_PLACES, tier_in_name
 from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
 from scenarios.formats.tool_forge.case_reader import CaseContext, CaseReading, read_case
-from scenarios.formats.tool_forge.seed_manifest import find_seed
-from scenarios.formats.tool_forge.suite_naming import tier_of, tool_of
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import kind, validate
+from scenarios.spec import ScenarioSpec
+
+_PREFIXES = {"gs-": "golden", "ls-": "labeled", "rg-": "regression", "sp-": "perturbation"}
 
 
 @dataclass
@@ -35,13 +40,22 @@ class _Cases:
         return [value["id"] for value in values if isinstance(value.get("id"), str)]
 
 
+@dataclass(frozen=True)
+class _Seed:
+    """The manifest of an eval file, or an empty value."""
+
+    file: str = ""
+    value: Json = None
+    problems: tuple[Problem, ...] = ()
+
+
 def read_file(
     document: PositionedDocument, upload: UploadedFiles, name: str
 ) -> tuple[ParsedSuite, list[Problem]]:
     """Read one eval file as the suite `name`; return it with all problems and lints."""
     cases = _cases_of(document)
-    seed = find_seed(upload, document.file)
-    tier = tier_of(document.file, cases.metadata, cases.ids)
+    seed = _find_seed(upload, document.file)
+    tier = _tier_of(document.file, cases.metadata, cases.ids)
     readings = [
         read_case(value, CaseContext(document, at, tier, seed.value is not None, upload.strict, implied))
         for at, value, implied in cases.items
@@ -57,13 +71,55 @@ def read_file(
         settings={
             "metadata": cases.metadata,
             "tier": tier,
-            "tool": tool_of(document.file, cases.metadata, specs),
+            "tool": _tool_of(document.file, cases.metadata, specs),
             "eval_file_hash": sha256(upload.files[document.file]).hexdigest()[:HASH_DIGITS],
             "seed": seed.value,
             "seed_manifest": seed.file,
         },
     )
     return suite, problems
+
+
+def _tier_of(path: str, metadata: Mapping[str, Json] | None, ids: Sequence[str]) -> str:
+    """Return the tier: the metadata's, else the file name's, else by the ids' prefixes, else `labeled`."""
+    tier = (metadata or {}).get("tier")
+    if isinstance(tier, str) and tier and not is_placeholder(tier):
+        return tier
+    by_id = Counter(_PREFIXES[id[:3]] for id in ids if id[:3] in _PREFIXES)
+    return tier_in_name(path) or (by_id.most_common(1)[0][0] if by_id else "labeled")
+
+
+def _tool_of(path: str, metadata: Mapping[str, Json] | None, specs: Sequence[ScenarioSpec]) -> str:
+    """Return the tool: from the metadata, else from the file's name, else the most expected one."""
+    tool = (metadata or {}).get("toolName")
+    if isinstance(tool, str) and tool and not is_placeholder(tool):
+        return tool
+    if tier_in_name(path):
+        return posixpath.basename(path).split(".")[0].replace("-", "_")
+    called = Counter(
+        name for spec in specs if spec.criteria.expect for name in spec.criteria.expect.tools_called or ()
+    )
+    return called.most_common(1)[0][0] if called else ""
+
+
+def _find_seed(upload: UploadedFiles, eval_file: str) -> _Seed:
+    """Return the nearest manifest, in the eval file's folder or one above."""
+    folder = posixpath.dirname(eval_file)
+    while True:
+        for place in SEED_PLACES:
+            path = posixpath.join(folder, place)
+            if path in upload.files:
+                return _read_seed(path, upload.files[path])
+        if not folder:
+            return _Seed()
+        folder = posixpath.dirname(folder)
+
+
+def _read_seed(path: str, content: bytes) -> _Seed:
+    try:
+        return _Seed(path, read_json(content, path).value)
+    except ScenarioFileError as error:
+        return _Seed(path, problems=error.problems)
 
 
 def _cases_of(document: PositionedDocument) -> _Cases:
@@ -87,12 +143,12 @@ def _cases_of(document: PositionedDocument) -> _Cases:
 def _listed_cases(
     document: PositionedDocument, metadata: dict[str, Json] | None, cases: list[Json], at: Location
 ) -> _Cases:
-    found = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])
+    reading = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])
     if not cases:
         what = "The file has no cases."
         fix = "Add a case or remove the file."
-        found.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
-    return found
+        reading.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
+    return reading
 
 
 def _placeholders(document: PositionedDocument, metadata: dict[str, Json] | None) -> list[Problem]:
@@ -110,14 +166,16 @@ def _placeholders(document: PositionedDocument, metadata: dict[str, Json] | None
 
 
 def _perturbations(document: PositionedDocument, value: dict[str, Json]) -> _Cases:
-    found, problems = validate(PerturbationFile, value, document)
-    if found is None:
+    perturbation_file, problems = validate(PerturbationFile, value, document)
+    if perturbation_file is None:
         return _Cases(problems=problems)
-    cases = _Cases(found.metadata or {"toolName": found.expectedTool}, problems=problems)
-    tool = (found.expectedTool,)
+    cases = _Cases(
+        perturbation_file.metadata or {"toolName": perturbation_file.expectedTool}, problems=problems
+    )
+    tool = (perturbation_file.expectedTool,)
     for group, items, implied in (
-        (GROUPS[0], found.shouldRouteIdentically, Expect(tools_called=tool)),
-        (GROUPS[1], found.shouldRouteDifferently, Expect(tools_not_called=tool)),
+        (GROUPS[0], perturbation_file.shouldRouteIdentically, Expect(tools_called=tool)),
+        (GROUPS[1], perturbation_file.shouldRouteDifferently, Expect(tools_not_called=tool)),
     ):
         _add_group(document, cases, group, items, implied)
     return cases

@@ -46,9 +46,9 @@ def read_case(value: Json, context: CaseContext) -> CaseReading:
         return CaseReading(
             problems=[context.document.problem(context.at, what, fix=fix, id="format/wrong-type")]
         )
-    given = {key: item for key, item in value.items() if item is not None}
-    case, problems = validate(CaseFile, given, context.document, context.at)
-    read = _expect(case, given, context)
+    fields = {key: item for key, item in value.items() if item is not None}
+    case, problems = validate(CaseFile, fields, context.document, context.at)
+    read = _expect(case, fields, context)
     reading = CaseReading(problems=[*problems, *read.problems])
     if case is None or read.expect is None:
         return reading
@@ -61,8 +61,8 @@ def read_case(value: Json, context: CaseContext) -> CaseReading:
     return reading
 
 
-def _expect(case: CaseFile | None, given: dict[str, Json], context: CaseContext) -> ReadExpect:
-    written = given.get("expect")
+def _expect(case: CaseFile | None, fields: dict[str, Json], context: CaseContext) -> ReadExpect:
+    written = fields.get("expect")
     if isinstance(written, dict):
         read = read_expect(written, context.document, (*context.at, "expect"), strict=context.strict)
         return replace(
@@ -71,8 +71,8 @@ def _expect(case: CaseFile | None, given: dict[str, Json], context: CaseContext)
     if case is None:
         return ReadExpect(None)
     if is_third_format(case):
-        found = translate(case, context.document, context.at, strict=context.strict)
-        return ReadExpect(found.expect, tuple(found.problems))
+        translation = translate(case, context.document, context.at, strict=context.strict)
+        return ReadExpect(translation.expect, tuple(translation.problems))
     return _without_expect(context)
 
 
@@ -109,7 +109,7 @@ def _without_expect(context: CaseContext) -> ReadExpect:
 
 
 def _spec(case: CaseFile, expect: Expect, context: CaseContext) -> ScenarioSpec:
-    kept = {"tier": context.tier, "createdAt": case.createdAt, "label": case.label}
+    metadata = {"tier": context.tier, "createdAt": case.createdAt, "label": case.label}
     return ScenarioSpec(
         key=case.id,
         description=case.description,
@@ -120,7 +120,7 @@ def _spec(case: CaseFile, expect: Expect, context: CaseContext) -> ScenarioSpec:
         stubs=case.stubs,
         difficulty=case.difficulty,
         bug_ref=case.bugRef,
-        metadata={key: text for key, text in kept.items() if text},
+        metadata={key: text for key, text in metadata.items() if text},
         file=context.document.file,
         line=context.document.positions.line(context.at),
     )

@@ -39,15 +39,15 @@ def read_expect(
     """Translate an `expect`. Unknown keys are lints, or errors if `strict`."""
     shaper = Shaper(document, at)
     shaped = shaper.shape(value)
-    found, problems = validate(ExpectFile, shaped, document, at)
+    expect_file, problems = validate(ExpectFile, shaped, document, at)
     problems = [*shaper.lints, *(_unknown(problem, strict=strict) for problem in problems)]
-    if found is None:
+    if expect_file is None:
         return ReadExpect(None, tuple(problems))
-    problems += _bad_patterns(found, document, at)
-    problems += _bad_params(found, shaped, document, at)
+    problems += _bad_patterns(expect_file, document, at)
+    problems += _bad_params(expect_file, shaped, document, at)
     if any(not problem.lint for problem in problems):
         return ReadExpect(None, tuple(problems))
-    return ReadExpect(_translate(found), tuple(problems))
+    return ReadExpect(_translate(expect_file), tuple(problems))
 
 
 def _unknown(problem: Problem, *, strict: bool) -> Problem:
@@ -59,8 +59,8 @@ def _unknown(problem: Problem, *, strict: bool) -> Problem:
     return replace(problem, lint=not strict)
 
 
-def _bad_patterns(found: ExpectFile, document: PositionedDocument, at: Location) -> Iterator[Problem]:
-    for index, pattern in enumerate(found.responseMatches or ()):
+def _bad_patterns(expect_file: ExpectFile, document: PositionedDocument, at: Location) -> Iterator[Problem]:
+    for index, pattern in enumerate(expect_file.responseMatches or ()):
         yield from _bad_pattern(pattern, document, (*at, "responseMatches", index))
 
 
@@ -72,17 +72,17 @@ def _bad_pattern(pattern: str, document: PositionedDocument, at: Location) -> It
 
 
 def _bad_params(
-    found: ExpectFile, shaped: dict[str, Json], document: PositionedDocument, at: Location
+    expect_file: ExpectFile, shaped: dict[str, Json], document: PositionedDocument, at: Location
 ) -> Iterator[Problem]:
-    for index, param in enumerate(found.toolParams or ()):
+    for index, param in enumerate(expect_file.toolParams or ()):
         here = (*at, "toolParams", index)
-        given = "value" in shaped["toolParams"][index]
-        if given and param.assertion in WITHOUT_VALUE:
+        has_value = "value" in shaped["toolParams"][index]
+        if has_value and param.assertion in WITHOUT_VALUE:
             what = f"'{param.assertion}' compares with nothing, so the value is ignored."
             yield document.problem(
                 (*here, "value"), what, fix="Remove it.", id="format/needless-value", lint=True
             )
-        elif not given and param.assertion not in WITHOUT_VALUE:
+        elif not has_value and param.assertion not in WITHOUT_VALUE:
             what = f"'{param.assertion}' needs a value to compare with."
             yield document.problem(here, what, fix='Add "value".', id="format/missing-field")
         yield from _bad_param_value(param, document, (*here, "value"))
@@ -101,20 +101,20 @@ def _bad_param_value(param: ParamFile, document: PositionedDocument, at: Locatio
         yield from _bad_pattern(string_of(param.value), document, at)
 
 
-def _translate(found: ExpectFile) -> Expect:
+def _translate(expect_file: ExpectFile) -> Expect:
     return Expect(
-        tools_called=_tuple(found.toolsCalled),
-        tools_acceptable=_tuples(found.toolsAcceptable),
-        tools_not_called=_tuple(found.toolsNotCalled),
-        tool_params=None if found.toolParams is None else tuple(map(_param, found.toolParams)),
-        no_tool_errors=found.noToolErrors,
-        response_non_empty=found.responseNonEmpty,
-        response_contains=_tuple(found.responseContains),
-        response_contains_any=_tuples(found.responseContainsAny),
-        response_not_contains=_tuple(found.responseNotContains),
-        response_matches=_tuple(found.responseMatches),
-        max_latency_ms=found.maxLatencyMs,
-        max_tokens=found.maxTokens,
+        tools_called=_tuple(expect_file.toolsCalled),
+        tools_acceptable=_tuples(expect_file.toolsAcceptable),
+        tools_not_called=_tuple(expect_file.toolsNotCalled),
+        tool_params=None if expect_file.toolParams is None else tuple(map(_param, expect_file.toolParams)),
+        no_tool_errors=expect_file.noToolErrors,
+        response_non_empty=expect_file.responseNonEmpty,
+        response_contains=_tuple(expect_file.responseContains),
+        response_contains_any=_tuples(expect_file.responseContainsAny),
+        response_not_contains=_tuple(expect_file.responseNotContains),
+        response_matches=_tuple(expect_file.responseMatches),
+        max_latency_ms=expect_file.maxLatencyMs,
+        max_tokens=expect_file.maxTokens,
     )
 
 

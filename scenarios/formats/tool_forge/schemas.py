@@ -12,7 +12,7 @@ from scenarios.formats.json_schemas import (
     or_empty,
     schema_of_list,
 )
-from scenarios.formats.tool_forge import GROUPS
+from scenarios.formats.tool_forge import GROUPS, TIERS
 from scenarios.formats.tool_forge.case_models import (
     CaseFile,
     Envelope,
@@ -21,7 +21,6 @@ from scenarios.formats.tool_forge.case_models import (
     PerturbationFile,
 )
 from scenarios.formats.tool_forge.expect_shapes import GROUP_KEYS, NAME_KEYS, TEXT_GROUP_KEYS, VALUE_KEYS
-from scenarios.formats.tool_forge.suite_naming import TIERS
 
 _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 """What is compared as text."""

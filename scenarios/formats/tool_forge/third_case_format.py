@@ -36,8 +36,8 @@ def translate(case: CaseFile, document: PositionedDocument, at: Location, *, str
     problems = [document.problem(at, what, fix=fix, id="format/case-without-expect", lint=not strict)]
     checks = []
     for index, item in enumerate(case.checks or ()):
-        check, found = validate(CheckFile, item, document, (*at, "checks", index))
-        problems += [replace(problem, lint=problem.lint or not strict) for problem in found]
+        check, check_problems = validate(CheckFile, item, document, (*at, "checks", index))
+        problems += [replace(problem, lint=problem.lint or not strict) for problem in check_problems]
         checks += [(index, check)] if check is not None else []
     tools = _expected_tools(case)
     named = tuple(check.tool for _, check in checks if check.type == "tool_called" and check.tool)

@@ -10,10 +10,10 @@ from evaluators.statistics.power import (
     can_reach,
     detectable,
     expected_rates,
-    fewest_trials,
     is_found,
     most_power,
     power,
+    smallest_enough,
 )
 from evaluators.statistics.significance import Arms, boschloo_p, within_scenario_p
 from tests.evaluators.statistics.simulated_power import (
@@ -116,11 +116,15 @@ def test_a_change_of_the_smallest_effect_is_found_half_of_the_time_at_most():
 
 def test_the_fewest_trials_are_the_first_that_are_enough():
     rates = [0.9] * 8
-    n = fewest_trials(rates, 0.2, VERDICT, lambda n: ([n] * 8, [n] * 8), 100)
+
+    def finds(n: int) -> bool:
+        return is_found(rates, [n] * 8, [n] * 8, 0.2, VERDICT)
+
+    n = smallest_enough(finds, 100)
     assert n is not None
-    assert is_found(rates, [n] * 8, [n] * 8, 0.2, VERDICT)
-    assert not is_found(rates, [n - 1] * 8, [n - 1] * 8, 0.2, VERDICT)
-    assert fewest_trials(rates, 0.2, VERDICT, lambda n: ([n] * 8, [n] * 8), n - 1) is None
+    assert finds(n)
+    assert not finds(n - 1)
+    assert smallest_enough(finds, n - 1) is None
 
 
 def test_expected_rates_vary_as_the_true_ones_do():

@@ -12,7 +12,7 @@ from evaluators.model import Event, Transcript, Usage
 from evaluators.tool_use.calls import calls
 from evaluators.transcripts import parse
 from evaluators.transcripts.chat import as_lines
-from evaluators.transcripts.cut import with_cut_ends
+from evaluators.transcripts.endings import with_cut_ends
 from evaluators.transcripts.sessions import IMPORTERS, parse_session_file
 from evaluators.transcripts.sessions.sub_agents import MAIN, with_sub_agents
 from tests.session_files import lines_of

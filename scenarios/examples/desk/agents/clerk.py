@@ -33,7 +33,7 @@ def main() -> None:
     output, prompt, *files = sys.argv[1:]
     prices = read_prices(files)
     trace: list[dict[str, object]] = []
-    found: dict[str, Decimal] = {}
+    item_prices: dict[str, Decimal] = {}
     for item in asked_items(prompt):
         now = datetime.now(UTC).isoformat()
         trace.append({"type": "tool_call", "timestamp": now, "name": "lookup", "input": {"item": item}})
@@ -41,13 +41,17 @@ def main() -> None:
         answer = str(price) if price is not None else "not on the list"
         trace.append({"type": "tool_result", "timestamp": now, "name": "lookup", "output": answer})
         if price is not None:
-            found[item] = price
+            item_prices[item] = price
         else:
             answer = f"A {item} is not on the price list."
             break
     else:
-        total = sum(found.values())
-        answer = f"Together they cost {total}." if len(found) > 1 else f"A {next(iter(found))} costs {total}."
+        total = sum(item_prices.values())
+        answer = (
+            f"Together they cost {total}."
+            if len(item_prices) > 1
+            else f"A {next(iter(item_prices))} costs {total}."
+        )
     Path(output).write_text(json.dumps({"text": answer, "trace": trace}), encoding="utf-8")
 
 

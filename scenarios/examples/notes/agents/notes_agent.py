@@ -48,14 +48,14 @@ def add(server: Server, tools: Tools, place: str, text: str) -> None:
     if name not in tools:
         server.ask("tools/call", name=name, arguments={"text": text})
         name = described(tools, "store", "put")
-    own = tools[name]
-    text_name, place_name = argument(own, "text", "text"), argument(own, "belongs", "place")
-    given = {text_name: text, place_name: place}
-    if server.ask("tools/call", name=name, arguments=given)["isError"]:
+    tool = tools[name]
+    text_name, place_name = argument(tool, "text", "text"), argument(tool, "belongs", "place")
+    arguments = {text_name: text, place_name: place}
+    if server.ask("tools/call", name=name, arguments=arguments)["isError"]:
         # The second try follows the schema.
-        required = own["inputSchema"]["required"]
-        given = dict(zip(required, (text, "work"), strict=True))
-        server.ask("tools/call", name=name, arguments=given)
+        required = tool["inputSchema"]["required"]
+        arguments = dict(zip(required, (text, "work"), strict=True))
+        server.ask("tools/call", name=name, arguments=arguments)
 
 
 def main(prompt: str) -> None:
