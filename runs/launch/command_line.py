@@ -54,8 +54,10 @@ def _asked_words(asked: RunRequest) -> Iterator[str]:
         if field.kind is bool:
             yield field.flag
             continue
-        for each in value if field.kind is list else [value]:
-            yield from _option(field.flag, str(each).removesuffix(".0") if field.kind is float else str(each))
+        for entry in value if field.kind is list else [value]:
+            yield from _option(
+                field.flag, str(entry).removesuffix(".0") if field.kind is float else str(entry)
+            )
 
 
 def _option(name: str, value: str) -> list[str]:
