@@ -18,20 +18,20 @@ class LabelsWithin(Func):
 
     def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         """Return the condition over the elements of both lists."""
-        (asked, of_asked), (own, of_own) = map(compiler.compile, self.get_source_expressions())
-        return within_sql("sqlite", asked, own), [*of_asked, *of_own]
+        (asked, of_asked), (available, of_available) = map(compiler.compile, self.get_source_expressions())
+        return within_sql("sqlite", asked, available), [*of_asked, *of_available]
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         """Return the condition by the operator of jsonb."""
-        (asked, of_asked), (own, of_own) = map(compiler.compile, self.get_source_expressions())
-        return within_sql("postgresql", asked, own), [*of_asked, *of_own]
+        (asked, of_asked), (available, of_available) = map(compiler.compile, self.get_source_expressions())
+        return within_sql("postgresql", asked, available), [*of_asked, *of_available]
 
 
-def within_sql(vendor: str, asked: str, own: str) -> str:
+def within_sql(vendor: str, asked: str, available: str) -> str:
     """Return the SQL of `LabelsWithin` for two expressions."""
     if vendor == "postgresql":
-        return f"({asked} <@ {own})"
+        return f"({asked} <@ {available})"
     return (
         f"NOT EXISTS (SELECT 1 FROM json_each({asked}) AS asked "  # noqa: S608 (expressions, not values)
-        f"WHERE asked.value NOT IN (SELECT own.value FROM json_each({own}) AS own))"
+        f"WHERE asked.value NOT IN (SELECT available.value FROM json_each({available}) AS available))"
     )

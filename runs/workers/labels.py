@@ -71,12 +71,12 @@ def waiting_runs_by_labels() -> list[str]:
 
 def refuse_missing_labels(targets: Iterable[Target]) -> None:
     """Raise `MissingLabels` for the first target whose labels this process does not have."""
-    own = own_labels()
+    labels = own_labels()
     for target in targets:
-        missing = [label for label in target.labels if label not in own]
+        missing = [label for label in target.labels if label not in labels]
         if missing:
             raise MissingLabels(
                 f"The target '{target.name}' needs {format_labels(target.labels)}, and this process lacks "
-                f"{', '.join(missing)}. Set EVALHUB_WORKER_LABELS={','.join(normalize_labels([*own, *missing]))} if this "
+                f"{', '.join(missing)}. Set EVALHUB_WORKER_LABELS={','.join(normalize_labels([*labels, *missing]))} if this "
                 "machine has what they stand for, or leave the run to a worker that has them."
             )

@@ -42,14 +42,14 @@ def check_paths(
     suites: list[ParsedSuite] = []
     for path in paths:
         try:
-            found = _parse(path, command_pattern, strict=strict, tool=tool)
+            parsed = _parse(path, command_pattern, strict=strict, tool=tool)
         except ScenarioFileError as error:
             problems += error.problems
         else:
-            suites += found
-            problems += [lint for suite in found for lint in suite.lints]
-            problems += [problem for suite in found for problem in _problems_of_targets(suite)]
-            if any("models" in suite.settings for suite in found):
+            suites += parsed
+            problems += [lint for suite in parsed for lint in suite.lints]
+            problems += [problem for suite in parsed for problem in _problems_of_targets(suite)]
+            if any("models" in suite.settings for suite in parsed):
                 problems = _with_known_rates(path, problems)
     return sorted(dict.fromkeys(problems)), suites
 

@@ -133,8 +133,8 @@ def _aa_pair(version: SuiteVersion, options: dict[str, Any]) -> Result:
 
 def _newest(project: Project, slug: str) -> SuiteVersion:
     related = ("suite__project", "guidance")
-    found = SuiteVersion.objects.filter(suite__project=project, suite__slug=slug).select_related(*related)
-    if (version := found.first()) is not None:
+    versions = SuiteVersion.objects.filter(suite__project=project, suite__slug=slug).select_related(*related)
+    if (version := versions.first()) is not None:
         return version
     names = ", ".join(project.suites.values_list("slug", flat=True)) or "none yet"
     raise Refused(f"Unknown suite '{slug}' in {project.slug}. Suites: {names}.", id="suite/unknown")
