@@ -66,8 +66,8 @@ class JudgeAndGates:
     @property
     def right(self) -> list[tuple[str, int]]:
         """Return how often each was right."""
-        found = [each.resolution.right for each in self.weak + self.fooled if each.resolution]
-        return [(label, found.count(value)) for value, label in Right.choices]
+        answers = [each.resolution.right for each in self.weak + self.fooled if each.resolution]
+        return [(label, answers.count(value)) for value, label in Right.choices]
 
 
 def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
@@ -90,12 +90,14 @@ def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
     keys = [trial.pk for _, trial in apart]
     confidence = _confidence(keys)
     resolutions = {each.trial_id: each for each in _resolutions(keys)}
-    found = [
+    disagreements = [
         Disagreement(trial, run, confidence.get(trial.pk), resolutions.get(trial.pk)) for run, trial in apart
     ]
-    found.sort(key=lambda each: (each.resolution is not None, -(each.confidence or 0.0), -each.trial.pk))
-    table.weak = [each for each in found if each.cell == "weak"]
-    table.fooled = [each for each in found if each.cell == "fooled"]
+    disagreements.sort(
+        key=lambda each: (each.resolution is not None, -(each.confidence or 0.0), -each.trial.pk)
+    )
+    table.weak = [each for each in disagreements if each.cell == "weak"]
+    table.fooled = [each for each in disagreements if each.cell == "fooled"]
     return table
 
 
