@@ -115,14 +115,14 @@ def _end(helper: subprocess.Popen[bytes]) -> None:
 
 def _read(descriptor: int, length: int, until: float) -> bytes:
     """Return exactly so many bytes. Raises `EOFError` and `TimeoutError`."""
-    found = bytearray()
+    content = bytearray()
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
-    while len(found) < length:
+    while len(content) < length:
         if not waiting.poll(max(0.0, until - time.monotonic()) * 1000):
             raise TimeoutError
-        part = os.read(descriptor, length - len(found))
+        part = os.read(descriptor, length - len(content))
         if not part:
             raise EOFError
-        found += part
-    return bytes(found)
+        content += part
+    return bytes(content)

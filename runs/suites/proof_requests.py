@@ -92,8 +92,8 @@ def make_proof(job: Job, *, attacks_judge: bool = False) -> None:
     proof.error = "The proof was interrupted. Prove the suite again."
     try:
         setting = replace(setting_of(version, proof.max_usd), attacks_judge=attacks_judge)
-        for each in retry_when_lost(lambda: list(stored_scenarios(version))):
-            _store(job, proof, each, prove(each.scenario, setting))
+        for stored in retry_when_lost(lambda: list(stored_scenarios(version))):
+            _store(job, proof, stored, prove(stored.scenario, setting))
         proof.error = ""
     except (ProviderError, RequestError, CannotStore) as error:
         proof.error = storable(str(error))
@@ -138,22 +138,24 @@ def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
         yield StoredScenario(stored, ProvedScenario(spec, partial(load_fixture, fixture), solution))
 
 
-def _store(job: Job, proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
-    found = {
-        "solution": solution_hash(each.scenario.solution),
-        "seal": made.seal,
-        "reason": storable(made.reason),
-        "is_failure": made.is_failure,
-        "held": [storable(sentence) for sentence in made.held],
-        "changed": [storable(path) for path in made.changed],
-        "cheating": made.cheating,
-        "attacks": made.attacks,
-        "fooled": made.fooled,
+def _store(job: Job, proof: SuiteProof, stored: StoredScenario, seal: ScenarioSeal) -> None:
+    results = {
+        "solution": solution_hash(stored.scenario.solution),
+        "seal": seal.seal,
+        "reason": storable(seal.reason),
+        "is_failure": seal.is_failure,
+        "held": [storable(sentence) for sentence in seal.held],
+        "changed": [storable(path) for path in seal.changed],
+        "cheating": seal.cheating,
+        "attacks": seal.attacks,
+        "fooled": seal.fooled,
     }
 
     def store() -> None:
         with write_transaction():
             jobs.hold(job)
-            ScenarioProof.objects.get_or_create(proof=proof, scenario_version=each.version, defaults=found)
+            ScenarioProof.objects.get_or_create(
+                proof=proof, scenario_version=stored.version, defaults=results
+            )
 
     retry_when_lost(store)

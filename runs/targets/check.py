@@ -62,8 +62,8 @@ def store_availability(target: Target, availability: Availability) -> None:
     newest = target.checks.first()
     if newest is not None and newest.is_waiting(now=timezone.now()):
         return
-    kept = TargetCheck.objects.create(target=target, worker=_here(), **_answer(availability))
-    target.checks.filter(pk__lt=kept.pk).delete()
+    check = TargetCheck.objects.create(target=target, worker=_here(), **_answer(availability))
+    target.checks.filter(pk__lt=check.pk).delete()
 
 
 def _here() -> str:

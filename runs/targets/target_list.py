@@ -101,7 +101,9 @@ def target_row(target: Target, *, now: datetime) -> TargetRow:
 def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]:
     """Return the targets that can run, by name. Two queries."""
     return [
-        each for each in _with_checks(_accepted_targets(project.pk), now=now) if not each.target.is_imported
+        checked
+        for checked in _with_checks(_accepted_targets(project.pk), now=now)
+        if not checked.target.is_imported
     ]
 
 
@@ -132,15 +134,14 @@ def _with_check(target: Target, check: TargetCheck | None, now: datetime) -> Che
 
 def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
     checked = _with_checks(targets, now=now)
-    keys = [each.target.pk for each in checked]
+    keys = [row.target.pk for row in checked]
     runs = Run.objects.filter(target__in=keys, created__gte=now - timedelta(days=DAYS)).order_by()
     summed = runs.values("target").annotate(
         done=Sum(F("passed") + F("failed") + F("errors")), broken=Sum("errors")
     )
     sums = {pk: (done, broken) for pk, done, broken in summed.values_list("target", "done", "broken")}
     return [
-        TargetRow(each.target, each.check, each.is_waiting, *sums.get(each.target.pk, (0, 0)))
-        for each in checked
+        TargetRow(row.target, row.check, row.is_waiting, *sums.get(row.target.pk, (0, 0))) for row in checked
     ]
 
 

@@ -71,7 +71,7 @@ def targets_of(suite: Suite) -> QuerySet[Target]:
 
 def newest_target(targets: list[Target]) -> Target | None:
     """Return the target of the newest run of the suite's state among those of `targets_of`."""
-    return max(targets, key=lambda each: vars(each)["newest"] or 0, default=None)
+    return max(targets, key=lambda target: vars(target)["newest"] or 0, default=None)
 
 
 def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
@@ -107,9 +107,9 @@ def run_aa_pair(request: ProjectRequest, suite: Suite, version: SuiteVersion) ->
     try:
         if not form.is_valid():
             raise RequestError(" ".join(str(each[0]) for each in form.errors.values()))
-        given = form.cleaned_data
+        values = form.cleaned_data
         _, second = request_aa_pair(
-            version, given["target"], trials=given["trials"], by=request.user, trigger=Trigger.WEB
+            version, values["target"], trials=values["trials"], by=request.user, trigger=Trigger.WEB
         )
     except RequestError as error:
         messages.error(request, str(error))

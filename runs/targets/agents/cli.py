@@ -256,14 +256,16 @@ class Cli:
             invocation.watch(lambda: calls.read(written.complete(), missed=written.missed))
 
     def _timeout(self, seconds: float) -> float:
-        own = self._options.timeout_seconds
-        return seconds if own is None else min(seconds, own)
+        target_limit = self._options.timeout_seconds
+        return seconds if target_limit is None else min(seconds, target_limit)
 
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
         # Judges' scripts are laid among the bundle's files later: read-only.
         bundle = [invocation.bundle] if invocation.bundle else []
-        own = (invocation.workspace, *bundle)
-        elsewhere = cwd not in own and not any(cwd.is_relative_to(folder) for folder in own)
+        trial_folders = (invocation.workspace, *bundle)
+        elsewhere = cwd not in trial_folders and not any(
+            cwd.is_relative_to(folder) for folder in trial_folders
+        )
         return self._containment.around(
             invocation.workspace,
             invocation.scratch,

@@ -74,8 +74,8 @@ class Vscode:
     @property
     def batching(self) -> Batching | str:
         """Return the client that submits many requests as one."""
-        given = self._options.subagent_root
-        root = self._place(given, Use.WRITE).path if given else Path(gettempdir(), "evalhub-vscode")
+        folder = self._options.subagent_root
+        root = self._place(folder, Use.WRITE).path if folder else Path(gettempdir(), "evalhub-vscode")
         return EditorBatches(root, self)
 
     def invoke(self, invocation: Invocation) -> Recording:

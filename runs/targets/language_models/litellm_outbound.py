@@ -36,8 +36,8 @@ class _ByOutbound(httpx.BaseTransport):
         limits = _limits.get()
         transport = self._transports.get(limits)
         if transport is None:
-            made = Transport(Backend(lambda: limits[0], self._resolve), limits[1])
-            transport = self._transports.setdefault(limits, made)
+            created = Transport(Backend(lambda: limits[0], self._resolve), limits[1])
+            transport = self._transports.setdefault(limits, created)
         return transport.handle_request(request)
 
     def disconnect(self) -> None:
