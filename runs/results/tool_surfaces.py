@@ -19,5 +19,5 @@ def surfaces_of(project: int, hashes: Sequence[str]) -> list[tuple[McpSurface, .
     rows = ToolHelp.objects.filter(
         project=project, binary=MCP, subcommand="", tool_version__in=filter(None, hashes)
     )
-    found = dict(rows.values_list("tool_version", "text"))
-    return [decode_surfaces(found[each]) if each in found else () for each in hashes]
+    texts = dict(rows.values_list("tool_version", "text"))
+    return [decode_surfaces(texts[each]) if each in texts else () for each in hashes]

@@ -33,13 +33,15 @@ def variance_json(measured: Sequence[MeasureVariance] | None) -> list[dict[str, 
     """Return each measure's variance by its cause, null where nothing was repeated that would separate it."""
     return [
         {
-            "measure": each.measure,
-            "scenario_mix": each.split.mix,
-            "agent": each.split.agent,
-            "judge": each.split.judge,
-            "negative_estimates": ["scenario_mix" if name == "mix" else name for name in each.split.clipped],
+            "measure": measure.measure,
+            "scenario_mix": measure.split.mix,
+            "agent": measure.split.agent,
+            "judge": measure.split.judge,
+            "negative_estimates": [
+                "scenario_mix" if name == "mix" else name for name in measure.split.clipped
+            ],
         }
-        for each in measured or ()
+        for measure in measured or ()
     ]
 
 
@@ -52,24 +54,24 @@ class TrialValues(NamedTuple):
 
     def by_measure(self) -> dict[tuple[str, str], list[float]]:
         """Return the trial's values of the headline measures: of the judge's score one for each judging."""
-        found: dict[tuple[str, str], list[float]] = {("trial", "pass"): [float(self.passed)]}
-        for each in self.scores:
-            key = each.layer, each.name
-            if key in _READ and each.value is not None:
-                found.setdefault(key, []).append(each.value)
-        if judgings := found.pop(_JUDGING, None):
-            found["judge", "judge"] = judgings
-        return found
+        values: dict[tuple[str, str], list[float]] = {("trial", "pass"): [float(self.passed)]}
+        for score in self.scores:
+            key = score.layer, score.name
+            if key in _READ and score.value is not None:
+                values.setdefault(key, []).append(score.value)
+        if judgings := values.pop(_JUDGING, None):
+            values["judge", "judge"] = judgings
+        return values
 
 
 def variances(trials: Sequence[TrialValues]) -> list[MeasureVariance]:
     """Return the variance of each headline measure that these trials have."""
-    found: dict[tuple[str, str], defaultdict[int, list[list[float]]]] = {}
+    by_measure: dict[tuple[str, str], defaultdict[int, list[list[float]]]] = {}
     for trial in trials:
         for measure, values in trial.by_measure().items():
-            found.setdefault(measure, defaultdict(list))[trial.scenario].append(values)
+            by_measure.setdefault(measure, defaultdict(list))[trial.scenario].append(values)
     return [
-        MeasureVariance("/".join(measure), variance_split(list(found[measure].values())))
+        MeasureVariance("/".join(measure), variance_split(list(by_measure[measure].values())))
         for measure in MEASURES
-        if measure in found
+        if measure in by_measure
     ]

@@ -31,8 +31,8 @@ def shown_causes(run: Run) -> ShownCauses | None:
     """Return what changed before a regression; None for other verdicts. Two queries, else none."""
     if run.verdict != ChangeVerdict.REGRESSED:
         return None
-    found = separation_of(run)
-    return ShownCauses(causes_of(run, found.baseline), found) if found else None
+    separation = separation_of(run)
+    return ShownCauses(causes_of(run, separation.baseline), separation) if separation else None
 
 
 @require_POST

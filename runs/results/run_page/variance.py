@@ -26,18 +26,17 @@ def variance_sentence(measured: Sequence[MeasureVariance]) -> str:
 
 
 def _sentence(measured: MeasureVariance) -> str:
-    found = {name: value for name in ADVICE if (value := getattr(measured.split, name)) is not None}
-    total = sum(found.values())
+    parts = {name: value for name in ADVICE if (value := getattr(measured.split, name)) is not None}
+    total = sum(parts.values())
     if measured.split.agent is None or not total:
         return ""
-    top = max(found, key=lambda name: found[name])
-    return f"{label_of_key(measured.measure)}: {found[top] / total * 100:.0f} % of the variance {ADVICE[top]}"
+    top = max(parts, key=lambda name: parts[name])
+    return f"{label_of_key(measured.measure)}: {parts[top] / total * 100:.0f} % of the variance {ADVICE[top]}"
 
 
 def variance_table(run: Run, measured: Sequence[MeasureVariance] | None) -> Table:
     """Return each measure's variance by its cause; empty where nothing was repeated that would separate it."""
     rows = (
-        (*(each[name] for name in COLUMNS[:-1]), " ".join(each[COLUMNS[-1]]))
-        for each in variance_json(measured)
+        (*(row[name] for name in COLUMNS[:-1]), " ".join(row[COLUMNS[-1]])) for row in variance_json(measured)
     )
     return Table(f"run-{run.pk}-variance", COLUMNS, rows)

@@ -164,10 +164,10 @@ def _compare_with_line(
 
 def _shared_error(run: Run, read: RunTrials) -> str:
     """Return the error that all trials share; empty if they differ, or if a warning names it already."""
-    found = {each.lost for each in read.digest.trials if each.is_finished}
-    if run.is_open or run.errors < 2 or run.passed or run.failed or len(found) != 1:
+    errors = {each.lost for each in read.digest.trials if each.is_finished}
+    if run.is_open or run.errors < 2 or run.passed or run.failed or len(errors) != 1:
         return ""
-    error = "".join(found.pop()[:1])
+    error = "".join(errors.pop()[:1])
     return "" if any(error in warning for warning in run.warnings) else error
 
 
@@ -334,6 +334,6 @@ def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
 
 def weakest_sessions(digest: Digest) -> list[DigestedTrial]:
     """Return the sessions with the lowest first-try success first."""
-    return sorted(digest.trials, key=lambda each: 1.0 if each.first_try is None else each.first_try)[
+    return sorted(digest.trials, key=lambda session: 1.0 if session.first_try is None else session.first_try)[
         :MOST_SESSIONS
     ]
