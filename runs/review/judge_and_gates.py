@@ -89,15 +89,19 @@ def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
                 table.both_fail += 1
     keys = [trial.pk for _, trial in apart]
     confidence = _confidence(keys)
-    resolutions = {each.trial_id: each for each in _resolutions(keys)}
+    resolutions = {resolution.trial_id: resolution for resolution in _resolutions(keys)}
     disagreements = [
         Disagreement(trial, run, confidence.get(trial.pk), resolutions.get(trial.pk)) for run, trial in apart
     ]
     disagreements.sort(
-        key=lambda each: (each.resolution is not None, -(each.confidence or 0.0), -each.trial.pk)
+        key=lambda disagreement: (
+            disagreement.resolution is not None,
+            -(disagreement.confidence or 0.0),
+            -disagreement.trial.pk,
+        )
     )
-    table.weak = [each for each in disagreements if each.cell == "weak"]
-    table.fooled = [each for each in disagreements if each.cell == "fooled"]
+    table.weak = [disagreement for disagreement in disagreements if disagreement.cell == "weak"]
+    table.fooled = [disagreement for disagreement in disagreements if disagreement.cell == "fooled"]
     return table
 
 

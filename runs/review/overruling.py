@@ -157,8 +157,8 @@ def position_of(rows: Sequence[Row], overruled: Overrule) -> int | None:
     """Return where an overruled score is; None if the scores no longer have it."""
     same = [
         n
-        for n, each in enumerate(rows)
-        if (each["layer"], each["name"][:200]) == (overruled.layer, overruled.name)
+        for n, row in enumerate(rows)
+        if (row["layer"], row["name"][:200]) == (overruled.layer, overruled.name)
     ]
     return same[overruled.nth] if overruled.nth < len(same) else None
 

@@ -66,7 +66,7 @@ def entries_of(version: SuiteVersion) -> list[SuiteEntry]:
 def suite_facts(entries: Sequence[SuiteEntry], criteria: Sequence[Criteria]) -> SuiteFacts:
     """Return the facts of scenarios; `criteria` has theirs in the same order."""
     pairs = [
-        (each.scenario_version, own_criteria) for each, own_criteria in zip(entries, criteria, strict=True)
+        (entry.scenario_version, own_criteria) for entry, own_criteria in zip(entries, criteria, strict=True)
     ]
     tools = [own_criteria.tool for _, own_criteria in pairs if own_criteria.tool]
     return SuiteFacts(
