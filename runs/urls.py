@@ -42,8 +42,8 @@ from runs.results.run_page.action_views import (
     compare_run_again,
     run_cancel,
     run_retry,
+    run_separate,
 )
-from runs.results.run_page.causes import run_separate
 from runs.results.run_page.diagnosis import diagnosis_review
 from runs.results.run_page.list_views import run_list, run_tags, view_delete, view_save
 from runs.results.run_page.reassess import reassess_run, reassessment_adopt

@@ -9,9 +9,9 @@ from ninja import Path, Query, Router, Schema
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.request_body import Key
+from runs.models.usage import surface_hash, surfaces_of
 from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
-from runs.results.tool_surfaces import surface_hash, surfaces_of
 from runs.results.usage import Comparison, usage
 
 router = Router(tags=["usage"])

@@ -10,6 +10,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import BinaryIO
+
+HELPER_ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+"""The complete environment of each helper."""
 
 
 class HelpersBusy(Exception):
@@ -126,3 +130,11 @@ def _read(descriptor: int, length: int, until: float) -> bytes:
             raise EOFError
         content += part
     return bytes(content)
+
+
+def memory_file(content: bytes) -> BinaryIO:
+    """Return an anonymous file, positioned at its start."""
+    file = os.fdopen(os.memfd_create("evalhub"), "w+b")
+    file.write(content)
+    file.seek(0)
+    return file

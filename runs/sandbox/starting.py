@@ -25,7 +25,7 @@ from runs.sandbox.call_filter import call_filter
 from runs.sandbox.cgroups import ControlGroup, GroupLimits, group
 from runs.sandbox.egress import Allowed
 from runs.sandbox.filtered_network import FilteredNetwork, filtered_network
-from runs.sandbox.helpers import HELPER_ENV, memory_file
+from runs.sandbox.helper_processes import HELPER_ENV, memory_file
 from runs.sandbox.recording.record import ToolRecord
 from runs.sandbox.user_namespaces import NAMESPACES, limited_namespace
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from runs.sandbox.helpers import HELPER_ENV
+from runs.sandbox.helper_processes import HELPER_ENV
 
 INOTIFY_INSTANCES = 16
 NAMESPACES = 8

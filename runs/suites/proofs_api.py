@@ -13,12 +13,11 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.request_body import Name, RequestBody
 from runs.compare.aa_pairs import aa_rates
-from runs.launch.aa_pair import request_aa_pair
 from runs.models import SuiteProof, Target
 from runs.models.run import Trigger
 from runs.results.lookup import find_suite
 from runs.results.seals import seals_of_proof
-from runs.suites.proof_requests import request_proof
+from runs.suites.proof_requests import request_aa_pair, request_proof
 from runs.suites.prove import seals_json
 from scenarios.models import SuiteVersion
 

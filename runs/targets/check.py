@@ -18,9 +18,9 @@ from runs.db.transactions import write_transaction
 from runs.errors import ProviderError
 from runs.models import Job, Target, TargetCheck
 from runs.sandbox.worker_settings import containment, variables_of
+from runs.targets.definitions import resolve_target
 from runs.targets.providers.base import Availability
 from runs.targets.providers.registry import make_provider
-from runs.targets.resolve import resolve_target
 from runs.workers import wakeups
 
 

@@ -16,8 +16,9 @@ from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
 from runs.engine.trying import LONGEST_OUTPUT, PROMPT, request_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import TargetDefinition, define, read_target
+from runs.targets.definitions import define, read_target
 from runs.targets.edits import NEW, accepts_at_once
+from runs.targets.entries import TargetDefinition
 from runs.targets.paths import refuse_saving
 from runs.targets.target_fields import dump
 from runs.workers.job_runner import wait_for_result

@@ -9,9 +9,8 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from runs.errors import MissingLabels
-from runs.labels import celery_queue, format_labels, normalize_labels, waiting_message
+from runs.labels import LabelsWithin, celery_queue, format_labels, normalize_labels, waiting_message
 from runs.models import Run, Target, Worker
-from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
 
 

@@ -14,12 +14,11 @@ from evalhub.teams.pages import ProjectRequest
 from evalhub.web.fragments import STOP_POLLING
 from runs.compare.aa_pairs import AaRates, aa_rates
 from runs.errors import RequestError
-from runs.launch.aa_pair import request_aa_pair
 from runs.models import Run, SuiteProof, Target
 from runs.models.run import Trigger
 from runs.results.outcome_history import runs_of_suite_state
 from runs.results.seals import count_seals, seals_of
-from runs.suites.proof_requests import request_proof
+from runs.suites.proof_requests import request_aa_pair, request_proof
 from runs.suites.suite_page.forms import AaForm, ProofForm
 from scenarios.models import Suite, SuiteVersion
 
