@@ -89,7 +89,8 @@ def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
                 table.both_fail += 1
     keys = [trial.pk for _, trial in apart]
     confidence = _confidence(keys)
-    resolutions = {resolution.trial_id: resolution for resolution in _resolutions(keys)}
+    resolved = Resolution.objects.filter(trial__in=keys).select_related("by")
+    resolutions = {resolution.trial_id: resolution for resolution in resolved}
     disagreements = [
         Disagreement(trial, run, confidence.get(trial.pk), resolutions.get(trial.pk)) for run, trial in apart
     ]
@@ -103,10 +104,6 @@ def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
     table.weak = [disagreement for disagreement in disagreements if disagreement.cell == "weak"]
     table.fooled = [disagreement for disagreement in disagreements if disagreement.cell == "fooled"]
     return table
-
-
-def _resolutions(keys: list[int]) -> list[Resolution]:
-    return list(Resolution.objects.filter(trial__in=keys).select_related("by")) if keys else []
 
 
 def _confidence(keys: list[int]) -> dict[int, float | None]:

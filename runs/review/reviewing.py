@@ -17,8 +17,6 @@ from runs.models.review import Right
 from runs.results.digests import judge_disagrees
 from runs.results.layer_totals import ReadScore
 
-POLARITIES = ("negative", "positive", "criterion")
-
 
 def statements_of(content: Mapping[str, Any], polarity: str) -> list[str]:
     """Return a judging's issues, highlights or criteria by position; criteria are sorted by id."""

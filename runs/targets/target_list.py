@@ -117,19 +117,14 @@ def _with_last_check(targets: QuerySet[Target]) -> QuerySet[Target]:
     return targets.annotate(newest_check=Subquery(newest))
 
 
-def _checks(keys: tuple[int, ...]) -> QuerySet[TargetCheck]:
-    return TargetCheck.objects.filter(pk__in=keys)
-
-
 def _with_checks(targets: Iterable[Target], *, now: datetime) -> list[CheckedTarget]:
     """Return targets of `_checked` with their last checks. One query."""
-    keyed = [(each, getattr(each, "newest_check", None)) for each in targets]
-    checks = {check.pk: check for check in _checks(tuple(key for _, key in keyed if key))}
-    return [_with_check(each, checks.get(key or 0), now) for each, key in keyed]
-
-
-def _with_check(target: Target, check: TargetCheck | None, now: datetime) -> CheckedTarget:
-    return CheckedTarget(target, check, check is not None and check.is_waiting(now=now))
+    keyed = [(target, getattr(target, "newest_check", None)) for target in targets]
+    stored = TargetCheck.objects.in_bulk([key for _, key in keyed if key])
+    pairs = ((target, stored.get(key or 0)) for target, key in keyed)
+    return [
+        CheckedTarget(target, check, bool(check and check.is_waiting(now=now))) for target, check in pairs
+    ]
 
 
 def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:

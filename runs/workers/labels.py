@@ -19,9 +19,9 @@ def own_labels() -> list[str]:
     return normalize_labels(settings.WORKER_LABELS)
 
 
-def labels_suffice(target: str = "target") -> Exists:
+def labels_suffice() -> Exists:
     """Return the filter that this worker has every label of the target in the column `target`."""
-    return Exists(Target.objects.filter(LabelsWithin("labels", own_labels()), pk=OuterRef(target)))
+    return Exists(Target.objects.filter(LabelsWithin("labels", own_labels()), pk=OuterRef("target")))
 
 
 def labels_online() -> list[list[str]]:

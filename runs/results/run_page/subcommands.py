@@ -158,15 +158,11 @@ def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
 def _read_stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
     """Return subcommands from rollups, for runs closed by older releases."""
     by_run: dict[int, list[SubcommandTotal]] = {}
-    for row in _rollups(runs):
+    for row in SubcommandMeasure.objects.filter(run__in=runs, scenario=None):
         counts = (row.calls, row.errors, row.first_tries, row.helps, row.retries_after_failure)
         total = SubcommandTotal(row.subcommand, *counts, unknown=row.unknown)
         by_run.setdefault(row.run_id, []).append(total)
     return by_run
-
-
-def _rollups(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure]:
-    return SubcommandMeasure.objects.filter(run__in=runs, scenario=None)
 
 
 def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure, Any]:

@@ -108,7 +108,7 @@ class AgentProgram:
                 [*(invocation.mcp.around if invocation.mcp else ()), str(program), *arguments],
                 cwd=cwd,
                 env={**env, **invocation.env},
-                timeout_seconds=self.limit(invocation),
+                timeout_seconds=self.target.options.time_limit(invocation.timeout_seconds),
                 stdin=stdin,
                 sinks=[*([log] if log else []), *sinks],
                 cancelled=invocation.cancelled,
@@ -119,15 +119,6 @@ class AgentProgram:
                 # What an agent starts can't add events to its stream.
                 stdout_socket=self.facts is not None,
             )
-
-    def limit(self, invocation: Invocation) -> float:
-        """Return a trial's time limit in seconds: the lower of its own and the target's."""
-        target_limit = self.target.options.timeout_seconds
-        return (
-            invocation.timeout_seconds
-            if target_limit is None
-            else min(target_limit, invocation.timeout_seconds)
-        )
 
     def log(
         self, invocation: Invocation, folder: str | None = None, format: LogFormat | None = None
@@ -167,7 +158,7 @@ class AgentProgram:
             raise ProviderError(f"{broken.sentence}{_where(log)}", kind=broken.kind)
         if result.timed_out:
             raise ProviderError(
-                f"{self.about} timed out after {self.limit(invocation):g} s{_where(log)}. "
+                f"{self.about} timed out after {self.target.options.time_limit(invocation.timeout_seconds):g} s{_where(log)}. "
                 "Raise `timeout_seconds`, or find out what it waits for.",
                 kind="timeout",
             )

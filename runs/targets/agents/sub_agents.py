@@ -43,17 +43,13 @@ def codex_sessions(home: Path, *, with_main: bool) -> dict[str, bytes]:
     """Return the rollouts of Codex's sub-agents by artifact, and the agent's own where asked for."""
     sessions: dict[str, bytes] = {}
     number = 0
-    for content in _rollouts(home):
+    for content in _contents(home, "sessions/", ".jsonl"):
         if b'"parent_thread_id"' in content[:_BEGINNING]:
             number += 1
             sessions[f"{SUB_AGENT}{number}"] = content
         elif with_main:
             sessions[MAIN] = content
     return sessions
-
-
-def _rollouts(home: Path) -> Iterator[bytes]:
-    yield from _contents(home, "sessions/", ".jsonl")
 
 
 def own_session(home: Path, folder: str, suffix: str) -> dict[str, bytes]:

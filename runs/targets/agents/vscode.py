@@ -95,7 +95,7 @@ class Vscode:
         self.dispatch(commands, invocation, sandbox)
         if not self._options.wait_for_response:
             return _record_request(exchange, request, commands, dry_run=False)
-        limit = self._program.limit(invocation)
+        limit = self._options.time_limit(invocation.timeout_seconds)
         if not exchange.wait(limit - (time.monotonic() - began), invocation.cancelled):
             return self._given_up(invocation, limit, time.monotonic() - began)
         return _record_answer(exchange, request, time.monotonic() - began)

@@ -94,7 +94,7 @@ class Http:
         """
         from runs.sandbox.outbound_http import DeadlineExceeded, Stopped
 
-        limit = self._limit(invocation)
+        limit = self._options.time_limit(invocation.timeout_seconds)
         began = time.monotonic()
         try:
             body = self._send(invocation, limit)
@@ -118,14 +118,6 @@ class Http:
 
     def _about(self) -> str:
         return f"The endpoint of the target '{self._target.name}'"
-
-    def _limit(self, invocation: Invocation) -> float:
-        target_limit = self._options.timeout_seconds
-        return (
-            invocation.timeout_seconds
-            if target_limit is None
-            else min(target_limit, invocation.timeout_seconds)
-        )
 
     def _send(self, invocation: Invocation, limit: float) -> bytes:
         import httpx
