@@ -101,8 +101,8 @@ def remove_expired() -> None:
     """Remove the jobs that no worker has taken in time, and what is kept of tries and gradings for a while."""
     now = timezone.now()
     Job.objects.filter(token="", expires__lt=now).delete()
-    TargetTry.remove_expired(now=now)
-    GradeRequest.remove_expired(now=now)
+    TargetTry.objects.filter(created__lt=now - TargetTry.LIFETIME).delete()
+    GradeRequest.objects.filter(created__lt=now - GradeRequest.LIFETIME).delete()
 
 
 def _own_row(job: Job) -> QuerySet[Job]:

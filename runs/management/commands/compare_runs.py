@@ -22,6 +22,7 @@ from runs.exchange.exports.summary_markdown import comparison_summary
 from runs.models import Run
 from runs.results.counting import ends_sentence
 from runs.results.digests import digests_of
+from runs.results.find_run import find_run_or_refuse
 from runs.results.variance import variance_json
 from scenarios.commands import (
     NOT_MEASURED,
@@ -77,7 +78,9 @@ class Command(EvalhubCommand):
                 f"You can compare at most {MOST_COMPARED} runs at once; {len(keys)} are given.",
                 id="compare/too-many",
             )
-        before, *later = [_run(key) for key in keys] if len(keys) > 1 else [_run(keys[0])] * 2
+        # One query a run: with several numbers in one, SQLite fails on those beyond 64 bits.
+        runs = [find_run_or_refuse(key, "project", "suite", "guidance") for key in keys]
+        before, *later = runs if len(runs) > 1 else runs * 2
         if options["summary_file"]:
             _write_summary(options["summary_file"], before, later)
         comparisons = compared_with_first([before, *later], fresh=not options["no_fresh"])
@@ -152,14 +155,6 @@ def _deciding(compared: RunComparison) -> MeasureChange:
     return next(
         (each for each in compared.headline if each.verdict is compared.verdict), compared.headline[0]
     )
-
-
-def _run(pk: int) -> Run:
-    # One query a run: with several numbers in one, SQLite fails on those beyond 64 bits.
-    run = Run.objects.select_related("project", "suite", "guidance").filter(pk=pk).first()
-    if run is None:
-        raise Refused(f"There is no run {pk}. The runs page lists all runs.", id="run/unknown")
-    return run
 
 
 def _write_summary(place: str, before: Run, later: Sequence[Run]) -> None:
