@@ -182,9 +182,9 @@ def suite_new(request: ProjectRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("upload")
-def suite_edit(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_edit(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Edit a file of a suite, or add one."""
-    suite = find_suite_or_404(request, slug)
+    suite = find_suite_or_404(request, suite_slug)
     source = source_of(suite)
     if source is None:
         return render(request, "suites/suites/no_source.html", {"suite": suite})
@@ -258,9 +258,9 @@ def _show_edited(editor: SuiteEditor) -> HttpResponse:
 
 @require_POST
 @project_page("upload")
-def suite_retire(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_retire(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Retire a scenario: save the suite without its file, or open the file if others share it."""
-    suite = find_suite_or_404(request, slug)
+    suite = find_suite_or_404(request, suite_slug)
     key, source = request.POST.get("scenario", ""), source_of(suite)
     address = reverse("suite-edit", args=[request.access.project.slug, suite.slug])
     if source is None:

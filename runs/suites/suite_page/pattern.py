@@ -60,10 +60,10 @@ class PatternForm(SentenceForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("run")
-def suite_pattern(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_pattern(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Show what a pattern finds, beginning with that of a scenario."""
     project = request.access.project
-    suite = get_object_or_404(Suite, project=project, slug=slug)
+    suite = get_object_or_404(Suite, project=project, slug=suite_slug)
     newest = suite.versions.first()
     versions = list(newest.scenario_versions.select_related("scenario")) if newest else []
     wanted = request.POST.get("scenario") or request.GET.get("scenario", "")

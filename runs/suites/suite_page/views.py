@@ -56,9 +56,9 @@ def find_suite_or_404(request: ProjectRequest, slug: str) -> Suite:
 
 @require_safe
 @project_page()
-def suite_detail(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_detail(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Show a suite's scenarios with their last trials, its versions and the hints of its files."""
-    suite = find_suite_or_404(request, slug)
+    suite = find_suite_or_404(request, suite_slug)
     shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
     if request.htmx and request.htmx.target == "versions":
         context = {"suite": suite, "change": version_change(suite, shown.version), "shown": shown}
@@ -86,16 +86,16 @@ def suite_detail(request: ProjectRequest, slug: str) -> HttpResponse:
 
 @require_POST
 @project_page("run")
-def suite_prove(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_prove(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Request a proof of a suite's newest version."""
-    return proofs.prove(request, *_with_version(request, slug))
+    return proofs.prove(request, *_with_version(request, suite_slug))
 
 
 @require_POST
 @project_page("run")
-def suite_aa(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_aa(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Queue two runs of a suite with nothing changed."""
-    return proofs.run_aa_pair(request, *_with_version(request, slug))
+    return proofs.run_aa_pair(request, *_with_version(request, suite_slug))
 
 
 def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersion]:
@@ -109,9 +109,9 @@ def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersi
 
 @require_POST
 @project_page("upload")
-def suite_release_rule(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_release_rule(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Set or remove a suite's release rule."""
-    suite = find_suite_or_404(request, slug)
+    suite = find_suite_or_404(request, suite_slug)
     if "remove" in request.POST:
         remove_release_rule(suite, by=request.user)
         messages.success(request, "Removed the release rule.")
@@ -130,9 +130,9 @@ def suite_release_rule(request: ProjectRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @project_page()
-def suite_difference(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_difference(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Show a version's changes line by line, since the version before or `since`, of one scenario or of the first ones."""
-    suite = find_suite_or_404(request, slug)
+    suite = find_suite_or_404(request, suite_slug)
     since, version = (request.GET.get(name, "") for name in ("since", "version"))
     change = change_between(suite, since, version) or version_change(suite, version, whole=True)
     every = change.difference.scenarios if change.difference else ()

@@ -110,9 +110,9 @@ def take(request: ProjectRequest, name: str, content: bytes) -> ImportedTargets:
 
 @require_POST
 @project_page("upload")
-def suite_targets(request: ProjectRequest, slug: str) -> HttpResponse:
+def suite_targets(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Import the targets file of a suite's newest version."""
-    suite = get_object_or_404(Suite, project=request.access.project, slug=slug)
+    suite = get_object_or_404(Suite, project=request.access.project, slug=suite_slug)
     version = suite.versions.first()
     file, text = (version.targets_file, version.targets_text) if version else ("", "")
     if version is None or not text:
