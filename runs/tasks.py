@@ -42,8 +42,8 @@ def task(work: Callable[P, None]) -> Callable[P, None]:
                 raise
             outage.note(error)
 
-    made: Callable[P, None] = shared_task(name=f"runs.tasks.{work.__name__}")(run)
-    return made
+    celery_task: Callable[P, None] = shared_task(name=f"runs.tasks.{work.__name__}")(run)
+    return celery_task
 
 
 @task

@@ -42,8 +42,8 @@ from runs.results.run_page.action_views import (
     compare_run_again,
     run_cancel,
     run_retry,
+    run_separate,
 )
-from runs.results.run_page.causes import run_separate
 from runs.results.run_page.diagnosis import diagnosis_review
 from runs.results.run_page.list_views import run_list, run_tags, view_delete, view_save
 from runs.results.run_page.reassess import reassess_run, reassessment_adopt
@@ -106,14 +106,14 @@ project_urls = [
     path("running/", project_running, name="project-running"),
     path("upload/", suite_upload, name="suite-upload"),
     path("suites/", suite_list, name="suite-list"),
-    path("suites/<slug:suite>/", suite_detail, name="suite-detail"),
+    path("suites/<slug:suite_slug>/", suite_detail, name="suite-detail"),
     path("new-suite/", suite_new, name="suite-new"),
-    path("suites/<slug:suite>/edit/", suite_edit, name="suite-edit"),
-    path("suites/<slug:suite>/retire/", suite_retire, name="suite-retire"),
-    path("suites/<slug:suite>/difference/", suite_difference, name="suite-difference"),
-    path("suites/<slug:suite>/prove/", suite_prove, name="suite-prove"),
-    path("suites/<slug:suite>/aa/", suite_aa, name="suite-aa"),
-    path("suites/<slug:suite>/release-rule/", suite_release_rule, name="suite-release-rule"),
+    path("suites/<slug:suite_slug>/edit/", suite_edit, name="suite-edit"),
+    path("suites/<slug:suite_slug>/retire/", suite_retire, name="suite-retire"),
+    path("suites/<slug:suite_slug>/difference/", suite_difference, name="suite-difference"),
+    path("suites/<slug:suite_slug>/prove/", suite_prove, name="suite-prove"),
+    path("suites/<slug:suite_slug>/aa/", suite_aa, name="suite-aa"),
+    path("suites/<slug:suite_slug>/release-rule/", suite_release_rule, name="suite-release-rule"),
     path("guidance/", guidance_list, name="guidance-list"),
     path("guidance/matrix/", lead_to_guidance, name="guidance-matrix"),
     path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),
@@ -157,8 +157,8 @@ project_urls = [
     path("targets/<int:pk>/show-program/", target_show_program, name="target-show-program"),
     path("targets/<int:pk>/accept/", target_accept, name="target-accept"),
     path("targets/<int:pk>/remove/", target_remove, name="target-remove"),
-    path("suites/<slug:suite>/targets/", suite_targets, name="suite-targets"),
-    path("suites/<slug:suite>/pattern/", suite_pattern, name="suite-pattern"),
+    path("suites/<slug:suite_slug>/targets/", suite_targets, name="suite-targets"),
+    path("suites/<slug:suite_slug>/pattern/", suite_pattern, name="suite-pattern"),
     path("regressions/", regressions, name="regressions"),
     path("regressions/selected/", triage_selected, name="triage-selected"),
     path("regressions/<int:pk>/", alert_triage, name="alert-triage"),

@@ -60,15 +60,14 @@ FACES: Mapping[str, frozenset[str]] = {
         agents.cli agents.cli_judge agents.known_programs agents.session_end check definitions entries
         import_targets language_models.language_model language_models.litellm language_models.stub_chat
         model_server.script pricing providers.access providers.base providers.mock providers.options
-        providers.prices providers.registry providers.replay resolve schemas target_list target_schemas
-        versions
+        providers.prices providers.registry providers.replay schemas target_list target_schemas
     """),
     "results": _names("""
         address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
         imported_contents layer_totals lookup measures outcome_history progress rates release_rule
         rollups run_answers run_filters run_list run_rows run_trials schemas seals search.search_index
-        spending tool_surfaces trial_costs trial_rows variance
+        spending trial_costs trial_rows variance
     """),
     "compare": _names("""
         aa_pairs baselines causes comparison confirmation default_suite differences drift
@@ -86,7 +85,7 @@ FACES: Mapping[str, frozenset[str]] = {
         results_files.skill_creator results_files.values
     """),
     "launch": _names("""
-        aa_pair confirmation estimate inputs lift more_trials request run_history run_request selection
+        confirmation estimate inputs lift more_trials request run_history run_request selection
         separation source_files
     """),
     "engine": _names("""

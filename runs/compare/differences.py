@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from runs.models import Run
-from runs.targets.versions import NO_RESULT
+from runs.targets.definitions import NO_RESULT
 
 LABELS = {
     "suite_version": "Suite version",

@@ -16,8 +16,8 @@ from django.db import connection, models
 from django.utils import timezone
 
 from evalhub.lib.storable_text import storable, storable_json
+from runs.labels import within_sql
 from runs.models import Run, Target, Trial
-from runs.models.labels import within_sql
 from scenarios.models import ScenarioVersion
 
 _NOW = {

@@ -32,10 +32,10 @@ from runs.results.diagnosis_thresholds import cut_offs
 from runs.results.seals import solution_changes
 from runs.sandbox.outbound import Outbound
 from runs.sandbox.worker_settings import containment, variables_of
+from runs.targets.definitions import resolve_target
 from runs.targets.providers.base import Provider
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import make_provider
-from runs.targets.resolve import resolve_target
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.hashing import files_hash, joint_hash

@@ -13,7 +13,7 @@ from evaluators.statistics.staleness import check_staleness
 from runs.engine.context import RunContext
 from runs.engine.judges import judge_names, judge_target
 from runs.sandbox.worker_settings import containment
-from runs.targets.versions import definition_hash
+from runs.targets.definitions import definition_hash
 from scenarios.hashing import joint_hash
 
 

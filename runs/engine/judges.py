@@ -21,10 +21,9 @@ from runs.models.price import prices_of
 from runs.models.run_options import RunOptions
 from runs.review.calibrations import JudgeVersion, calibrated_versions
 from runs.sandbox.worker_settings import containment
+from runs.targets.definitions import resolve_target, version_of
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import MODELS
-from runs.targets.resolve import resolve_target
-from runs.targets.versions import version_of
 
 INFORMS = "The judge is not calibrated, so its score informs and does not decide."
 

@@ -35,9 +35,8 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.results.run_rows import SHORT_HASH
 from runs.targets.check import store_availability
-from runs.targets.definitions import hints_of
+from runs.targets.definitions import hints_of, version_of
 from runs.targets.providers.registry import MODELS, TAKE_MCP, TAKE_STUBS
-from runs.targets.versions import version_of
 from runs.workers import claims, fair_share
 from runs.workers.heartbeat import heartbeat
 from scenarios.formats.parsed import Fixture

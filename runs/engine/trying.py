@@ -30,11 +30,11 @@ from runs.models import Job, Run, Target, TargetTry
 from runs.models.run_options import RunOptions
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.targets.agents.session_end import broken_by
-from runs.targets.definitions import TargetDefinition
+from runs.targets.definitions import resolve_target
+from runs.targets.entries import TargetDefinition
 from runs.targets.pricing import price_recording
 from runs.targets.providers.base import Recording
 from runs.targets.providers.registry import make_provider
-from runs.targets.resolve import resolve_target
 from runs.workers import wakeups
 from runs.workers.claims import Claim
 from runs.workers.worker_names import worker_name

@@ -54,13 +54,13 @@ def chosen_baseline(
         return _choose_run(project, stored.pk)
     path = Path(choice)
     if not path.is_file():
-        found = _find_results_of(choice, sorted(Path(folder).glob("*.json")) if folder else ())
-        if found is None:
+        file = _find_results_of(choice, sorted(Path(folder).glob("*.json")) if folder else ())
+        if file is None:
             raise RequestError(
                 f"There is no run '{choice}', and no file with results of that name or runId. For the baseline, give a "
                 f"run's number or UUID, a file of results, or {LAST_PASS}."
             )
-        path = found
+        path = file
     return _of_file(project, path, versions, by)
 
 
@@ -98,19 +98,22 @@ def _of_archive(
     keys = set[str]()
     for version in versions:
         keys.update(version.scenario_versions.values_list("scenario__key", flat=True))
-    usable = [each for each in archived if keys & {trial.scenario for trial in each.trials}]
+    usable = [entry for entry in archived if keys & {trial.scenario for trial in entry.trials}]
     if not usable:
         raise RequestError(
             f"{path}: The baseline can't be used because it has none of the scenarios of "
             f"{', '.join(version.suite.name for version in versions)}. Choose an archive of this suite."
         )
-    newest = max(usable, key=lambda each: each.run.columns["started"] or each.run.columns["created"]).run
+    newest = max(
+        usable,
+        key=lambda entry: entry.run.columns["started"] or entry.run.columns["created"],
+    ).run
     columns = newest.columns
     _check_outcomes(
         path, columns["state"] == "cancelled", columns["passed"], columns["failed"], columns["errors"]
     )
     import_results(project, content, path.name, by=by)
-    if len({(each.run.suite.slug, each.run.target, each.run.columns["model"]) for each in usable}) > 1:
+    if len({(entry.run.suite.slug, entry.run.target, entry.run.columns["model"]) for entry in usable}) > 1:
         return ChosenBaseline("")
     stored = stored_run(project, newest.uuid)
     return ChosenBaseline(str(stored.pk) if stored else "")
@@ -195,9 +198,9 @@ def _find_results_of(run_id: str, files: Iterable[Path]) -> Path | None:
         if path.stat().st_size > MAX_FILE_BYTES:
             continue
         try:
-            found = _results(path, _content(path))
+            results = _results(path, _content(path))
         except RequestError:
             continue
-        if any(each.external_id == run_id for each in found.external):
+        if any(each.external_id == run_id for each in results.external):
             return path
     return None

@@ -23,8 +23,8 @@ def estimates_of(project: Project, planned: Sequence[PlannedRun], *, judged: boo
 
 
 def _estimate(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> PlanEstimate:
-    scenarios = sorted({each.scenario_id for run in planned for each in run.scenarios})
-    targets = {each.target.pk for each in planned}
+    scenarios = sorted({scenario.scenario_id for run in planned for scenario in run.scenarios})
+    targets = {run.target.pk for run in planned}
     history = read_history(project.pk, planned[0].suite_version.suite_id, scenarios, targets)
     return estimate_plan(planned, history, judged=judged, smallest=smallest_of_pass_rate(project))
 

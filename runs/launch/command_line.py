@@ -36,8 +36,8 @@ def _other_words(request: Request, guidance: Sequence[Guidance], document: str) 
     slug = request.suite_versions[0].suite.project.slug
     yield from _option("--project", "" if slug == DEFAULT_PROJECT else slug)
     # With --lift, the other arms follow from the skill.
-    for each in request.guidance[1:2] if request.options.lift else request.guidance:
-        yield from _option("--guidance", _unambiguous(each, guidance) if each.pk else "")
+    for version in request.guidance[1:2] if request.options.lift else request.guidance:
+        yield from _option("--guidance", _unambiguous(version, guidance) if version.pk else "")
     yield from _option("--guidance", document)
     # Their values are in the form, so the files have to be written first.
     for flag, name in FILES.items():
@@ -47,15 +47,17 @@ def _other_words(request: Request, guidance: Sequence[Guidance], document: str) 
 
 def _asked_words(asked: RunRequest) -> Iterator[str]:
     """Yield the options whose values differ from the default."""
-    for field in sorted(asked_fields(), key=lambda each: ORDER.index(each.asked.group)):
+    for field in sorted(asked_fields(), key=lambda option: ORDER.index(option.asked.group)):
         value = getattr(asked, field.name)
         if value == field.default:
             continue
         if field.kind is bool:
             yield field.flag
             continue
-        for each in value if field.kind is list else [value]:
-            yield from _option(field.flag, str(each).removesuffix(".0") if field.kind is float else str(each))
+        for entry in value if field.kind is list else [value]:
+            yield from _option(
+                field.flag, str(entry).removesuffix(".0") if field.kind is float else str(entry)
+            )
 
 
 def _option(name: str, value: str) -> list[str]:

@@ -55,9 +55,9 @@ class ConfirmationPlan:
     @property
     def sentence(self) -> str:
         """What runs, and what it can show."""
-        each = f"{counted(self.scenarios, 'scenario')} × {counted(self.design.trials, 'trial')}"
+        plan = f"{counted(self.scenarios, 'scenario')} × {counted(self.design.trials, 'trial')}"
         sides = " on each configuration" if len(self.arms) > 1 else " on the new configuration"
-        return f"{each}{sides}: {counted(self.trials, 'trial')}. {self._what_is_shown}"
+        return f"{plan}{sides}: {counted(self.trials, 'trial')}. {self._what_is_shown}"
 
     @property
     def _what_is_shown(self) -> str:
@@ -91,8 +91,8 @@ def plan_confirmation(alert: Alert) -> ConfirmationPlan:
     if why_alone:
         name = suspicion.changes[0].rule.name
         earlier = [max(1, n) for n in earlier_trials(run, name, suspicion.before).values()]
-    found = design(suspicion.suspected, most, earlier)
-    if found is None:
+    sample = design(suspicion.suspected, most, earlier)
+    if sample is None:
         fewest = (
             least_trials(len(suspicion.before), len(suspicion.changes)) * len(sides) * len(suspicion.before)
         )
@@ -100,15 +100,16 @@ def plan_confirmation(alert: Alert) -> ConfirmationPlan:
             f"A confirmation needs {counted(fewest, 'trial')}, and the project's settings allow"
             f" {run.project.confirm_trials}. Raise the most trials of a confirmation there."
         )
-    arms = tuple((each, _plan_run(each, tuple(suspicion.before), found.trials)) for each in sides)
+    arms = tuple((side, _plan_run(side, tuple(suspicion.before), sample.trials)) for side in sides)
     judged = RunOptions.model_validate(run.options).judge
     estimates = [
-        each.chosen.cost for each in estimates_of(run.project, [each for _, each in arms], judged=judged)
+        estimate.chosen.cost
+        for estimate in estimates_of(run.project, [planned for _, planned in arms], judged=judged)
     ]
-    costs = [each for each in estimates if each]
+    costs = [cost for cost in estimates if cost]
     cost = sum_of_estimates(costs) if costs else None
     warning = budget_warning(cost.expected if cost else None, run.project.confirm_usd)
-    return ConfirmationPlan(alert, arms, found, why_alone, cost, warning)
+    return ConfirmationPlan(alert, arms, sample, why_alone, cost, warning)
 
 
 def _refuse(alert: Alert, run: Run) -> None:
@@ -164,17 +165,17 @@ def start_confirmation(alert: Alert, *, by: User | None) -> Launch:
 
 def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
     """Store one side of a confirmation, with the versions that the run had which it repeats."""
-    own: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "trials": planned.trials,
         "experiment": True,
         "max_usd": launch.project.confirm_usd,
         "expected_tool": of.tool_version,
         "baseline": str(alerted.baseline_id),
     }
-    options = RunOptions.model_validate(of.options).without_looks().model_copy(update=own)
+    options = RunOptions.model_validate(of.options).without_looks().model_copy(update=changes)
     # A version that no command reports can't be checked: the worker's is taken to be that of the newer run.
-    given = of.tool_version if of.tool_version == alerted.tool_version else ""
-    request = Request((planned.suite_version,), options=options, tool_version=given, branch=of.branch)
+    tool_version = of.tool_version if of.tool_version == alerted.tool_version else ""
+    request = Request((planned.suite_version,), options=options, tool_version=tool_version, branch=of.branch)
     run = store_run(launch, planned, request)
     run.target_version = of.target_version
     run.save(update_fields=["target_version"])

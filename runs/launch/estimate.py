@@ -79,8 +79,8 @@ class RunEstimate:
         if self.line:
             totals = [n * len(self.line) for n in before]
             return detectable_against_line(self._rates, totals, after, self.line, self.level.smallest)
-        found = detectable(self._rates, before, after, self.level)
-        return UNDETECTABLE if found is None else found
+        smallest = detectable(self._rates, before, after, self.level)
+        return UNDETECTABLE if smallest is None else smallest
 
     def why_undetectable(self, trials: int) -> str:
         """Return why no change is detected four times out of five; empty if one is, or if that is unknown."""
@@ -174,8 +174,8 @@ class PlanEstimate:
     @property
     def weakest(self) -> RunEstimate | None:
         """The least powerful run; None without earlier runs of the suite."""
-        known = [each for each in self.runs if each.is_known]
-        return max(known, key=lambda each: each.change(self.chosen.trials) or 0.0, default=None)
+        known = [estimate for estimate in self.runs if estimate.is_known]
+        return max(known, key=lambda estimate: estimate.change(self.chosen.trials) or 0.0, default=None)
 
     @property
     def widest(self) -> float:
@@ -199,18 +199,18 @@ class PlanEstimate:
         """Sentences about missing data, each once, with its runs."""
         when = "yet" if self.reaches_back else "lately"
         about: dict[str, list[str]] = {}
-        for each in self.runs:
-            if not each.ran:
+        for estimate in self.runs:
+            if not estimate.ran:
                 about.setdefault(f"no runs on this target {when}, so no estimate.", []).append(
-                    target_and_model(each.run)
+                    target_and_model(estimate.run)
                 )
-        for each in self.runs:
-            if sentence := each.why_undetectable(self.chosen.trials):
-                about.setdefault(sentence, []).append(target_and_model(each.run))
-            elif each.ran and not each.is_known:
+        for estimate in self.runs:
+            if sentence := estimate.why_undetectable(self.chosen.trials):
+                about.setdefault(sentence, []).append(target_and_model(estimate.run))
+            elif estimate.ran and not estimate.is_known:
                 about.setdefault(
                     "no finished run of these scenarios here yet, so no detectable change.", []
-                ).append(target_and_model(each.run))
+                ).append(target_and_model(estimate.run))
         return [self._about(names, sentence) for sentence, names in about.items()]
 
     def _about(self, names: Sequence[str], sentence: str) -> str:
@@ -240,10 +240,10 @@ def estimate_plan(
     """
     level = RateTestLevel(PASS_RATE_SHARE, smallest)
     runs = []
-    for each in planned:
-        arm = each.target.pk, each.model
-        has_line = each.target.pk in line_targets
-        runs.append(RunEstimate(each, history.arm(*arm), history.target(*arm), judged, level, has_line))
+    for run in planned:
+        arm = run.target.pk, run.model
+        has_line = run.target.pk in line_targets
+        runs.append(RunEstimate(run, history.arm(*arm), history.target(*arm), judged, level, has_line))
     chosen = planned[0].trials
     choices = [_choice(runs, trials, is_chosen=trials == chosen) for trials in sorted({*OFFERED, chosen})]
     return PlanEstimate(runs, choices, history.reaches_back)
@@ -255,14 +255,14 @@ def line_targets(planned: Sequence[PlannedRun], request: Request, history: RunHi
     Runs with a chosen or pinned baseline, several versions of guidance and runs until a verdict have one run instead.
     """
     targets = {
-        each.target.pk
-        for each in planned
-        if len(history.arm(each.target.pk, each.model).pass_rates) >= FEWEST_RUNS
+        run.target.pk
+        for run in planned
+        if len(history.arm(run.target.pk, run.model).pass_rates) >= FEWEST_RUNS
     }
     options = request.options
     if not targets or options.baseline or options.until_decided or len(request.guidance) > 1:
         return set()
-    suites = {each.suite_version.suite_id for each in planned}
+    suites = {run.suite_version.suite_id for run in planned}
     pinned = Baseline.objects.filter(suite__in=suites, target__in=targets, branch__in={request.branch, ""})
     return targets - set(pinned.values_list("target", flat=True))
 
@@ -282,8 +282,8 @@ def _choice(runs: Sequence[RunEstimate], trials: int, *, is_chosen: bool) -> Cho
 def _by_target(runs: Iterable[RunEstimate]) -> list[list[RunEstimate]]:
     """Return the runs of each target: targets work in parallel, and the runs of one share its slots."""
     by_target: dict[int, list[RunEstimate]] = {}
-    for each in runs:
-        by_target.setdefault(each.run.target.pk, []).append(each)
+    for estimate in runs:
+        by_target.setdefault(estimate.run.target.pk, []).append(estimate)
     return list(by_target.values())
 
 
@@ -296,9 +296,9 @@ def _places(runs: Sequence[RunEstimate], trials: int) -> int:
 def _seconds(runs: Sequence[RunEstimate], trials: int) -> float | None:
     """Return how long a target's runs take: the rounds of parallel trials times their mean time."""
     known = [
-        (took, len(each.run.scenarios) * trials)
-        for each in runs
-        if (took := each.seconds(trials)) is not None
+        (took, len(estimate.run.scenarios) * trials)
+        for estimate in runs
+        if (took := estimate.seconds(trials)) is not None
     ]
     count = sum(n for _, n in known)
     mean = sum(took for took, _ in known) / count if count else None

@@ -44,14 +44,14 @@ class LaidDocument:
 
 def place_document(version: SuiteVersion, document: GivenDocument) -> LaidDocument:
     """Return the suite's guidance with the document. Raises `Unplaced` with a sentence without the remedy."""
-    own = guidance_files(document.base or last_guidance(version.suite) or version.guidance)
+    files = guidance_files(document.base or last_guidance(version.suite) or version.guidance)
     path = inside("", document.path or document.file)
     if path in (None, "."):
         raise OutsideWorkspace(f"'{document.path or document.file}' is outside the workspace.")
     file = FixtureFile(str(path), document.content)
-    (laid,) = place_documents((file,), own, named=(file.path,) if document.path else ())
+    (laid,) = place_documents((file,), files, named=(file.path,) if document.path else ())
     name = f"{document.file} over {laid.path}"[-LONGEST_NAME:] if laid.path != document.file else ""
-    return LaidDocument(replace_documents(own, (laid,)), laid.path, name)
+    return LaidDocument(replace_documents(files, (laid,)), laid.path, name)
 
 
 def keep_document(

@@ -38,11 +38,11 @@ def suite_versions(
         path = Path(name)
         if path.exists():
             imported = import_files(read_path(path), project=project, by=by, strict=strict)
-            for each in imported:
+            for suite in imported:
                 import_bundle_targets(
-                    each.version, by=by, base_folder=folder_on_disk(path, each.version.targets_file)
+                    suite.version, by=by, base_folder=folder_on_disk(path, suite.version.targets_file)
                 )
-            versions += [each.version for each in imported]
+            versions += [suite.version for suite in imported]
         else:
             versions.append(find_newest_version(project, name))
     return versions
@@ -74,8 +74,8 @@ def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
         return _from_file(version, Path(name), "", by)
     if place and file and Path(file).is_file():
         return _from_file(version, Path(file), place, by)
-    if found := find_version(suite, name):
-        return found
+    if guidance := find_version(suite, name):
+        return guidance
     numbers = ", ".join(str(each.number) for each in suite.guidance.all()) or "none"
     raise RequestError(
         f"'{name}' is neither a file nor a guidance version of {suite.name}. It has: {numbers}."
@@ -85,7 +85,7 @@ def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
 def read_benchmarks(names: Sequence[str], versions: Sequence[SuiteVersion]) -> dict[str, dict[str, float]]:
     """Return what the benchmark.json of workspaces beside the named skill folders says, by the slug of their suites."""
     slugs = {version.suite.slug for version in versions}
-    found = {}
+    shares = {}
     for name in names:
         folder = Path(name).resolve()
         workspace = folder.with_name(folder.name + WORKSPACE)
@@ -93,8 +93,8 @@ def read_benchmarks(names: Sequence[str], versions: Sequence[SuiteVersion]) -> d
         if folder.is_dir() and workspace.is_dir() and slug in slugs:
             paths = (path for path in workspace.rglob(BENCHMARK) if path.is_file() and not path.is_symlink())
             files = {path.relative_to(workspace).as_posix(): read_whole(path) for path in paths}
-            found[slug] = mean_shares(files)
-    return found
+            shares[slug] = mean_shares(files)
+    return shares
 
 
 def read_previous(name: str) -> str | GuidanceFiles:

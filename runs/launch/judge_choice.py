@@ -70,8 +70,8 @@ def _judge_target(target: Target) -> str:
 
 def _asks_unnamed(criteria: Criteria) -> bool:
     judge = criteria.judge
-    own = judge is not None and judge.enabled and not judge.model
-    return own or any(map(_evaluator_asks_unnamed, criteria.evaluators))
+    judge_asks = judge is not None and judge.enabled and not judge.model
+    return judge_asks or any(map(_evaluator_asks_unnamed, criteria.evaluators))
 
 
 def _evaluator_asks_unnamed(evaluator: Evaluator) -> bool:

@@ -43,13 +43,13 @@ def lift_arms(
     """
     if not versions:
         raise RequestError("Trigger queries have no lift. Name the suite of the skill's cases.")
-    found: list[Guidance] = []
+    all_arms: list[Guidance] = []
     for version in versions:
         suite = version.suite
-        own = [each for each in chosen if each.suite_id == suite.pk]
-        if len(own) > 1:
+        chosen_skills = [each for each in chosen if each.suite_id == suite.pk]
+        if len(chosen_skills) > 1:
             raise RequestError("A lift compares one version of a skill with none. Choose one version.")
-        skill = own[0] if own else last_guidance(suite)
+        skill = chosen_skills[0] if chosen_skills else last_guidance(suite)
         files = guidance_files(skill)
         rest = without_skills(files)
         if skill is None or rest == files:
@@ -62,15 +62,15 @@ def lift_arms(
             arms.append(plan_guidance(suite, with_skills(rest, old)))
             # The arm without the skill is stored first.
             arms[-1].number += arms[0].pk is None and arms[-1].pk is None
-        found += arms
-    return found
+        all_arms += arms
+    return all_arms
 
 
 def keep_arms(arms: Sequence[Guidance], *, by: User | None) -> list[Guidance]:
     """Return the arms of a lift, stored."""
     return [
-        each if each.pk else keep_guidance(each.suite, guidance_files(each), by=by, name_if_new=each.name)[0]
-        for each in arms
+        arm if arm.pk else keep_guidance(arm.suite, guidance_files(arm), by=by, name_if_new=arm.name)[0]
+        for arm in arms
     ]
 
 
@@ -82,21 +82,21 @@ def lift_benchmark(suite: Suite, beside: Mapping[str, Mapping[str, float]]) -> d
     source = source_of(suite)
     files = {path: file.content for path, file in source.files.items()} if source else {}
     folders = {posixpath.dirname(path) for path in files if posixpath.basename(path) == "SKILL.md"}
-    own = {
+    benchmarks = {
         path: files[path] for path in files if path in {posixpath.join(each, BENCHMARK) for each in folders}
     }
-    return mean_shares(own) or dict(beside.get(suite.slug, {}))
+    return mean_shares(benchmarks) or dict(beside.get(suite.slug, {}))
 
 
 def _previous_files(suite: Suite, skill: Guidance, previous: str | GuidanceFiles) -> GuidanceFiles:
     """Return the files of a skill's previous version, none without one. Raises `RequestError`."""
-    own = skill_files(guidance_files(skill))
+    current = skill_files(guidance_files(skill))
     if previous == NO_PREVIOUS:
         return ()
     if not previous:
-        return next(_older_skills(suite, skill, own), ())
+        return next(_older_skills(suite, skill, current), ())
     files = previous if isinstance(previous, tuple) else _named_skill(suite, previous)
-    if files == own:
+    if files == current:
         raise RequestError(
             f"The previous version is the one that is measured. Choose another one, or {NO_PREVIOUS}."
         )
@@ -116,15 +116,17 @@ def _named_skill(suite: Suite, name: str) -> GuidanceFiles:
     return files
 
 
-def _older_skills(suite: Suite, skill: Guidance, own: GuidanceFiles) -> Iterator[GuidanceFiles]:
+def _older_skills(suite: Suite, skill: Guidance, current: GuidanceFiles) -> Iterator[GuidanceFiles]:
     """Yield the other skills of a suite: the last uploaded first; of a version that isn't the last upload, older ones."""
     versions = list(suite.guidance.exclude(pk=skill.pk))
     uploaded = list(dict.fromkeys(suite.uploads.values_list("guidance", flat=True)))
     if skill.pk is not None and uploaded[:1] == [skill.pk]:
-        versions.sort(key=lambda each: uploaded.index(each.pk) if each.pk in uploaded else len(uploaded))
+        versions.sort(
+            key=lambda version: uploaded.index(version.pk) if version.pk in uploaded else len(uploaded)
+        )
     else:
-        versions = [each for each in versions if each.number < skill.number]
-    for each in versions:
-        files = skill_files(guidance_files(each))
-        if files and files != own:
+        versions = [version for version in versions if version.number < skill.number]
+    for version in versions:
+        files = skill_files(guidance_files(version))
+        if files and files != current:
             yield files

@@ -72,22 +72,22 @@ def look_plan(runs: Sequence[RunEstimate], request: Request) -> LookPlan | None:
     first, most = options.trials, options.max_trials or options.trials
     is_paired = len(request.guidance) > 1
     expected, alone = [], 0
-    for each in runs:
-        baseline = 0 if is_paired else _baseline_trials(each, options.baseline, request.branch)
+    for estimate in runs:
+        baseline = 0 if is_paired else _baseline_trials(estimate, options.baseline, request.branch)
         if baseline is None:
             alone += 1
         expected.append(
             float(first)
             if baseline is None
-            else expected_trials(_rates(each), first, most, baseline).expected
+            else expected_trials(_rates(estimate), first, most, baseline).expected
         )
-    costs = [each.cost(1) for each in runs]
+    costs = [estimate.cost(1) for estimate in runs]
     known = [cost.expected for cost in costs if cost is not None]
     means = list(zip(known, expected, strict=True)) if len(known) == len(runs) else []
     return LookPlan(
-        sum(len(each.run.scenarios) * first for each in runs),
-        sum(len(each.run.scenarios) * n for each, n in zip(runs, expected, strict=True)),
-        sum(len(each.run.scenarios) * most for each in runs),
+        sum(len(estimate.run.scenarios) * first for estimate in runs),
+        sum(len(estimate.run.scenarios) * n for estimate, n in zip(runs, expected, strict=True)),
+        sum(len(estimate.run.scenarios) * most for estimate in runs),
         sum(cost * n for cost, n in means) if means else None,
         sum(known) * most if means else None,
         alone,

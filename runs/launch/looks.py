@@ -64,12 +64,12 @@ def pair_guidance(runs: Iterable[Run]) -> None:
     sides: dict[tuple[int, int, str], list[Run]] = {}
     for run in runs:
         sides.setdefault((run.suite_version_id, run.target_id, run.model), []).append(run)
-    for own in sides.values():
-        if len(own) > 1:
-            old, new, *previous = sorted(own, key=lambda run: (run.is_experiment, run.pk))
+    for group in sides.values():
+        if len(group) > 1:
+            old, new, *previous = sorted(group, key=lambda run: (run.is_experiment, run.pk))
             pair(old, new)
-            for each in previous:
-                _follow(each, new)
+            for follower in previous:
+                _follow(follower, new)
 
 
 def pair(old: Run, new: Run) -> None:

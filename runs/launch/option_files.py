@@ -71,6 +71,6 @@ def given_sources(options: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _file_or_source(given: str, name: str, read: Any) -> dict[str, Any]:
+def _file_or_source(value: str, name: str, read: Any) -> dict[str, Any]:
     # A command may be too long for a path: os.path returns False where pathlib raises.
-    return {name: read(Path(given))} if os.path.exists(given) else {f"{name}_source": given}  # noqa: PTH110
+    return {name: read(Path(value))} if os.path.exists(value) else {f"{name}_source": value}  # noqa: PTH110

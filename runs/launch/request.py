@@ -122,19 +122,19 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
                 targets[target.pk] = target
                 arms.setdefault((target.pk, model), []).append(scenario)
         guidance: Sequence[Guidance | None] = request.guidance or (reader.guidance(version.suite),)
-        own = [each for each in guidance if each is None or each.suite_id == version.suite_id]
+        sides = [side for side in guidance if side is None or side.suite_id == version.suite_id]
         planned += [
             PlannedRun(
                 version,
                 targets[pk],
                 model,
-                each,
+                side,
                 tuple(scenarios),
                 request.options.trials,
                 request.options.concurrency or targets[pk].workers or 1,
             )
             for (pk, model), scenarios in arms.items()
-            for each in own
+            for side in sides
         ]
     if not planned:
         raise NothingToRun(

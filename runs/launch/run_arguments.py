@@ -38,29 +38,29 @@ def add_run_arguments(parser: ArgumentParser) -> None:
 
 def _add_asked(group: Arguments, title: str) -> None:
     """Add the options of `RunRequest` that belong under this title."""
-    for each in asked_fields():
-        if each.asked.group != title:
+    for field in asked_fields():
+        if field.asked.group != title:
             continue
-        if each.kind is bool:
-            action = "store_false" if each.default else "store_true"
-            group.add_argument(each.flag, dest=each.name, action=action, help=each.asked.help)
-        elif each.kind is list:
+        if field.kind is bool:
+            action = "store_false" if field.default else "store_true"
+            group.add_argument(field.flag, dest=field.name, action=action, help=field.asked.help)
+        elif field.kind is list:
             group.add_argument(
-                each.flag,
-                dest=each.name,
+                field.flag,
+                dest=field.name,
                 action="append",
                 default=[],
-                metavar=each.asked.metavar or each.flag.strip("-").replace("-", "_").upper(),
-                help=each.asked.help if "repeat" in each.asked.help else f"{each.asked.help}; repeatable",
+                metavar=field.asked.metavar or field.flag.strip("-").replace("-", "_").upper(),
+                help=field.asked.help if "repeat" in field.asked.help else f"{field.asked.help}; repeatable",
             )
         else:
             group.add_argument(
-                each.flag,
-                type=each.kind,
-                default=each.default,
-                choices=each.choices or None,
-                metavar=each.asked.metavar,
-                help=each.asked.help,
+                field.flag,
+                type=field.kind,
+                default=field.default,
+                choices=field.choices or None,
+                metavar=field.asked.metavar,
+                help=field.asked.help,
             )
 
 

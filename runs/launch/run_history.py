@@ -94,14 +94,16 @@ def read_history(
     counted = [run for run in recent if run.counts]
     of_suite = [run for run in counted if run.suite == suite]
     chosen = [run for run in of_suite if not targets or run.target in targets]
-    own, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
+    of_targets, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
-    keys = _keys([*own, *lately])
-    measured = measured_by_scenario(_keys([*own, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0)
+    keys = _keys([*of_targets, *lately])
+    measured = measured_by_scenario(
+        _keys([*of_targets, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0
+    )
     rows = [MeasuredScenario(*row) for row in measured]
     run_means = {(run, name): (mean, n) for run, name, mean, n in of_runs(keys)}
     return RunHistory(
-        arms={arm: _arm(arm, runs, rows, run_means) for arm, runs in _by_arm(own).items()},
+        arms={arm: _arm(arm, runs, rows, run_means) for arm, runs in _by_arm(of_targets).items()},
         targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
         trial_costs=_trial_costs(lately),
         failed=frozenset(row.scenario for row in rows if row.failed_last),
@@ -110,9 +112,9 @@ def read_history(
     )
 
 
-def _last(runs: Iterable[PastRun], each: int) -> list[PastRun]:
+def _last(runs: Iterable[PastRun], most: int) -> list[PastRun]:
     """Return the last runs of each target and model; `runs` has the newest first."""
-    return [run for of_arm in _by_arm(runs).values() for run in of_arm[:each]]
+    return [run for of_arm in _by_arm(runs).values() for run in of_arm[:most]]
 
 
 def _share(runs: Iterable[PastRun]) -> int:
@@ -142,7 +144,7 @@ def _arm(
     for row in rows:
         if (row.target, row.model) == arm:
             scenarios.setdefault(row.name, {})[row.scenario] = row.aggregate
-    aggregates = {name: each for name in MEASURES if (each := _aggregate(runs, name, run_means))}
+    aggregates = {name: aggregate for name in MEASURES if (aggregate := _aggregate(runs, name, run_means))}
     pass_rates = [mean for mean, _ in _whole(runs, PASS, run_means)]
     return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means), pass_rates)
 

@@ -51,12 +51,14 @@ def select_scenarios(
     scenarios: Sequence[ChosenScenario], selection: Selection, suite: str
 ) -> tuple[ChosenScenario, ...]:
     """Return the selected scenarios of a suite. Raises `NothingToRun` if there are none."""
-    unknown = set(selection.only) - {each.key for each in scenarios}
+    unknown = set(selection.only) - {scenario.key for scenario in scenarios}
     if unknown:
-        keys = ", ".join(sorted(each.key for each in scenarios))
+        keys = ", ".join(sorted(scenario.key for scenario in scenarios))
         raise NothingToRun(f"{suite} has no scenario '{min(unknown)}'. It has: {keys}.")
     chosen = tuple(
-        each for each in scenarios if selection.takes(key=each.key, tags=each.tags, tier=each.tier)
+        scenario
+        for scenario in scenarios
+        if selection.takes(key=scenario.key, tags=scenario.tags, tier=scenario.tier)
     )
     if not chosen:
         raise NothingToRun(f"No scenario of {suite} matches the selected tags, tier and keys.")
@@ -159,13 +161,13 @@ class ProjectReader:
 
     def _target_of_tool(self, tool: str, tools: Mapping[str, Any]) -> str:
         """Return the name of a tool's target: the tool's key, else the name that its section gives."""
-        given = (tools.get(tool) or {}).get("name") or tool
-        found = set(
-            Target.objects.filter(project=self._project, name__in=(tool, given)).values_list(
+        named = (tools.get(tool) or {}).get("name") or tool
+        existing = set(
+            Target.objects.filter(project=self._project, name__in=(tool, named)).values_list(
                 "name", flat=True
             )
         )
-        return given if given in found and tool not in found else tool
+        return named if named in existing and tool not in existing else tool
 
     def _find_target(self, name: str, other: str = "") -> Target:
         if other and name not in self._targets:

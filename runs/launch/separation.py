@@ -143,9 +143,9 @@ def separation_of(run: Run) -> Separation | None:
     if run.baseline_id is None:
         return None
     wanted = Q(pk=run.baseline_id) | Q(launch__separates=run.pk)
-    found = {each.pk: each for each in Run.objects.filter(wanted).select_related(*RELATED).order_by("pk")}
-    baseline = found.pop(run.baseline_id)
-    arms = tuple(Arm(each.launch.request.get("arm", CONTROL), each) for each in found.values())
+    runs = {each.pk: each for each in Run.objects.filter(wanted).select_related(*RELATED).order_by("pk")}
+    baseline = runs.pop(run.baseline_id)
+    arms = tuple(Arm(each.launch.request.get("arm", CONTROL), each) for each in runs.values())
     return Separation(run, baseline, arms)
 
 
@@ -153,26 +153,26 @@ def separation_of(run: Run) -> Separation | None:
 def request_separation(run_id: int, *, by: User | None, trigger: Trigger) -> list[Run]:
     """Queue the fresh runs that set a run's causes apart, the control first, once. Raises `RequestError`."""
     run = Run.objects.select_for_update(of=("self",)).select_related(*RELATED).get(pk=run_id)
-    found = separation_of(run)
-    if found is None or run.verdict != ChangeVerdict.REGRESSED:
+    separation = separation_of(run)
+    if separation is None or run.verdict != ChangeVerdict.REGRESSED:
         raise RequestError(f"Run {run.pk} has not regressed, so there are no causes to separate.")
-    if found.arms:
+    if separation.arms:
         raise RequestError(
-            f"The causes of run {run.pk} are being separated already: run {found.arms[0].run.pk}."
+            f"The causes of run {run.pk} are being separated already: run {separation.arms[0].run.pk}."
         )
-    if not found.is_possible:
+    if not separation.is_possible:
         raise RequestError(
             f"The causes of run {run.pk} can't be separated: two or more must have changed, and stored configurations "
             "must be able to set one back. Guidance, model, scenarios, judge and target can be."
         )
-    own = _request(run, found.baseline)
-    control = _start(run, own, CONTROL, by, trigger)
+    request = _request(run, separation.baseline)
+    control = _start(run, request, CONTROL, by, trigger)
     arms = [
-        _start(run, _against(_SET_BACK[factor](own, found.baseline), control), factor, by, trigger)
-        for factor in found.factors
+        _start(run, _against(_SET_BACK[factor](request, separation.baseline), control), factor, by, trigger)
+        for factor in separation.factors
     ]
-    for arm, factor in zip([control, *arms], [CONTROL, *found.factors], strict=True):
-        arm.target_version = (found.baseline if factor == "target" else run).target_version
+    for arm, factor in zip([control, *arms], [CONTROL, *separation.factors], strict=True):
+        arm.target_version = (separation.baseline if factor == "target" else run).target_version
         arm.save(update_fields=["target_version"])
     audit.append_event(run.project, by, "run.separate", run, runs=[control.pk, *(arm.pk for arm in arms)])
     return [control, *arms]
@@ -258,9 +258,9 @@ _BY_HAND = {
 """Why no fresh run sets a factor back, and what to do instead."""
 
 
-def _differs(found: Separation, factor: str) -> bool:
+def _differs(separation: Separation, factor: str) -> bool:
     """Return whether the factor's stored configuration differs, so that a request can choose the old one."""
-    run, old = found.run, found.baseline
+    run, old = separation.run, separation.baseline
     differing: dict[str, bool] = {
         "guidance": old.guidance_id is not None and old.guidance_id != run.guidance_id,
         "model": old.model != run.model,

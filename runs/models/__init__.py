@@ -21,9 +21,8 @@ from runs.models.review import (
 )
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.saved_view import SavedView
-from runs.models.search import SearchEntry
 from runs.models.target import Target, TargetCheck, TargetSlot, TargetTry, TargetVersion
-from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial, TrialAttempt
+from runs.models.trial import Artifact, CommandRecord, SearchEntry, TranscriptRecord, Trial, TrialAttempt
 from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
 from runs.models.worker import LeaseCheck, Worker
 

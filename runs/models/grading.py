@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -43,8 +43,3 @@ class GradeRequest(models.Model):
     ) -> dict[str, dict[str, object]]:
         """Return the result of a request that is not graded."""
         return {"refused": {"detail": sentence, "id": id, "problems": list(problems)}}
-
-    @classmethod
-    def remove_expired(cls, *, now: datetime) -> None:
-        """Delete expired requests with their results."""
-        cls.objects.filter(created__lt=now - cls.LIFETIME).delete()

@@ -68,17 +68,17 @@ def prices_of(project_id: int, config: Mapping[str, Any] | None = None) -> tuple
 
     The file gives prices per 1,000 tokens (llm-tool-test evaluation, Not In Scope: configured rates).
     """
-    own = tuple(row.value for row in ModelPrice.objects.filter(project=project_id))
-    known = {price.model for price in own}
+    project_prices = tuple(row.value for row in ModelPrice.objects.filter(project=project_id))
+    known = {price.model for price in project_prices}
     rates = ((config or {}).get("models") or {}).items()
-    return own + tuple(
+    return project_prices + tuple(
         Price(
             name,
             _per_million(rate, "input") or 0.0,
             _per_million(rate, "output") or 0.0,
             "suite",
             since="",
-            **{each: _per_million(rate, each.removesuffix("_per_million")) for each in OPTIONAL_RATES},
+            **{field: _per_million(rate, field.removesuffix("_per_million")) for field in OPTIONAL_RATES},
         )
         for name, rate in rates
         if not {name, name.partition("/")[2] or name} & known
@@ -86,5 +86,5 @@ def prices_of(project_id: int, config: Mapping[str, Any] | None = None) -> tuple
 
 
 def _per_million(rate: Mapping[str, Any], name: str) -> float | None:
-    found = rate.get(f"{name}_cost_per_1k_tokens")
-    return None if found is None else found * 1000
+    per_thousand = rate.get(f"{name}_cost_per_1k_tokens")
+    return None if per_thousand is None else per_thousand * 1000

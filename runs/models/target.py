@@ -141,8 +141,3 @@ class TargetTry(models.Model):
     def is_waiting(self, *, now: datetime) -> bool:
         """Return whether a result may still arrive."""
         return self.result is None and now - self.created < self.PATIENCE
-
-    @classmethod
-    def remove_expired(cls, *, now: datetime) -> None:
-        """Delete expired requests with their results."""
-        cls.objects.filter(created__lt=now - cls.LIFETIME).delete()

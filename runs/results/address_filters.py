@@ -41,11 +41,13 @@ class AddressFilters:
     @property
     def in_force(self) -> list[tuple[str, str]]:
         """Return name and value of the active filters, in the form's order; each of several values by itself."""
-        found: list[tuple[str, str]] = []
-        for each in fields(self):
-            value = getattr(self, each.name)
-            found += [(each.name, one) for one in ((value,) if isinstance(value, str) else value) if one]
-        return found
+        active: list[tuple[str, str]] = []
+        for attribute in fields(self):
+            value = getattr(self, attribute.name)
+            active += [
+                (attribute.name, one) for one in ((value,) if isinstance(value, str) else value) if one
+            ]
+        return active
 
     def without(self, name: str, value: str | None = None) -> Self:
         """Return the filters without one of them, or without one of its values."""
@@ -59,5 +61,5 @@ class AddressFilters:
 def _value(field: Field[Any], query: QueryDict) -> str | tuple[str, ...]:
     if field.default is MISSING or not isinstance(field.default, tuple):
         return query.get(field.name, "").strip()[:LONGEST_NAME]
-    given = (value.strip()[:LONGEST_NAME] for value in query.getlist(field.name))
-    return tuple(dict.fromkeys(filter(None, given)))[:MOST_VALUES]
+    texts = (value.strip()[:LONGEST_NAME] for value in query.getlist(field.name))
+    return tuple(dict.fromkeys(filter(None, texts)))[:MOST_VALUES]

@@ -31,7 +31,7 @@ def with_adopted(
     return {key: each._replace(**adopted.get(key, {})) for key, each in standards.items()}
 
 
-def record_adopted(run: Run, made: Reassessment, rows: Iterable[ReassessedTrial]) -> None:
+def record_adopted(run: Run, reassessment: Reassessment, rows: Iterable[ReassessedTrial]) -> None:
     """Write in the run's fingerprint by which gates, rubric and judge its scores were made.
 
     If only some trials of a scenario have new scores, it isn't compared with other runs.
@@ -42,32 +42,42 @@ def record_adopted(run: Run, made: Reassessment, rows: Iterable[ReassessedTrial]
         done.setdefault(row.trial.scenario_id, []).append(row)
     scored = Trial.objects.filter(run=run, state=TrialState.FINISHED, outcome__in=("pass", "fail"))
     others = set(
-        scored.exclude(pk__in=[row.trial_id for own in done.values() for row in own]).values_list(
-            "scenario", flat=True
-        )
+        scored.exclude(
+            pk__in=[row.trial_id for scenario_rows in done.values() for row in scenario_rows]
+        ).values_list("scenario", flat=True)
     )
     keys = dict(scored.values_list("scenario", "scenario__key"))
-    for scenario, own in done.items():
-        parts = _parts(made, own)
+    for scenario, scenario_rows in done.items():
+        parts = _parts(reassessment, scenario_rows)
         if scenario in others:
             parts = dict.fromkeys(parts, f"partly, run {run.pk}")
         before = known.get(scenario, {}).get("parts", {})
         known[scenario] = {"pk": scenario, "key": keys.get(scenario, ""), "parts": {**before, **parts}}
-    run.fingerprint = {**run.fingerprint, ADOPTED: list(known.values()), **_readable_parts(made)}
+    run.fingerprint = {**run.fingerprint, ADOPTED: list(known.values()), **_readable_parts(reassessment)}
     run.save(update_fields=["fingerprint"])
 
 
-def _parts(made: Reassessment, rows: list[ReassessedTrial]) -> dict[str, str]:
-    if made.kind == Reassessment.Kind.GRADE:
+def _parts(reassessment: Reassessment, rows: list[ReassessedTrial]) -> dict[str, str]:
+    if reassessment.kind == Reassessment.Kind.GRADE:
         hashes = {row.graded_by.gates_hash if row.graded_by else "" for row in rows}
-        return {"gates": hashes.pop()} if len(hashes) == 1 else {"gates": f"several, run {made.run_id}"}
-    parts = {"judge_model": f"{made.judge_model} {made.judge_sha256}"} if made.judge_model else {}
-    return {**parts, **({"rubric": made.rubric_hash} if made.rubric else {})}
+        return (
+            {"gates": hashes.pop()} if len(hashes) == 1 else {"gates": f"several, run {reassessment.run_id}"}
+        )
+    parts = (
+        {"judge_model": f"{reassessment.judge_model} {reassessment.judge_sha256}"}
+        if reassessment.judge_model
+        else {}
+    )
+    return {**parts, **({"rubric": reassessment.rubric_hash} if reassessment.rubric else {})}
 
 
-def _readable_parts(made: Reassessment) -> dict[str, str]:
+def _readable_parts(reassessment: Reassessment) -> dict[str, str]:
     """Return the readable parts of the fingerprint, for causes and differences."""
-    if made.kind == Reassessment.Kind.GRADE:
-        return {"gates": f"graded again, {made.pk}"}
-    judge = {"judge": made.judge_model, "judge_sha256": made.judge_sha256} if made.judge_model else {}
-    return {**judge, **({"rubric": made.rubric_hash} if made.rubric else {})}
+    if reassessment.kind == Reassessment.Kind.GRADE:
+        return {"gates": f"graded again, {reassessment.pk}"}
+    judge = (
+        {"judge": reassessment.judge_model, "judge_sha256": reassessment.judge_sha256}
+        if reassessment.judge_model
+        else {}
+    )
+    return {**judge, **({"rubric": reassessment.rubric_hash} if reassessment.rubric else {})}

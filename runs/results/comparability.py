@@ -29,16 +29,16 @@ class Aggregate(NamedTuple):
 
 def aggregates_of(versions: Iterable[int]) -> dict[int, dict[str, Aggregate]]:
     """Return the scenarios with evaluators by suite version and key. One query."""
-    found: dict[int, dict[str, Aggregate]] = {version: {} for version in versions}
+    aggregates: dict[int, dict[str, Aggregate]] = {version: {} for version in versions}
     entries = SuiteEntry.objects.filter(
-        suite_version__in=found, scenario_version__content__criteria__evaluators__0__isnull=False
+        suite_version__in=aggregates, scenario_version__content__criteria__evaluators__0__isnull=False
     )
     columns = ("scenario_version__scenario__key", "scenario_version__content__criteria")
     for version, key, content in entries.values_list("suite_version_id", *columns):
         criteria = Criteria.model_validate(content)
         asks_model = without_models(criteria.evaluators) != criteria.evaluators
-        found[version][key] = Aggregate(asks_model, criteria.threshold)
-    return found
+        aggregates[version][key] = Aggregate(asks_model, criteria.threshold)
+    return aggregates
 
 
 UNJUDGED = "none"
@@ -85,7 +85,7 @@ class SuiteStandards(NamedTuple):
 def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> SuiteStandards:
     """Return what `changed_between` needs. At most one query, more where judges, thresholds or time limits differ."""
     differing = [pair for pair in pairs if pair[0] != pair[1]]
-    versions = {each.suite_version for pair in differing for each in pair}
+    versions = {configuration.suite_version for pair in differing for configuration in pair}
     if not versions:
         return SuiteStandards()
     return SuiteStandards(
@@ -106,16 +106,16 @@ def changed_between(
     before, after = pair
     if before == after:
         return {}
-    old, new = (_with(known.standards[each.suite_version], each) for each in pair)
+    old, new = (_with(known.standards[run.suite_version], run) for run in pair)
     if _decide_differently(pair):
         old, new = (
-            _add_scoring(own, known.aggregates[each.suite_version], each.sources)
-            for own, each in zip((old, new), pair, strict=True)
+            _add_scoring(side_standards, known.aggregates[run.suite_version], run.sources)
+            for side_standards, run in zip((old, new), pair, strict=True)
         )
     if _limit_differently(pair):
         old, new = (
-            _add_time_limits(own, known.untimed[each.suite_version], each.sources)
-            for own, each in zip((old, new), pair, strict=True)
+            _add_time_limits(side_standards, known.untimed[run.suite_version], run.sources)
+            for side_standards, run in zip((old, new), pair, strict=True)
         )
     if _count_differently(pair):
         old, new = with_countings(
@@ -145,14 +145,16 @@ def parts_changed_since(
     """
     pairs = [_configurations(before, each, prices=prices) for each in others]
     known = read_standards(pairs)
-    found: dict[str, dict[str, Reasons]] = {}
+    by_pair: dict[str, dict[str, Reasons]] = {}
     changed = []
     for pair in pairs:
         alike = repr(pair)
-        if alike not in found:
-            found[alike] = changed_between(known, pair, strict=strict)
-        changed.append(found[alike])
-    return [with_imported_contents(before, run, own) for run, own in zip(others, changed, strict=True)]
+        if alike not in by_pair:
+            by_pair[alike] = changed_between(known, pair, strict=strict)
+        changed.append(by_pair[alike])
+    return [
+        with_imported_contents(before, run, reasons) for run, reasons in zip(others, changed, strict=True)
+    ]
 
 
 def outcomes_changed_since(before: Run, others: Sequence[Run]) -> list[dict[str, Reasons]]:
@@ -167,14 +169,14 @@ def gates_changed_since(
     before: Run, others: Sequence[tuple[Run, Collection[str]]]
 ) -> list[dict[str, frozenset[str]]]:
     """Return the types of gates that changed in these scenarios of each later run. One query, none without scenarios."""
-    keys = {key for _, own in others for key in own}
+    keys = {key for _, scenarios in others for key in scenarios}
     if not keys:
         return [{} for _ in others]
     gates = _gates({before.suite_version_id, *(run.suite_version_id for run, _ in others)}, keys)
     old = gates[before.suite_version_id]
     return [
-        {key: _differing(old.get(key, {}), gates[run.suite_version_id].get(key, {})) for key in own}
-        for run, own in others
+        {key: _differing(old.get(key, {}), gates[run.suite_version_id].get(key, {})) for key in scenarios}
+        for run, scenarios in others
     ]
 
 
@@ -206,8 +208,8 @@ def both_known(before: str, after: str) -> tuple[str, str]:
 
 def find_judge(run: Run) -> str:
     """Return what judged a run, as `judge_named` does."""
-    found = (run.fingerprint.get(name) for name in ("judge", "judge_sha256"))
-    return judge_named(run.options.get("judge"), *found)
+    values = (run.fingerprint.get(name) for name in ("judge", "judge_sha256"))
+    return judge_named(run.options.get("judge"), *values)
 
 
 def judge_named(judged: bool | None, name: str | None, sha256: str | None) -> str:
@@ -232,27 +234,31 @@ def scenario_standards(versions: Iterable[int]) -> dict[int, dict[int, Standard]
 
 def _read(versions: Iterable[int], name: str) -> dict[int, dict[Any, Standard]]:
     columns = (f"scenario_version__{each}" for each in (f"scenario__{name}", *PARTS))
-    found: dict[int, dict[Any, Standard]] = {version: {} for version in versions}
-    entries = SuiteEntry.objects.filter(suite_version__in=found).order_by("position")
+    standards: dict[int, dict[Any, Standard]] = {version: {} for version in versions}
+    entries = SuiteEntry.objects.filter(suite_version__in=standards).order_by("position")
     for version, scenario, *hashes in entries.values_list("suite_version_id", *columns):
-        found[version][scenario] = standard(hashes)
-    return found
+        standards[version][scenario] = standard(hashes)
+    return standards
 
 
-def standard_with_judge(own: Standard, judge: str) -> Standard:
+def standard_with_judge(scenario_standard: Standard, judge: str) -> Standard:
     """Return a scenario's standard with the target that judged it, if anything is judged."""
-    return own._replace(judge_model=judge) if own.judge or own.rubric else own
+    return (
+        scenario_standard._replace(judge_model=judge)
+        if scenario_standard.judge or scenario_standard.rubric
+        else scenario_standard
+    )
 
 
 def _with(standards: Mapping[str, Standard], run: Configuration) -> dict[str, Standard]:
     sources = run.sources
-    own = {
-        key: standard_with_judge(each, sources.judge)._replace(
-            prices=sources.prices, pattern=each.pattern or sources.pattern
+    with_judge = {
+        key: standard_with_judge(scenario_standard, sources.judge)._replace(
+            prices=sources.prices, pattern=scenario_standard.pattern or sources.pattern
         )
-        for key, each in standards.items()
+        for key, scenario_standard in standards.items()
     }
-    return with_adopted(own, adopted_parts({ADOPTED: run.adopted}))
+    return with_adopted(with_judge, adopted_parts({ADOPTED: run.adopted}))
 
 
 def _decide_differently(pair: tuple[Configuration, Configuration]) -> bool:
@@ -265,13 +271,13 @@ def _add_scoring(
     standards: dict[str, Standard], aggregates: Mapping[str, Aggregate], sources: ScoreSources
 ) -> dict[str, Standard]:
     """Return a run's standards with the judge and the threshold of scenarios with evaluators."""
-    found = dict(standards)
-    for key, own in aggregates.items():
-        each = found[key]
-        threshold = own.threshold if sources.threshold is None else sources.threshold
-        judge = each.judge_model or (sources.judge if own.asks_model else "")
-        found[key] = each._replace(threshold=f"{threshold:g}", judge_model=judge)
-    return found
+    changed = dict(standards)
+    for key, aggregate in aggregates.items():
+        scenario_standard = changed[key]
+        threshold = aggregate.threshold if sources.threshold is None else sources.threshold
+        judge = scenario_standard.judge_model or (sources.judge if aggregate.asks_model else "")
+        changed[key] = scenario_standard._replace(threshold=f"{threshold:g}", judge_model=judge)
+    return changed
 
 
 def _count_differently(pair: tuple[Configuration, Configuration]) -> bool:
@@ -284,13 +290,13 @@ def _limit_differently(pair: tuple[Configuration, Configuration]) -> bool:
 
 def _find_untimed(versions: Iterable[int]) -> dict[int, frozenset[str]]:
     """Return the scenarios of each suite version without a time limit of their own. One query."""
-    found: dict[int, set[str]] = {version: set() for version in versions}
-    entries = SuiteEntry.objects.filter(suite_version__in=found)
+    untimed: dict[int, set[str]] = {version: set() for version in versions}
+    entries = SuiteEntry.objects.filter(suite_version__in=untimed)
     columns = ("scenario_version__scenario__key", "scenario_version__content__limits__timeout_seconds")
     for version, key, seconds in entries.values_list("suite_version_id", *columns):
         if not seconds:
-            found[version].add(key)
-    return {version: frozenset(keys) for version, keys in found.items()}
+            untimed[version].add(key)
+    return {version: frozenset(keys) for version, keys in untimed.items()}
 
 
 def _add_time_limits(
@@ -298,8 +304,10 @@ def _add_time_limits(
 ) -> dict[str, Standard]:
     """Return a run's standards with the time limit of scenarios that leave it to runs."""
     return {
-        key: each._replace(time_limit=f"{sources.seconds:g}") if key in untimed else each
-        for key, each in standards.items()
+        key: scenario_standard._replace(time_limit=f"{sources.seconds:g}")
+        if key in untimed
+        else scenario_standard
+        for key, scenario_standard in standards.items()
     }
 
 
@@ -307,10 +315,10 @@ def _gates(versions: Collection[int], keys: Collection[str]) -> dict[int, dict[s
     """Return the hash of each scenario's gates of each type, by suite version."""
     entries = SuiteEntry.objects.filter(suite_version__in=versions, scenario_version__scenario__key__in=keys)
     columns = ("scenario_version__scenario__key", "scenario_version__content__criteria__gates")
-    found: dict[int, dict[str, dict[str, str]]] = {version: {} for version in versions}
+    by_version: dict[int, dict[str, dict[str, str]]] = {version: {} for version in versions}
     for version, key, gates in entries.values_list("suite_version_id", *columns):
-        found[version][key] = _by_type(gates or [])
-    return found
+        by_version[version][key] = _by_type(gates or [])
+    return by_version
 
 
 def _by_type(gates: list[dict[str, Any]]) -> dict[str, str]:

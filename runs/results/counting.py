@@ -13,15 +13,15 @@ from scenarios.models import Scenario, SuiteEntry
 
 def ends_texts(ends: EndTotals) -> list[str]:
     """Return what a reader must know of these ends; nothing where every end is known and every call counts."""
-    found = []
+    texts = []
     if ends.known < ends.commands:
-        found.append(f"{ends.known:,} of {ends.commands:,} ends known")
+        texts.append(f"{ends.known:,} of {ends.commands:,} ends known")
     if ends.estimated:
-        found.append(f"{ends.estimated:,} estimated from text")
+        texts.append(f"{ends.estimated:,} estimated from text")
     if ends.not_run:
-        found.append(f"{ends.not_run:,} not run")
-    found += [f"and {counted(n, 'call')} by {program}" for program, n in ends.indirect_by.items()]
-    return found
+        texts.append(f"{ends.not_run:,} not run")
+    texts += [f"and {counted(n, 'call')} by {program}" for program, n in ends.indirect_by.items()]
+    return texts
 
 
 FIRST_RULES = "1"
@@ -135,8 +135,8 @@ def counting_of(run: Mapping[str, Any] | None, key: str) -> Counting | None:
     """Return how a scenario is counted, by its key, from `Run.counting`; None if nothing was measured."""
     if not run:
         return Counting()
-    found = run[_WHOLE] if _WHOLE in run else run[_BY_SCENARIO].get(key)
-    return Counting(*found) if found else None
+    values = run[_WHOLE] if _WHOLE in run else run[_BY_SCENARIO].get(key)
+    return Counting(*values) if values else None
 
 
 def differently_counted(run: Mapping[str, Any] | None) -> list[str]:
@@ -148,8 +148,8 @@ def countings_of(run: Mapping[str, Any] | None) -> list[Counting]:
     """Return the run's different ways of counting."""
     if not run:
         return [Counting()]
-    found = [run[_WHOLE]] if _WHOLE in run else list(run[_BY_SCENARIO].values())
-    return sorted({Counting(*each) for each in found if each})
+    rows = [run[_WHOLE]] if _WHOLE in run else list(run[_BY_SCENARIO].values())
+    return sorted({Counting(*each) for each in rows if each})
 
 
 def counts_alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
@@ -170,8 +170,8 @@ def rules_of_run(run: Mapping[str, Any] | None) -> str:
 
 def why_not_recorded(notes: Iterable[object]) -> str:
     """Return why a trial's tool was not recorded, from its notes; empty if it was, or if nothing is known."""
-    found = (each for each in notes if isinstance(each, str) and each.startswith(NOT_RECORDED))
-    return next(found, "").removeprefix(NOT_RECORDED)
+    reasons = (each for each in notes if isinstance(each, str) and each.startswith(NOT_RECORDED))
+    return next(reasons, "").removeprefix(NOT_RECORDED)
 
 
 def counts_unknown_as_success(run: Mapping[str, Any] | None) -> bool:
@@ -200,8 +200,8 @@ def counted_by_events(runs: Mapping[int, Mapping[str, Any] | None]) -> frozenset
 
     `runs` holds each run's `Run.counting`. None where a run counts its scenarios differently, or lacks events.
     """
-    known = [found for run in runs.values() if (found := {each.of_commands for each in countings_of(run)})]
-    uniform = [next(iter(found)) for found in known if len(found) == 1]
+    known = [rules for run in runs.values() if (rules := {each.of_commands for each in countings_of(run)})]
+    uniform = [next(iter(rules)) for rules in known if len(rules) == 1]
     ends = {each.ends for each in uniform}
     if len(uniform) < len(known) or ends != {RECORDED, REPORTED} or not all(map(_has_reported, uniform)):
         return frozenset()
@@ -212,12 +212,12 @@ def compared_ends(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, keys: Iterable[str]
 ) -> list[str]:
     """Return the sources of ends by which the scenarios of two runs are compared, without those that can't be."""
-    found = dict[str, None]()
+    sources = dict[str, None]()
     for key in keys:
         old, new = counting_of(before, key), counting_of(after, key)
         if old and new and old.rules == new.rules and (ends := common_ends(old, new)):
-            found[ends] = None
-    return list(found)
+            sources[ends] = None
+    return list(sources)
 
 
 def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
@@ -230,9 +230,11 @@ def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | Non
     return "Tool use isn't compared: counting rules or source of exit codes changed."
 
 
-def takes_reported(own: Counting | None, other: Counting | None) -> bool:
+def takes_reported(this: Counting | None, other: Counting | None) -> bool:
     """Return whether a recorded side counts by its events, because the other side isn't recorded."""
-    return bool(own and other and own.ends == RECORDED != other.ends and common_ends(own, other) == REPORTED)
+    return bool(
+        this and other and this.ends == RECORDED != other.ends and common_ends(this, other) == REPORTED
+    )
 
 
 class CommandReaders(NamedTuple):
@@ -274,19 +276,19 @@ def read_command_readers(versions: Iterable[int]) -> dict[int, CommandReaders]:
     entries = SuiteEntry.objects.filter(suite_version__in=tuple(versions))
     content = "scenario_version__content__criteria"
     columns = ("suite_version_id", "scenario_version__scenario", "scenario_version__scenario__key")
-    found: dict[int, tuple[set[str], set[str], dict[int, str]]] = {}
+    by_version: dict[int, tuple[set[str], set[str], dict[int, str]]] = {}
     for version, pk, key, gates, composite in entries.values_list(
         *columns, f"{content}__gates", f"{content}__composite"
     ):
-        own = found.setdefault(version, (set(), set(), {}))
-        own[2][pk] = key
+        readers = by_version.setdefault(version, (set(), set(), {}))
+        readers[2][pk] = key
         if any(each.get("type") == READS_COMMANDS for each in gates or ()):
-            own[0].add(key)
+            readers[0].add(key)
         if composite and composite.get("interaction_weight", 1):
-            own[1].add(key)
+            readers[1].add(key)
     return {
         version: CommandReaders(frozenset(gates), frozenset(composites), keys)
-        for version, (gates, composites, keys) in found.items()
+        for version, (gates, composites, keys) in by_version.items()
     }
 
 
@@ -310,14 +312,14 @@ def with_counting(
     ends = ("", "") if alike else (before.ends, after.ends)
     outcome = (before.of_outcomes, after.of_outcomes)
     one, other = (
-        own._replace(
-            rules=each.rules,
+        standard._replace(
+            rules=counting.rules,
             ends=own_ends,
             gate_counting=words if gate else "",
             composite_counting=words if composite else "",
         )
-        for own, each, own_ends, words in zip((old, new), pair, ends, outcome, strict=True)
-        if each
+        for standard, counting, own_ends, words in zip((old, new), pair, ends, outcome, strict=True)
+        if counting
     )
     return one, other
 
@@ -329,5 +331,5 @@ def ends_sentence(ends: Sequence[str]) -> str:
         REPORTED: "exit codes that the agent reported",
         ESTIMATED: "exit codes estimated from text",
     }
-    found = [words.get(each, each) for each in ends]
-    return f"Tool use is compared by {' and '.join(found)}." if found else ""
+    phrases = [words.get(each, each) for each in ends]
+    return f"Tool use is compared by {' and '.join(phrases)}." if phrases else ""

@@ -34,13 +34,13 @@ def cut_offs(project: Project | None, *, before: int | None = None) -> Diagnosis
     }
     history = _of_history(project, before) if set(_MEASURES.values()) - edited.keys() else {}
     runs = min((len(values) for values in history.values()), default=0)
-    found = (
+    quartiles = (
         {name: _upper_quartile(name, values) for name, values in history.items()}
         if runs >= FEWEST_RUNS
         else {}
     )
-    limits = structs.replace(Thresholds(), **{**found, **edited})
-    return DiagnosisThresholds(limits, runs if found else 0, tuple(edited))
+    limits = structs.replace(Thresholds(), **{**quartiles, **edited})
+    return DiagnosisThresholds(limits, runs if quartiles else 0, tuple(edited))
 
 
 def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
@@ -57,10 +57,10 @@ def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
 
 
 def _group(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
-    found: defaultdict[str, list[float]] = defaultdict(list)
+    groups: defaultdict[str, list[float]] = defaultdict(list)
     for name, value in pairs:
-        found[name].append(value)
-    return dict(found)
+        groups[name].append(value)
+    return dict(groups)
 
 
 def _upper_quartile(name: str, values: list[float]) -> float | int:

@@ -225,10 +225,10 @@ def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return the tool's commands of the runs' trials by trial. One query if all runs are closed, else two."""
     rows = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
     stored = {run: _commands.decode(bytes(content)).commands for run, content in rows}
-    known = [each for each in stored.values() if each]
+    known = [sequences for sequences in stored.values() if sequences]
     if missing := [run for run in runs if not stored.get(run)]:
         known.append(_command_sequences(missing))
-    return {trial: each.of(trial) for each in known for trial in each.trials}
+    return {trial: sequences.of(trial) for sequences in known for trial in sequences.trials}
 
 
 def _command_sequences(runs: Sequence[int]) -> CommandSequences:
@@ -248,9 +248,9 @@ def digest_of(run: Run) -> Digest:
     """
     trials, scores, diagnosed, used, totalled, values = [], [], [], [], [], []
     tampered = []
-    for *own, error, scores_text, detail_text in _rows(run.pk):
+    for *columns, error, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
-        trial = _trial(own, decoded, _find_lost(error, decoded, scores_text))
+        trial = _trial(columns, decoded, _find_lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
             scores.append((trial.key, [score for score in decoded if is_single(score.layer, score.name)]))
@@ -295,8 +295,8 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
     return trials.values_list(*columns, "error", Cast("scores", TextField()), Cast("detail", TextField()))
 
 
-def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
-    key, progress, outcome, pk, scenario, index, seconds, cost_usd = own
+def _trial(columns: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
+    key, progress, outcome, pk, scenario, index, seconds, cost_usd = columns
     passed, total = _verdicts(scores)
     return DigestedTrial(
         *(key, progress, outcome, pk, scenario, index, seconds, cost_usd),
@@ -351,8 +351,8 @@ def _with_failed(run: int, trials: Sequence[DiagnosedTrial]) -> list[DiagnosedTr
     ):
         failed[trial].append(Command(n, line, subcommand, code, failed=True))
     return [
-        replace(each, metrics=replace(each.metrics, commands=tuple(failed[each.pk])))
-        if each.pk in failed
-        else each
-        for each in trials
+        replace(trial, metrics=replace(trial.metrics, commands=tuple(failed[trial.pk])))
+        if trial.pk in failed
+        else trial
+        for trial in trials
     ]

@@ -60,17 +60,17 @@ def draft_scenarios(trial: Trial) -> list[Draft]:
     """Return a draft for each of the first failing stretches of a trial. One query; expects its transcript to be loaded."""
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     content = trial.scenario_version.content
-    given = content.get("criteria", {}).get("tool")
-    tool = Tool.model_validate(given) if given else None
+    tool_entry = content.get("criteria", {}).get("tool")
+    tool = Tool.model_validate(tool_entry) if tool_entry else None
     protected = content.get("criteria", {}).get("protected")
-    own = "" if trial.run.suite.has_sessions else str(content.get("prompt", ""))
-    said = [] if own or record is None else _person_messages(record.unpack())
+    scenario_prompt = "" if trial.run.suite.has_sessions else str(content.get("prompt", ""))
+    said = [] if scenario_prompt or record is None else _person_messages(record.unpack())
     drafts = []
-    found = islice(stretches(list(CommandRecord.objects.filter(trial=trial))), MOST_DRAFTS)
-    for number, stretch in enumerate(found, 1):
+    failing = islice(stretches(list(CommandRecord.objects.filter(trial=trial))), MOST_DRAFTS)
+    for number, stretch in enumerate(failing, 1):
         first = stretch[0]
         name = slugify(f"{first.subcommand or 'draft'}-trial-{trial.pk}-{number}")
-        prompt = own or _message_before(said, first.event)
+        prompt = scenario_prompt or _message_before(said, first.event)
         lines = [each.line for each in stretch[:MOST_COMMANDS]]
         drafts.append(Draft(name, prompt, tool, lines, f"trial {trial.pk}", protected))
     return drafts

@@ -45,7 +45,7 @@ def choices(project: Project) -> Choices:
     recent = list(_recent(project.pk))
     tags = Counter(tag for _, _, tags, _ in recent for tag in tags)
     return Choices(
-        list(_suites(project.pk)),
+        list(Suite.objects.filter(project=project).values_list("slug", "name")),
         list(target_names(project.pk)),
         sorted({model for model, *_ in recent if model}),
         list(dict.fromkeys(version for _, version, *_ in recent if version)),
@@ -58,10 +58,6 @@ def choices(project: Project) -> Choices:
 def _recent(project: int) -> QuerySet[Run, tuple[str, str, list[str], str | None]]:
     runs = Run.objects.filter(project=project).order_by("-pk")
     return runs.values_list("model", "tool_version", "tags", "by__username")[:RECENT]
-
-
-def _suites(project: int) -> QuerySet[Suite, tuple[str, str]]:
-    return Suite.objects.filter(project=project).values_list("slug", "name")
 
 
 def target_names(project: int) -> QuerySet[Target, str]:

@@ -1,4 +1,4 @@
-"""Read one run for its pages."""
+"""Find one run: for its pages, and for commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from runs.models import Baseline, DiagnosisReview, Run, ScenarioProof
 from runs.models.proof import Seal
 from runs.models.run import STALE
 from runs.results.run_list import HEAVY
+from scenarios.commands import Refused
 
 RELATED = ("suite", "target", "guidance", "by", "launch", "suite_version", "baseline__guidance", "alert")
 _OF_BASELINE = ("fingerprint", "options", "counting", "guidance", "suite_version", "passed", "failed")
@@ -47,4 +48,12 @@ def find_shown_run(request: ProjectRequest, pk: int) -> Run:
         raise Http404
     # Both are the same project: avoid loading it twice more.
     run.project = run.suite.project = project
+    return run
+
+
+def find_run_or_refuse(number: int, *related: str) -> Run:
+    """Return the run with this number and its related rows. One query. Raises `Refused`."""
+    run = Run.objects.select_related(*related).filter(pk=number).first()
+    if run is None:
+        raise Refused(f"There is no run {number}. The runs page lists all runs.", id="run/unknown")
     return run

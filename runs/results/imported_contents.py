@@ -46,25 +46,25 @@ def with_imported_contents(before: Run, after: Run, reasons: dict[str, Reasons])
     same_suite = _is_of(known[0], known[1], after) or _is_of(known[1], known[0], before)
     old, new = (_hashes(run, own) for run, own in zip((before, after), known, strict=True))
     by_id = any(own and own["by_id"] for own in known)
-    found = dict(reasons)
+    remaining = dict(reasons)
     for key in _keys(before) & _keys(after):
         first, second = old.get(key), new.get(key)
         if same_suite or (first and first == second) or (by_id and not (first and second)):
-            left = tuple(part for part in found.pop(key, ()) if part not in _OF_CONTENT)
-            found |= {key: left} if left else {}
+            left = tuple(part for part in remaining.pop(key, ()) if part not in _OF_CONTENT)
+            remaining |= {key: left} if left else {}
         elif first and second:
-            found.setdefault(key, CHANGED)
-    return found
+            remaining.setdefault(key, CHANGED)
+    return remaining
 
 
 def _is_of(known: Mapping[str, Any] | None, others: Mapping[str, Any] | None, other: Run) -> bool:
     """Return whether results name the content of another run's suite."""
     if known is None:
         return False
-    own = str(known["suite"])
+    suite_hash = str(known["suite"])
     if others is not None:
-        return len(own) >= SHORTEST_HASH and own == others["suite"]
-    return is_version(own, other.suite_version)
+        return len(suite_hash) >= SHORTEST_HASH and suite_hash == others["suite"]
+    return is_version(suite_hash, other.suite_version)
 
 
 def _hashes(run: Run, known: Mapping[str, Any] | None) -> dict[str, str]:

@@ -130,8 +130,8 @@ class TotalledTrial(Struct, frozen=True):
 
 def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
     """Return the totals of a run's layers. One query if a judge decided any trial."""
-    sources = Counter(each.source for each in trials)
-    completed = [score.value for each in trials for score in each.scores if _is_completion(score)]
+    sources = Counter(trial.source for trial in trials)
+    completed = [score.value for trial in trials for score in trial.scores if _is_completion(score)]
     return LayerTotals(
         trials=len(trials),
         completed=sum(bool(value) for value in completed),
@@ -141,22 +141,22 @@ def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
         lost=_most_lost(trials),
         judge=_judge(run, trials),
         recorded=sources[RECORDED],
-        ends=_ends([each.interaction for each in trials if each.interaction]),
-        not_recorded=dict(Counter(each.not_recorded for each in trials if each.not_recorded)),
+        ends=_ends([trial.interaction for trial in trials if trial.interaction]),
+        not_recorded=dict(Counter(trial.not_recorded for trial in trials if trial.not_recorded)),
     )
 
 
 def _ends(metrics: Sequence[Interaction]) -> EndTotals:
     by: Counter[str] = Counter()
-    for each in metrics:
-        by.update(each.indirect_by)
+    for interaction in metrics:
+        by.update(interaction.indirect_by)
     return EndTotals(
-        commands=sum(each.total_commands for each in metrics),
-        known=sum(each.total_commands - each.unknown_exit for each in metrics),
-        estimated=sum(each.estimated for each in metrics),
-        not_run=sum(each.not_run for each in metrics),
+        commands=sum(interaction.total_commands for interaction in metrics),
+        known=sum(interaction.total_commands - interaction.unknown_exit for interaction in metrics),
+        estimated=sum(interaction.estimated for interaction in metrics),
+        not_run=sum(interaction.not_run for interaction in metrics),
         indirect_by=dict(by.most_common()),
-        mentioned=sum(each.mentioned for each in metrics),
+        mentioned=sum(interaction.mentioned for interaction in metrics),
     )
 
 
@@ -165,24 +165,24 @@ def _is_completion(score: ReadScore) -> bool:
 
 
 def _most_lost(trials: Iterable[TotalledTrial]) -> LostGate | None:
-    found: defaultdict[tuple[str, str], dict[int, None]] = defaultdict(dict)
-    for each in trials:
-        for score in each.scores:
+    failed_by_reason: defaultdict[tuple[str, str], dict[int, None]] = defaultdict(dict)
+    for trial in trials:
+        for score in trial.scores:
             if score.passed is False and is_single(score.layer, score.name):
-                found[score.name, score.message[:LONGEST_ERROR]][each.pk] = None
-    if not found:
+                failed_by_reason[score.name, score.message[:LONGEST_ERROR]][trial.pk] = None
+    if not failed_by_reason:
         return None
-    (name, reason), failed = max(found.items(), key=lambda item: len(item[1]))
+    (name, reason), failed = max(failed_by_reason.items(), key=lambda item: len(item[1]))
     return LostGate(name, reason, tuple(failed))
 
 
 def _judge(run: int, trials: Iterable[TotalledTrial]) -> JudgeTotals:
     verdicts = []
     shares: defaultdict[str, set[float]] = defaultdict(set)
-    for each in trials:
-        own = [score for score in each.scores if score.layer == "judge"]
-        verdicts += [score.passed for score in own if score.name == "judge" and score.passed is not None]
-        criteria = [score for score in own if score.name.startswith(CRITERION)]
+    for trial in trials:
+        judged = [score for score in trial.scores if score.layer == "judge"]
+        verdicts += [score.passed for score in judged if score.name == "judge" and score.passed is not None]
+        criteria = [score for score in judged if score.name.startswith(CRITERION)]
         whole = sum(score.weight for score in criteria)
         for score in criteria if whole > 0 else ():
             shares[score.name].add(round(score.weight / whole, 4))
@@ -210,8 +210,8 @@ def gate_kinds(scores: Sequence[tuple[str, Sequence[ReadScore]]]) -> list[GateKi
     passed: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for key, each in scores:
-        for score in each:
+    for key, trial_scores in scores:
+        for score in trial_scores:
             if score.passed is not None:
                 kind = score.layer, score.name
                 total[kind] += 1
@@ -224,8 +224,8 @@ def gate_kinds(scores: Sequence[tuple[str, Sequence[ReadScore]]]) -> list[GateKi
 def gate_trials(scores: Sequence[Sequence[ReadScore]]) -> tuple[int, int]:
     """Return how many trials passed every gate, and how many had gates."""
     decided = passed = 0
-    for each in scores:
-        verdicts = [score.passed for score in each if score.passed is not None]
+    for trial_scores in scores:
+        verdicts = [score.passed for score in trial_scores if score.passed is not None]
         decided += bool(verdicts)
         passed += bool(verdicts) and all(verdicts)
     return passed, decided

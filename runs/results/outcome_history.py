@@ -111,9 +111,9 @@ def strips(
     Trials count if they can be compared with `version` of the suite, by default that of the newest run. `known` are
     standards that were read already.
     """
-    kept: dict[int, Digest] = {}
-    recent = _recent(_runs(suite.pk, target, up_to, experiments=False), kept)
-    return strips_of(recent, kept, version, known)
+    digests: dict[int, Digest] = {}
+    recent = _recent(_runs(suite.pk, target, up_to, experiments=False), digests)
+    return strips_of(recent, digests, version, known)
 
 
 def recent_runs(
@@ -126,10 +126,10 @@ def recent_runs(
     return _recent(_runs(suite, target, up_to, experiments))
 
 
-def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[int, RecentRun]:
+def _recent(runs: QuerySet[Run], digests: dict[int, Digest] | None = None) -> dict[int, RecentRun]:
     """Return as many runs as fill the strips, and put their digests in `kept`. One query, read row by row."""
     judge = ("options__judge", "fingerprint__judge", "fingerprint__judge_sha256", "fingerprint__adopted")
-    content = () if kept is None else ("digest__content",)
+    content = () if digests is None else ("digest__content",)
     columns = (
         "pk",
         "tool_version",
@@ -140,7 +140,7 @@ def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[
         "trials",
         *content,
     )
-    found: dict[int, RecentRun] = {}
+    recent: dict[int, RecentRun] = {}
     trials = 0
     for (
         pk,
@@ -152,27 +152,27 @@ def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[
         sha256,
         adopted,
         counting,
-        own,
+        trial_count,
         *digest,
     ) in runs.values_list(*columns)[:LENGTH].iterator(chunk_size=CHUNK):
         if trials >= MOST_TRIALS:
             break
-        found[pk] = RecentRun(tool, guidance, version, judge_named(judged, name, sha256), adopted, counting)
-        if kept is not None and digest[0] is not None:
-            kept[pk] = read_digest(digest[0])
-        trials += own
-    return found
+        recent[pk] = RecentRun(tool, guidance, version, judge_named(judged, name, sha256), adopted, counting)
+        if digests is not None and digest[0] is not None:
+            digests[pk] = read_digest(digest[0])
+        trials += trial_count
+    return recent
 
 
 def strips_of(
     recent: Mapping[int, RecentRun],
-    kept: Mapping[int, Digest],
+    digests: Mapping[int, Digest],
     version: int | None = None,
     known: Standards | None = None,
 ) -> dict[int, Strip]:
     """Return the strips of runs: closed ones from digests, open ones from trials. At most two queries."""
-    ended = {run: kept[run].by_scenario for run in recent if run in kept}
-    missing = tuple([run for run in recent if run not in kept])
+    ended = {run: digests[run].by_scenario for run in recent if run in digests}
+    missing = tuple([run for run in recent if run not in digests])
     return _strips(
         recent,
         {**ended, **_of_trials(_trials(missing))} if missing else ended,
@@ -202,9 +202,9 @@ def _left_out(
     return {
         pk: frozenset(
             scenario
-            for scenario, own in _standards(standards, run).items()
+            for scenario, scenario_standard in _standards(standards, run).items()
             if scenario in counted.get(pk, ())
-            or (scenario in wanted and outcome_parts(own, wanted[scenario]))
+            or (scenario in wanted and outcome_parts(scenario_standard, wanted[scenario]))
         )
         for pk, run in others.items()
     }
@@ -233,8 +233,8 @@ def _counted_differently(like: RecentRun, others: Mapping[int, RecentRun]) -> di
 
 def _standards(known: Standards, run: RecentRun) -> dict[int, Standard]:
     """Return a run's standards with its judge and what a person adopted."""
-    own = {pk: standard_with_judge(each, run.judge) for pk, each in known[run.suite_version].items()}
-    return with_adopted(own, parts_by_pk(run.adopted))
+    standards = {pk: standard_with_judge(each, run.judge) for pk, each in known[run.suite_version].items()}
+    return with_adopted(standards, parts_by_pk(run.adopted))
 
 
 def strip_around(trial: Trial) -> Around:
@@ -323,14 +323,14 @@ def _strip(
     after: tuple[str, int | None] | None = None
     room = LENGTH
     for run, version in recent.items():
-        own = ended[run].get(scenario) if run in ended else None
-        if not own or (left_out and scenario in left_out.get(run, ())):
+        outcomes = ended[run].get(scenario) if run in ended else None
+        if not outcomes or (left_out and scenario in left_out.get(run, ())):
             continue
         if after is not None and version[:2] != after:
             newest.append((0, GAP))
         after = version[:2]
-        newest += own[: -room - 1 : -1]
-        room -= len(own)
+        newest += outcomes[: -room - 1 : -1]
+        room -= len(outcomes)
         if room <= 0:
             break
     newest.reverse()

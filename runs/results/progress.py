@@ -27,17 +27,17 @@ def agent_limit(definition: Mapping[str, Json], seconds: float) -> float | None:
     None if the target's limit is a variable, which only workers know, or invalid.
     """
     entry = dict(definition)
-    own = (
+    target_limit = (
         TargetEntry(PositionedDocument("target", entry, Positions()), (), entry)
         .fields()
         .get("timeout_seconds")
     )
-    if own is None:
+    if target_limit is None:
         return seconds
-    if find_reference(own) or not isinstance(own, int | float | str):
+    if find_reference(target_limit) or not isinstance(target_limit, int | float | str):
         return None
     try:
-        return min(seconds, float(own))
+        return min(seconds, float(target_limit))
     except ValueError:
         return None
 

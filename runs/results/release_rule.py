@@ -79,8 +79,8 @@ def by_rule(suite: Suite, outcomes: Mapping[str, Sequence[str]]) -> ReleaseResul
 def release_result_of(outcomes: Mapping[str, Sequence[str]], *, k: int, threshold: float) -> ReleaseResult:
     """Return the result of finished trials' outcomes by scenario."""
     chances = {
-        key: pass_hat_k(own.count("pass"), own.count("pass") + own.count("fail"), k)
-        for key, own in outcomes.items()
+        key: pass_hat_k(results.count("pass"), results.count("pass") + results.count("fail"), k)
+        for key, results in outcomes.items()
     }
     known = [chance for chance in chances.values() if chance is not None]
     missing = tuple(key for key, chance in chances.items() if chance is None)

@@ -55,14 +55,14 @@ def statements(runs: Sequence[int]) -> JudgeStatements:
         if read.mismatch:
             contradictory[trial] = None
         for texts, trials_by_text in ((read.negatives, negatives), (read.positives, positives)):
-            for each in texts or ():
-                trials_by_text.setdefault(" ".join(each.split()), {})[trial] = None
+            for statement in texts or ():
+                trials_by_text.setdefault(" ".join(statement.split()), {})[trial] = None
     return JudgeStatements(_most_frequent(negatives), _most_frequent(positives), judged, list(contradictory))
 
 
 def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
-    found = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
-    return found.values_list("trial", Cast("content", TextField()))
+    judgings = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
+    return judgings.values_list("trial", Cast("content", TextField()))
 
 
 def _most_frequent(trials_by_text: dict[str, dict[int, None]]) -> list[RepeatedStatement]:

@@ -170,22 +170,27 @@ _Counted = Sequence[tuple[MeasuredTrial, _ReadInteraction]]
 
 def countings(trials: _Counted) -> dict[int, Counting | None]:
     """Return how the trials of each scenario are counted."""
-    found: defaultdict[int, list[TrialCounting]] = defaultdict(list)
-    for trial, own in trials:
-        found[trial.scenario].append(
-            TrialCounting(own.rules, own.source, own.reported is not None, own.decided_by)
+    by_scenario: defaultdict[int, list[TrialCounting]] = defaultdict(list)
+    for trial, interaction in trials:
+        by_scenario[trial.scenario].append(
+            TrialCounting(
+                interaction.rules,
+                interaction.source,
+                interaction.reported is not None,
+                interaction.decided_by,
+            )
         )
-    return {scenario: counting_of_trials(each) for scenario, each in found.items()}
+    return {scenario: counting_of_trials(each) for scenario, each in by_scenario.items()}
 
 
 def _by_scenario(
     trials: _Counted, counted: Mapping[int, Counting | None]
 ) -> dict[tuple[int, Key], RunningStatistics]:
     series: dict[tuple[int, Key], RunningStatistics] = defaultdict(RunningStatistics)
-    for trial, own in trials:
+    for trial, interaction in trials:
         counting = counted[trial.scenario]
-        is_mixed = own.source == RECORDED and counting is not None and counting.ends != RECORDED
-        reported = _reported_values(own)
+        is_mixed = interaction.source == RECORDED and counting is not None and counting.ends != RECORDED
+        reported = _reported_values(interaction)
         for key, value, passed in measured_values(trial):
             if not (is_mixed and key[1] in reported and key[0] == COMPLETED[0]):
                 series[trial.scenario, key].add(value, passed)
@@ -195,22 +200,22 @@ def _by_scenario(
     return series
 
 
-def _reported_values(own: _ReadInteraction) -> dict[str, float | None]:
+def _reported_values(interaction: _ReadInteraction) -> dict[str, float | None]:
     """Return the metrics by the agent's events beside recorded ones; None where not measured."""
-    if own.reported is None:
+    if interaction.reported is None:
         return {}
-    scores = interaction_scores(msgspec.convert(own.reported, Interaction, strict=False))
+    scores = interaction_scores(msgspec.convert(interaction.reported, Interaction, strict=False))
     return {each.name: each.value for each in scores if each.name != COMPLETED[1]}
 
 
 def over_scenarios(series: dict[tuple[int, Key], RunningStatistics]) -> dict[Key, RunningStatistics]:
     """Return each measure's series over scenario means, and pass series over all decided values."""
     totals: dict[Key, RunningStatistics] = {}
-    for (_, key), each in series.items():
+    for (_, key), statistics in series.items():
         total = totals.setdefault(key, RunningStatistics())
-        total.add(each.mean)
-        total.decided += each.decided
-        total.passed += each.passed
+        total.add(statistics.mean)
+        total.decided += statistics.decided
+        total.passed += statistics.passed
     return totals
 
 
@@ -231,16 +236,16 @@ def trial_values(
 
     `by_events` says that layer 1 of recorded trials is that of their agents' events.
     """
-    found: dict[Key, dict[int, list[float]]] = {key: defaultdict(list) for key in keys}
+    by_key: dict[Key, dict[int, list[float]]] = {key: defaultdict(list) for key in keys}
     for row in (row for run in runs for row in _rows(run)):
         trial = MeasuredTrial(*row)
         reported = _reported_values(_detail.decode(trial.detail).interaction) if by_events else {}
         values: dict[Key, float | None] = {key: value for key, value, _ in measured_values(trial)}
         values |= {(COMPLETED[0], name): known for name, known in reported.items()}
-        for key in found.keys() & values.keys():
+        for key in by_key.keys() & values.keys():
             if (value := values[key]) is not None:
-                found[key][trial.scenario].append(value)
-    return found
+                by_key[key][trial.scenario].append(value)
+    return by_key
 
 
 def write_rollups(run: Run, *, is_new: bool = False) -> None:
@@ -248,17 +253,17 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     if not is_new:
         for model in (RunMeasure, SubcommandMeasure, FlagConfusion):
             model.objects.filter(run=run).delete()
-    kept = [MeasuredTrial(*row) for row in _rows(run.pk)]
-    details = [_detail.decode(trial.detail) for trial in kept]
-    counted = list(zip(kept, (each.interaction for each in details), strict=True))
-    run.counting = counting_of_run(own := countings(counted))
-    series = _by_scenario(counted, own)
+    trials = [MeasuredTrial(*row) for row in _rows(run.pk)]
+    details = [_detail.decode(trial.detail) for trial in trials]
+    counted = list(zip(trials, (each.interaction for each in details), strict=True))
+    run.counting = counting_of_run(by_scenario := countings(counted))
+    series = _by_scenario(counted, by_scenario)
     totals = over_scenarios(series)
     measures = measure_ids(totals)
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
-    _write_subcommands(run, kept, details)
+    _write_subcommands(run, trials, details)
     _write_confusions(run, details)
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
     run.cost_notes = run_notes(PaidTrial(each.cost, each.cost_limit) for each in details)
@@ -277,9 +282,9 @@ def _mark_measured(run: Run) -> None:
 def _name_judges(run: Run) -> None:
     """List the judge versions of the run's judgings among the project's."""
     rows = JudgingRecord.objects.filter(trial__run=run, passed__isnull=False).order_by()
-    found = rows.values_list("model", "rubric").distinct()
+    judges = rows.values_list("model", "rubric").distinct()
     JudgeCalibration.objects.bulk_create(
-        [JudgeCalibration(project_id=run.project_id, model=model, rubric=rubric) for model, rubric in found],
+        [JudgeCalibration(project_id=run.project_id, model=model, rubric=rubric) for model, rubric in judges],
         ignore_conflicts=True,
     )
 
@@ -325,9 +330,11 @@ def _write_subcommands(run: Run, trials: list[MeasuredTrial], details: list[_Rea
 def _write_confusions(run: Run, details: list[_ReadDetail]) -> None:
     counts: dict[tuple[str, str, str, str], list[int]] = {}
     for detail in details:
-        for each in detail.flags:
-            total = counts.setdefault((each.subcommand, each.kind, each.typed, each.meant), [0, 0])
-            total[0] += each.calls
+        for confusion in detail.flags:
+            total = counts.setdefault(
+                (confusion.subcommand, confusion.kind, confusion.typed, confusion.meant), [0, 0]
+            )
+            total[0] += confusion.calls
             total[1] += 1
     rows = [
         {
@@ -352,5 +359,5 @@ def _count(total: dict[str, int], row: dict[str, Any]) -> None:
 def _drop_guidance_comparisons(run: Run) -> None:
     """Delete the stored comparisons of a run's guidance. At most one query."""
     if run.guidance_id:
-        own = Q(before=run.guidance_id) | Q(after=run.guidance_id)
-        GuidanceComparison.objects.filter(own).delete()
+        of_guidance = Q(before=run.guidance_id) | Q(after=run.guidance_id)
+        GuidanceComparison.objects.filter(of_guidance).delete()

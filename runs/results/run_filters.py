@@ -86,10 +86,10 @@ class RunListFilters(AddressFilters):
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         """Read the filters of a query string; ignore everything else and invalid days."""
-        found = super().of(query)
-        days = (_day(found.since), _day(found.until))
+        filters = super().of(query)
+        days = (_day(filters.since), _day(filters.until))
         since, until = (day.isoformat() if day else "" for day in days)
-        return replace(found, since=since, until=until)
+        return replace(filters, since=since, until=until)
 
     @property
     def in_force(self) -> list[tuple[str, str]]:
@@ -108,7 +108,7 @@ class RunListFilters(AddressFilters):
 
     def condition(self) -> Q:
         """Return the filters as one condition on runs annotated with `tag_lines`."""
-        found = Q()
+        conditions = Q()
         for column, values in (
             ("suite__slug", self.suite),
             ("target__name", self.target),
@@ -118,43 +118,43 @@ class RunListFilters(AddressFilters):
             ("by__username", self.by),
         ):
             if values:
-                found &= Q(**{f"{column}__in": values})
+                conditions &= Q(**{f"{column}__in": values})
         if self.guidance:
-            found &= Q(guidance__in=[key_of(text) or 0 for text in self.guidance])
+            conditions &= Q(guidance__in=[key_of(text) or 0 for text in self.guidance])
         tags = Q()
         for tag in self.tag:
             # Whole lines, so that `night` does not find `nightly`.
             tags |= Q(tag_lines__contains=f"\n{tag}\n")
-        return found & tags & self._state() & self._days() & self._text()
+        return conditions & tags & self._state() & self._days() & self._text()
 
     def _state(self) -> Q:
-        found = Q()
+        states = Q()
         for state in self.state:
             if state == "open":
-                found |= Q(state__in=OPEN)
+                states |= Q(state__in=OPEN)
             else:
-                found |= Q(outcome=state) if state in OUTCOMES else Q(state=state)
-        return found
+                states |= Q(outcome=state) if state in OUTCOMES else Q(state=state)
+        return states
 
     def _days(self) -> Q:
         first, last = _day(self.since), _day(self.until)
-        found = Q(created__gte=datetime.combine(first, time(), UTC)) if first else Q()
+        days = Q(created__gte=datetime.combine(first, time(), UTC)) if first else Q()
         # The whole last day counts.
-        return found & Q(created__lte=datetime.combine(last, time.max, UTC)) if last else found
+        return days & Q(created__lte=datetime.combine(last, time.max, UTC)) if last else days
 
     def _text(self) -> Q:
         if not self.q:
             return Q()
         number = key_of(self.q.lstrip("#"))
-        found = (
+        matches = (
             Q(suite__name__icontains=self.q) | Q(target__name__icontains=self.q) | Q(model__icontains=self.q)
         )
-        found |= (
+        matches |= (
             Q(by__username__icontains=self.q)
             | Q(tool_version__icontains=self.q)
             | Q(tag_lines__icontains=self.q)
         )
-        return found | Q(pk=number) if number is not None else found
+        return matches | Q(pk=number) if number is not None else matches
 
 
 def _day(text: str) -> date | None:
@@ -214,5 +214,5 @@ def left_without(project: Project, filters: RunListFilters) -> dict[str, int]:
         name: Count("pk", filter=Q(pk__gt=0) & filters.without(name).condition())
         for name in dict(filters.in_force)
     }
-    found = runs.aggregate(**{f"without_{name}": count for name, count in counts.items()})
-    return {name: found[f"without_{name}"] for name in counts}
+    counted = runs.aggregate(**{f"without_{name}": count for name, count in counts.items()})
+    return {name: counted[f"without_{name}"] for name in counts}

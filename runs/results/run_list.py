@@ -124,14 +124,14 @@ def rows(runs: Sequence[ListedRun]) -> list[RunRow]:
 def _rules(runs: Sequence[ListedRun]) -> dict[int, str]:
     """Return the state of the release rule of each closed run whose suite has one."""
     ruled = {run.id: run for run in runs if run.release_k and run.release_threshold and not run.is_open}
-    found = {}
+    states = {}
     for key, digest in digests_of(list(ruled)).items() if ruled else ():
         run = ruled[key]
         result = release_result_of(
             digest.outcomes, k=run.release_k or 1, threshold=run.release_threshold or 0.0
         )
-        found[key] = result.state
-    return found
+        states[key] = result.state
+    return states
 
 
 def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, int, float, float]]:
@@ -157,8 +157,8 @@ BASELINE = 3
 def _row(
     run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None, rule: str
 ) -> RunRow:
-    own = measures.get(run.id, {})
-    judge, first_try = own.get("judge"), own.get("first_try")
+    means = measures.get(run.id, {})
+    judge, first_try = means.get("judge"), means.get("first_try")
     mean = judge.mean if judge else None
     if change is None:
         return RunRow(run, mean, first_try, rule=rule)

@@ -159,8 +159,8 @@ def as_listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedRun]:
 
 def listed_runs(keys: Sequence[int]) -> list[ListedRun]:
     """Return runs in the order of their keys. One query."""
-    found = {run.id: run for run in as_listed(listed_values(Run.objects.filter(pk__in=keys)))}
-    return [found[key] for key in keys]
+    runs = {run.id: run for run in as_listed(listed_values(Run.objects.filter(pk__in=keys)))}
+    return [runs[key] for key in keys]
 
 
 def _as_listed(row: Mapping[str, Any]) -> ListedRun:

@@ -28,16 +28,16 @@ def read_tags(text: str) -> list[str]:
 
 def checked_tags(tags: Iterable[str]) -> list[str]:
     """Return tags without blanks around them, each once. Raises `RequestError` for too many or too long ones."""
-    found = list(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
-    if len(found) > MOST_TAGS:
-        raise RequestError(f"A run has at most {MOST_TAGS} tags; these are {len(found)}. Remove some.")
-    for tag in found:
+    checked = list(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
+    if len(checked) > MOST_TAGS:
+        raise RequestError(f"A run has at most {MOST_TAGS} tags; these are {len(checked)}. Remove some.")
+    for tag in checked:
         if len(tag) > LONGEST_TAG or "," in tag or not tag.isprintable():
             raise RequestError(
                 f"'{tag[:LONGEST_TAG]}' is not a tag: tags have at most {LONGEST_TAG} characters, without commas and"
                 " control characters. Shorten it."
             )
-    return found
+    return checked
 
 
 @transaction.atomic

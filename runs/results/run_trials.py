@@ -38,14 +38,14 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
     One query if both are closed.
     """
     keys = {run.pk, *([run.baseline_id] if run.baseline_id else []), *also}
-    kept = digests_of(sorted(keys))
-    digest = kept[run.pk] if not run.is_open and run.pk in kept else digest_of(run)
+    digests = digests_of(sorted(keys))
+    digest = digests[run.pk] if not run.is_open and run.pk in digests else digest_of(run)
     if not run.baseline_id:
-        return RunTrials(digest, kept=kept)
-    baseline = kept.get(run.baseline_id)
+        return RunTrials(digest, kept=digests)
+    baseline = digests.get(run.baseline_id)
     # Runs closed by older releases have no digest.
     before = baseline.outcomes if baseline else by_key(_outcomes(run.baseline_id))
-    return RunTrials(digest, before, kept, baseline.subcommands if baseline else None, digest.outcomes)
+    return RunTrials(digest, before, digests, baseline.subcommands if baseline else None, digest.outcomes)
 
 
 def _outcomes(run: int) -> QuerySet[Trial, tuple[str, str]]:

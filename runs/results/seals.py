@@ -98,8 +98,8 @@ def solution_changes(version: SuiteVersion) -> dict[int, frozenset[str]]:
     entries = version.entries.values_list("scenario_version_id", "scenario_version__scenario__key")
     solutions = {pk: solution_hash(version.solutions[key]) for pk, key in entries if key in version.solutions}
     rows = ScenarioProof.objects.filter(scenario_version__in=solutions).exclude(changed=[]).order_by("pk")
-    found = rows.values_list("scenario_version_id", "solution", "changed")
-    return {pk: frozenset(changed) for pk, solution, changed in found if solution == solutions[pk]}
+    proved = rows.values_list("scenario_version_id", "solution", "changed")
+    return {pk: frozenset(changed) for pk, solution, changed in proved if solution == solutions[pk]}
 
 
 def passing_without_agent(run: Run) -> list[str]:

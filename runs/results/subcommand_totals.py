@@ -39,27 +39,31 @@ def totals_by_subcommand(
     tries: defaultdict[str, dict[str, int]] = defaultdict(dict)
     messages: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for interaction, attempts in trials:
-        for own in interaction.subcommands if interaction else ():
-            _add(counts.get(own.name) or counts.setdefault(own.name, Subcommand(own.name)), own)
+        for subcommand in interaction.subcommands if interaction else ():
+            _add(
+                counts.get(subcommand.name)
+                or counts.setdefault(subcommand.name, Subcommand(subcommand.name)),
+                subcommand,
+            )
         for name, tried in attempts.items():
             _count(tries[name], tried.tries)
             _count(messages[name], tried.errors)
-    return [_total(own, tries[name], messages[name]) for name, own in sorted(counts.items())]
+    return [_total(subcommand, tries[name], messages[name]) for name, subcommand in sorted(counts.items())]
 
 
-def _count(total: dict[str, int], own: Mapping[str, int]) -> None:
+def _count(total: dict[str, int], counts: Mapping[str, int]) -> None:
     # Five times as fast as Counter.update for one or two names.
-    for name, often in own.items():
+    for name, often in counts.items():
         total[name] = total.get(name, 0) + often
 
 
-def _add(total: Subcommand, own: Subcommand) -> None:
-    total.calls += own.calls
-    total.errors += own.errors
-    total.first_tries += own.first_tries
-    total.helps += own.helps
-    total.retries_after_failure += own.retries_after_failure
-    total.unknown += own.unknown
+def _add(total: Subcommand, part: Subcommand) -> None:
+    total.calls += part.calls
+    total.errors += part.errors
+    total.first_tries += part.first_tries
+    total.helps += part.helps
+    total.retries_after_failure += part.retries_after_failure
+    total.unknown += part.unknown
 
 
 def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, int]) -> SubcommandTotal:

@@ -54,13 +54,13 @@ def rows_of_parts(trials: Iterable[tuple[int, str, TrialParts]]) -> list[NewRows
     for trial, facets, parts in trials:
         if parts.transcript is not None:
             rows[TranscriptRecord].append(transcript_row(trial, parts.transcript))
-        for model, own in (
+        for model, model_rows in (
             (CommandRecord, parts.commands),
             (JudgingRecord, parts.judgings),
             (Artifact, parts.artifacts),
         ):
-            rows[model] += [{**row, "trial": trial} for row in own]
-        found = entry(
+            rows[model] += [{**row, "trial": trial} for row in model_rows]
+        search_entry = entry(
             trial,
             facets,
             transcript=parts.transcript,
@@ -68,14 +68,14 @@ def rows_of_parts(trials: Iterable[tuple[int, str, TrialParts]]) -> list[NewRows
             answer=parts.answer,
             error=parts.error,
         )
-        rows[SearchEntry].append(found)
+        rows[SearchEntry].append(search_entry)
     return list(rows.items())
 
 
 def insert_parts(rows: Iterable[NewRows]) -> None:
     """Insert rows of `rows_of_parts`. Requires a transaction."""
-    for model, own in rows:
-        statements.insert(model, own)
+    for model, model_rows in rows:
+        statements.insert(model, model_rows)
 
 
 def insert_trials(run: Run, trials: Sequence[tuple[Row, TrialParts]]) -> list[int]:

@@ -147,8 +147,8 @@ class SubcommandUsage:
     @property
     def most_calls(self) -> int:
         """Return the calls of the subcommand that has most of them, before or now."""
-        both = (each for row in self.subcommands for each in (row.counts, row.before) if each)
-        return max((each.calls for each in both), default=0)
+        both = (counts for row in self.subcommands for counts in (row.counts, row.before) if counts)
+        return max((counts.calls for counts in both), default=0)
 
     def confused_at(self, subcommand: str) -> list[ConfusionRow]:
         """Return the confusions in calls of a subcommand, the most frequent first."""
@@ -183,15 +183,15 @@ def usage(
     parts = _parts(read, compare)
     fields = (*_SUMMED, "tries")
     rows = SubcommandMeasure.objects.filter(run__in={*parts.now, *parts.before}, scenario=None)
-    found = list(rows.order_by("run_id").values("run", "subcommand", *fields))
+    measured = list(rows.order_by("run_id").values("run", "subcommand", *fields))
     older = {run.pk for run in read if counts_unknown_as_success(run.counting)}
     older |= {
         run.baseline for run in read if run.baseline and counts_unknown_as_success(run.baseline_counting)
     }
-    for row in found:
+    for row in measured:
         row["unknown"] = 0 if row["run"] in older else row["unknown"]
-    now = _sum_by_subcommand(row for row in found if row["run"] in parts.now)
-    before = _sum_by_subcommand(row for row in found if row["run"] in parts.before)
+    now = _sum_by_subcommand(row for row in measured if row["run"] in parts.now)
+    before = _sum_by_subcommand(row for row in measured if row["run"] in parts.before)
     return SubcommandUsage(
         len(parts.now),
         _rows(now, before),
@@ -235,7 +235,7 @@ def _by_version(read: Sequence[_ReadRun]) -> _Parts:
         newest, *earlier = dict.fromkeys(run.tool_version for run in runs) or ("",)
         if earlier:
             newer, older = (
-                [run for run in runs if run.tool_version == each] for each in (newest, earlier[0])
+                [run for run in runs if run.tool_version == version] for version in (newest, earlier[0])
             )
             alike = {run.pk for run in older if counts_alike(newer[0].counting, run.counting)}
             now |= {run.pk for run in newer}
@@ -253,15 +253,15 @@ _SUMMED = ("calls", "errors", "first_tries", "retries_after_failure", "helps", "
 
 
 def _sum_by_subcommand(rows: Iterable[Mapping[str, Any]]) -> dict[str, SubcommandCalls]:
-    found: dict[str, SubcommandCalls] = {}
+    totals: dict[str, SubcommandCalls] = {}
     for row in rows:
-        counts = found.setdefault(row["subcommand"], SubcommandCalls())
+        counts = totals.setdefault(row["subcommand"], SubcommandCalls())
         for name in _SUMMED:
             setattr(counts, name, getattr(counts, name) + row[name])
         counts.tries.update({int(number): often for number, often in row["tries"].items()})
         if row["errors"]:
             counts.failing_run = row["run"]
-    return found
+    return totals
 
 
 def _rows(now: Mapping[str, SubcommandCalls], before: Mapping[str, SubcommandCalls]) -> list[UsageRow]:
@@ -285,12 +285,12 @@ def _confusions(runs: Iterable[int]) -> list[ConfusionRow]:
             ConfusionKind(kind),
             typed,
             meant,
-            sum(calls for calls, _, _ in each),
-            sum(trials for _, trials, _ in each),
-            len(each),
-            max(run for _, _, run in each),
+            sum(calls for calls, _, _ in calls_by_run),
+            sum(trials for _, trials, _ in calls_by_run),
+            len(calls_by_run),
+            max(run for _, _, run in calls_by_run),
         )
-        for (subcommand, kind, typed, meant), each in totals.items()
+        for (subcommand, kind, typed, meant), calls_by_run in totals.items()
     ]
     return sorted(rows, key=lambda row: (-row.trials, -row.calls, row.subcommand, row.typed, row.meant))
 

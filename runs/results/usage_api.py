@@ -9,9 +9,9 @@ from ninja import Path, Query, Router, Schema
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.request_body import Key
+from runs.models.usage import surface_hash, surfaces_of
 from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
-from runs.results.tool_surfaces import surface_hash, surfaces_of
 from runs.results.usage import Comparison, usage
 
 router = Router(tags=["usage"])
@@ -71,7 +71,7 @@ class UsageOut(Schema):
 def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
     """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
     compare = Comparison.BASELINES if filters.compare else Comparison.NOTHING
-    found = usage(request.access.project, filters.filters(), compare=compare)
+    tool_usage = usage(request.access.project, filters.filters(), compare=compare)
     subcommands = [
         {
             "subcommand": row.name,
@@ -89,10 +89,10 @@ def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, An
             "helps_after": row.counts.helps - row.counts.helps_before,
             "median_attempts": row.median_tries,
         }
-        for row in found.subcommands
+        for row in tool_usage.subcommands
     ]
-    confusions = [{**vars(row), "kind": row.kind.value} for row in found.confusions]
-    return {"runs": found.runs, "subcommands": subcommands, "confusions": confusions}
+    confusions = [{**vars(row), "kind": row.kind.value} for row in tool_usage.confusions]
+    return {"runs": tool_usage.runs, "subcommands": subcommands, "confusions": confusions}
 
 
 class ShownToolOut(Schema):
@@ -124,12 +124,12 @@ def list_tools(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
     items = [
         {
-            **{name: getattr(each, name) for name in ("server", "version", "instructions", "tokens")},
+            **{name: getattr(surface, name) for name in ("server", "version", "instructions", "tokens")},
             "tools": [
                 {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
-                for tool in each.tools
+                for tool in surface.tools
             ],
         }
-        for each in surfaces
+        for surface in surfaces
     ]
     return {"sha256": surface_hash(run), "items": items}

@@ -64,20 +64,22 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     project, filters = request.access.project, RunListFilters.of(request.GET)
     asked = request.GET.get("compare", "")
     compare = Comparison(asked) if asked in set(Comparison) else Comparison.NOTHING
-    found = usage(project, filters, compare=compare)
+    tool_use = usage(project, filters, compare=compare)
     tables = {
-        "subcommands": lambda: Table(f"{project.slug}-subcommands", SUBCOMMAND_COLUMNS, _subcommands(found)),
-        "flags": lambda: Table(f"{project.slug}-flags", FLAG_COLUMNS, _flags(found)),
+        "subcommands": lambda: Table(
+            f"{project.slug}-subcommands", SUBCOMMAND_COLUMNS, _subcommands(tool_use)
+        ),
+        "flags": lambda: Table(f"{project.slug}-flags", FLAG_COLUMNS, _flags(tool_use)),
     }
     if table := chosen_table(request, tables):
         return table
     if request.GET.get("format") == "md":
-        return HttpResponse(markdown_of(found.confusions), content_type="text/markdown; charset=utf-8")
+        return HttpResponse(markdown_of(tool_use.confusions), content_type="text/markdown; charset=utf-8")
     available = choices(project)
     context = {
-        "usage": found,
-        "confusions": [(row, describe_confusion(row)) for row in found.confusions],
-        "rows": [_draw_row(row, found) for row in found.by_failures],
+        "usage": tool_use,
+        "confusions": [(row, describe_confusion(row)) for row in tool_use.confusions],
+        "rows": [_draw_row(row, tool_use) for row in tool_use.by_failures],
         "comparisons": COMPARISONS,
         "filters": filters,
         "in_force": active_run_filters(filters, available),
@@ -97,14 +99,14 @@ class DrawnSubcommand(NamedTuple):
     """The most frequent confusions, and in how many calls each was made."""
 
 
-def _draw_row(row: UsageRow, found: SubcommandUsage) -> DrawnSubcommand:
-    confused = found.confused_at(row.name)[:CONFUSED_SHOWN]
+def _draw_row(row: UsageRow, tool_use: SubcommandUsage) -> DrawnSubcommand:
+    confused = tool_use.confused_at(row.name)[:CONFUSED_SHOWN]
     halves = [_half(row.counts)]
     words = _words(row.counts)
-    if found.compared:
+    if tool_use.compared:
         halves = [_half(row.before or SubcommandCalls()), *halves]
         words = f"before: {_words(row.before or SubcommandCalls())}; now: {words}"
-    picture = draw_calls(halves, most=found.most_calls, label=words)
+    picture = draw_calls(halves, most=tool_use.most_calls, label=words)
     return DrawnSubcommand(row, picture, [(name_confusion(each), each.calls) for each in confused])
 
 
@@ -116,8 +118,8 @@ def _words(counts: SubcommandCalls) -> str:
     return f"{counted(counts.calls, 'call')}, {counts.errors:,} failed"
 
 
-def _subcommands(found: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
-    for row in found.subcommands:
+def _subcommands(tool_use: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
+    for row in tool_use.subcommands:
         counts = row.counts
         yield (
             *(row.name, counts.calls, counts.errors),
@@ -128,8 +130,8 @@ def _subcommands(found: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def _flags(found: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
-    for row in found.confusions:
+def _flags(tool_use: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
+    for row in tool_use.confusions:
         yield (
             *(row.subcommand, row.kind.value, row.typed, row.meant, row.calls, row.trials, row.runs),
             row.newest_run,

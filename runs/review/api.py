@@ -211,31 +211,37 @@ def list_overrules(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
 @router.post(
     "/trials/{trial_id}/overrules", auth=Bearer("review"), response=declare_answers(OverruleOut, status=201)
 )
-def create_overrule(request: ApiRequest, trial_id: Path[Key], given: OverruleIn) -> Status[dict[str, Any]]:
+def create_overrule(request: ApiRequest, trial_id: Path[Key], body: OverruleIn) -> Status[dict[str, Any]]:
     """Overrule a score's verdict or number; outcome, rollups and verdicts of its run follow."""
-    trial, decision = find_trial(request, trial_id), given.model_dump()
-    made = overrule(trial, decision.pop("score"), **decision, by=request.access.user)
-    return Status(201, _overrule(made))
+    trial, decision = find_trial(request, trial_id), body.model_dump()
+    stored = overrule(trial, decision.pop("score"), **decision, by=request.access.user)
+    return Status(201, _overrule(stored))
 
 
 @router.post("/overrules/{overrule_id}/undo", auth=Bearer("review"), response=declare_answers(OverruleOut))
 def undo_overrule(request: ApiRequest, overrule_id: Path[Key]) -> dict[str, Any]:
     """Put the original score back."""
     rows = Overrule.objects.filter(trial__run__project=request.access.project, pk=overrule_id)
-    made = rows.select_related("trial", "by").first()
-    if made is None:
+    active = rows.select_related("trial", "by").first()
+    if active is None:
         raise not_found("overrule", overrule_id)
-    undo(made, by=request.access.user)
-    return _overrule(Overrule.objects.select_related("by", "undone_by").get(pk=made.pk))
+    undo(active, by=request.access.user)
+    return _overrule(Overrule.objects.select_related("by", "undone_by").get(pk=active.pk))
 
 
 @router.post("/trials/{trial_id}/resolution", auth=Bearer("review"), response=declare_answers(ResolutionOut))
-def resolve_disagreement(request: ApiRequest, trial_id: Path[Key], given: ResolutionIn) -> dict[str, Any]:
+def resolve_disagreement(request: ApiRequest, trial_id: Path[Key], body: ResolutionIn) -> dict[str, Any]:
     """Record who was right where judge and gates disagree."""
     trial = find_trial(request, trial_id)
-    made = record_who_was_right(trial, right=given.right.value, note=given.note, by=request.access.user)
-    by = made.by.get_username() if made.by else None
-    return {"trial": trial.pk, "right": made.right, "note": made.note, "by": by, "at": moment(made.at)}
+    resolution = record_who_was_right(trial, right=body.right.value, note=body.note, by=request.access.user)
+    by = resolution.by.get_username() if resolution.by else None
+    return {
+        "trial": trial.pk,
+        "right": resolution.right,
+        "note": resolution.note,
+        "by": by,
+        "at": moment(resolution.at),
+    }
 
 
 @router.get("/judge-calibrations", auth=Bearer(), response=declare_answers(ListOut[CalibrationOut]))
@@ -243,8 +249,8 @@ def list_calibrations(request: ApiRequest) -> dict[str, Any]:
     """List the judge versions, each compared with people's labels."""
     project = request.access.project
     repeated = repeated_judgings(project)
-    found = (calibration_of(project, version, repeated) for version in judge_versions(project))
-    return {"items": [calibration_json(each) for each in found]}
+    calibrations = (calibration_of(project, version, repeated) for version in judge_versions(project))
+    return {"items": [calibration_json(each) for each in calibrations]}
 
 
 @router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=declare_answers(ListOut[ReassessmentOut]))
@@ -262,17 +268,17 @@ def plan_reassessment(request: ApiRequest, run_id: Path[Key], query: Query[PlanQ
 @router.post(
     "/runs/{run_id}/reassessments", auth=Bearer("run"), response=declare_answers(ReassessmentOut, status=201)
 )
-def create_reassessment(request: ApiRequest, run_id: Path[Key], given: ReassessIn) -> Status[dict[str, Any]]:
+def create_reassessment(request: ApiRequest, run_id: Path[Key], body: ReassessIn) -> Status[dict[str, Any]]:
     """Judge or grade a run's stored trials again; a worker does it. Nothing counts before it is adopted."""
-    made = request_reassessment(
+    reassessment = request_reassessment(
         find_run(request, run_id),
-        given.kind,
+        body.kind,
         by=request.access.user,
-        judge_model=given.judge_model,
-        rubric=given.rubric or "",
-        max_usd=given.max_usd,
+        judge_model=body.judge_model,
+        rubric=body.rubric or "",
+        max_usd=body.max_usd,
     )
-    return Status(201, _reassessment(ReassessmentResult(made)))
+    return Status(201, _reassessment(ReassessmentResult(reassessment)))
 
 
 @router.post(
@@ -281,24 +287,24 @@ def create_reassessment(request: ApiRequest, run_id: Path[Key], given: ReassessI
 def adopt_reassessment(request: ApiRequest, reassessment_id: Path[Key]) -> dict[str, Any]:
     """Make the new scores count; the run is recomputed."""
     rows = Reassessment.objects.filter(run__project=request.access.project, pk=reassessment_id)
-    made = rows.first()
-    if made is None:
+    reassessment = rows.first()
+    if reassessment is None:
         raise not_found("reassessment", reassessment_id)
-    return {"trials": adopt(made, by=request.access.user)}
+    return {"trials": adopt(reassessment, by=request.access.user)}
 
 
-def _reassessment(found: ReassessmentResult) -> dict[str, Any]:
-    made = found.made
+def _reassessment(result: ReassessmentResult) -> dict[str, Any]:
+    reassessment = result.made
     return {
-        "id": made.pk,
-        "run": made.run_id,
-        "kind": made.kind,
-        "judge_model": made.judge_model,
-        "created": moment(made.created),
-        "finished": moment(made.finished) if made.finished else None,
-        "adopted": moment(made.adopted) if made.adopted else None,
-        "cost_usd": made.cost_usd,
-        "error": made.error,
+        "id": reassessment.pk,
+        "run": reassessment.run_id,
+        "kind": reassessment.kind,
+        "judge_model": reassessment.judge_model,
+        "created": moment(reassessment.created),
+        "finished": moment(reassessment.finished) if reassessment.finished else None,
+        "adopted": moment(reassessment.adopted) if reassessment.adopted else None,
+        "cost_usd": reassessment.cost_usd,
+        "error": reassessment.error,
         "trials": [
             {
                 "trial": pair.trial,
@@ -309,6 +315,6 @@ def _reassessment(found: ReassessmentResult) -> dict[str, Any]:
                 "new_score": pair.score_after,
                 "note": pair.note,
             }
-            for pair in found.pairs
+            for pair in result.pairs
         ],
     }

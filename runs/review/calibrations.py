@@ -222,11 +222,11 @@ def repeated_judgings(project: Project) -> Repeated:
     newest = Trial.objects.filter(run__project=project).order_by("-run_id", "-pk")
     trials.update(newest.values_list("pk", flat=True)[:MOST_REPEATED])
     rows = JudgingRecord.objects.filter(trial__in=trials, passed__isnull=False, score__isnull=False)
-    found: Repeated = defaultdict(lambda: defaultdict(list))
+    judgings: Repeated = defaultdict(lambda: defaultdict(list))
     columns = ("trial", "model", "rubric", "score", "passed")
     for trial, model, rubric, score, passed in rows.order_by("-pk").values_list(*columns):
-        found[trial][JudgeVersion(model, rubric)].append((score, bool(passed)))
-    return found
+        judgings[trial][JudgeVersion(model, rubric)].append((score, bool(passed)))
+    return judgings
 
 
 def flips_of(repeated: Repeated, version: JudgeVersion) -> WeightedRate:
@@ -246,9 +246,9 @@ def drifts(repeated: Repeated) -> list[Drift]:
     return [_drift(first, second, found) for (first, second), found in sorted(pairs.items())]
 
 
-def _drift(first: JudgeVersion, second: JudgeVersion, found: list[tuple[float, bool]]) -> Drift:
-    n = len(found)
-    return Drift(first, second, n, sum(same for _, same in found), sum(step for step, _ in found) / n)
+def _drift(first: JudgeVersion, second: JudgeVersion, steps: list[tuple[float, bool]]) -> Drift:
+    n = len(steps)
+    return Drift(first, second, n, sum(same for _, same in steps), sum(step for step, _ in steps) / n)
 
 
 def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:
@@ -257,23 +257,25 @@ def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:
     return frozenset(JudgeVersion(*row) for row in rows.values_list("model", "rubric"))
 
 
-def calibration_json(found: Calibrated) -> dict[str, Any]:
+def calibration_json(calibration: Calibrated) -> dict[str, Any]:
     """Return a calibration for REST."""
     return {
-        "model": found.version.model,
-        "rubric": found.version.rubric,
-        "calibrated": found.is_calibrated,
-        "needs": found.needs,
-        "whole": msgspec.to_builtins(found.whole),
-        "criteria": {name: msgspec.to_builtins(each) for name, each in found.criteria.items()},
-        "right_among_disagreements": msgspec.to_builtins(found.among_disagreements),
-        "flip_rate": msgspec.to_builtins(found.flips),
+        "model": calibration.version.model,
+        "rubric": calibration.version.rubric,
+        "calibrated": calibration.is_calibrated,
+        "needs": calibration.needs,
+        "whole": msgspec.to_builtins(calibration.whole),
+        "criteria": {
+            name: msgspec.to_builtins(criterion) for name, criterion in calibration.criteria.items()
+        },
+        "right_among_disagreements": msgspec.to_builtins(calibration.among_disagreements),
+        "flip_rate": msgspec.to_builtins(calibration.flips),
         "runs": [
             {
-                "run": each.run,
-                "judged_pass_rate": msgspec.to_builtins(each.rate),
-                "corrected_pass_rate": each.corrected and msgspec.to_builtins(each.corrected),
+                "run": run.run,
+                "judged_pass_rate": msgspec.to_builtins(run.rate),
+                "corrected_pass_rate": run.corrected and msgspec.to_builtins(run.corrected),
             }
-            for each in found.runs
+            for run in calibration.runs
         ],
     }

@@ -38,8 +38,10 @@ def precisions(run: Run) -> dict[str, Precision]:
     """Return the reviewed patterns of the run's project. One query."""
     rows = DiagnosisReview.objects.filter(run__project=run.project_id).values("pattern").order_by()
     is_right = Q(is_right=True)
-    own = Count("pk", filter=Q(run=run)), Count("pk", filter=Q(run=run) & is_right)
-    counted = rows.annotate(n=Count("pk"), right=Count("pk", filter=is_right), own=own[0], own_right=own[1])
+    of_run = Count("pk", filter=Q(run=run)), Count("pk", filter=Q(run=run) & is_right)
+    counted = rows.annotate(
+        n=Count("pk"), right=Count("pk", filter=is_right), own=of_run[0], own_right=of_run[1]
+    )
     return {
         row["pattern"]: Precision(row["right"], row["n"], bool(row["own_right"]) if row["own"] else None)
         for row in counted

@@ -66,8 +66,8 @@ class JudgeAndGates:
     @property
     def right(self) -> list[tuple[str, int]]:
         """Return how often each was right."""
-        found = [each.resolution.right for each in self.weak + self.fooled if each.resolution]
-        return [(label, found.count(value)) for value, label in Right.choices]
+        answers = [each.resolution.right for each in self.weak + self.fooled if each.resolution]
+        return [(label, answers.count(value)) for value, label in Right.choices]
 
 
 def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
@@ -89,18 +89,21 @@ def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
                 table.both_fail += 1
     keys = [trial.pk for _, trial in apart]
     confidence = _confidence(keys)
-    resolutions = {each.trial_id: each for each in _resolutions(keys)}
-    found = [
+    resolved = Resolution.objects.filter(trial__in=keys).select_related("by")
+    resolutions = {resolution.trial_id: resolution for resolution in resolved}
+    disagreements = [
         Disagreement(trial, run, confidence.get(trial.pk), resolutions.get(trial.pk)) for run, trial in apart
     ]
-    found.sort(key=lambda each: (each.resolution is not None, -(each.confidence or 0.0), -each.trial.pk))
-    table.weak = [each for each in found if each.cell == "weak"]
-    table.fooled = [each for each in found if each.cell == "fooled"]
+    disagreements.sort(
+        key=lambda disagreement: (
+            disagreement.resolution is not None,
+            -(disagreement.confidence or 0.0),
+            -disagreement.trial.pk,
+        )
+    )
+    table.weak = [disagreement for disagreement in disagreements if disagreement.cell == "weak"]
+    table.fooled = [disagreement for disagreement in disagreements if disagreement.cell == "fooled"]
     return table
-
-
-def _resolutions(keys: list[int]) -> list[Resolution]:
-    return list(Resolution.objects.filter(trial__in=keys).select_related("by")) if keys else []
 
 
 def _confidence(keys: list[int]) -> dict[int, float | None]:

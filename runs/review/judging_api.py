@@ -71,8 +71,8 @@ def _judging(judging: JudgingRecord) -> dict[str, Any]:
     shown: dict[str, Any] = redact_json(
         {**judging_json(model_to_dict(judging)), **{name: judging.content.get(name, "") for name in texts}}
     )
-    own = {"id": judging.pk, "trial": judging.trial_id, "name": judging.name, "counts": judging.counts}
-    return {**shown, **own, "created": moment(judging.created)}
+    identity = {"id": judging.pk, "trial": judging.trial_id, "name": judging.name, "counts": judging.counts}
+    return {**shown, **identity, "created": moment(judging.created)}
 
 
 def _find_judging(request: ApiRequest, judging_id: int) -> JudgingRecord:
@@ -107,15 +107,15 @@ def get_judging(request: ApiRequest, judging_id: Path[Key]) -> dict[str, Any]:
     response=declare_answers(ReviewOut, status=201),
     tags=["reviews"],
 )
-def create_review(request: ApiRequest, judging_id: Path[Key], given: ReviewIn) -> Status[dict[str, Any]]:
+def create_review(request: ApiRequest, judging_id: Path[Key], body: ReviewIn) -> Status[dict[str, Any]]:
     """Review one statement of a judge; replaces your previous review of it."""
     row = review(
         _find_judging(request, judging_id),
         by=request.access.user,
-        polarity=given.polarity,
-        position=given.position,
-        word=given.word.value,
-        comment=given.note,
+        polarity=body.polarity,
+        position=body.position,
+        word=body.word.value,
+        comment=body.note,
     )
     return Status(201, _reviews([row])[0])
 

@@ -74,7 +74,7 @@ def overrule(
             passed = _verdict(trial, original, passed, value)
         if original.get("passed") is passed and (value is None or original.get("value") == value):
             raise RequestError(f"This score is {_words(passed, value)} already. Nothing changed.")
-        made = Overrule.objects.create(
+        created = Overrule.objects.create(
             trial=trial,
             **key,
             passed=passed,
@@ -83,28 +83,30 @@ def overrule(
             reason=reason.strip()[:LONGEST_REASON],
             by=by,
         )
-        store_scores(trial, apply_overrules(trial, base, [*active, made]))
+        store_scores(trial, apply_overrules(trial, base, [*active, created]))
         recompute(run, [trial.pk])
         named = f"{key['layer']}/{key['name']}" + (f"/{criterion}" if criterion else "")
         audit.append_event(
             run.project, by, "overrule", f"trial {trial.pk}", score=named, passed=passed, value=value
         )
-    return made
+    return created
 
 
-def undo(made: Overrule, *, by: User | None) -> None:
+def undo(overruled: Overrule, *, by: User | None) -> None:
     """Put the original score back. Raises `StaleReview` if somebody has undone it already."""
     with write_transaction():
-        run = lock_closed_run(made.trial.run_id)
-        trial = Trial.objects.select_related("scenario_version").get(pk=made.trial_id)
+        run = lock_closed_run(overruled.trial.run_id)
+        trial = Trial.objects.select_related("scenario_version").get(pk=overruled.trial_id)
         active = _active(trial)
-        if not Overrule.objects.filter(pk=made.pk, undone=None).update(undone=timezone.now(), undone_by=by):
+        if not Overrule.objects.filter(pk=overruled.pk, undone=None).update(
+            undone=timezone.now(), undone_by=by
+        ):
             raise StaleReview("Somebody has undone this already. Nothing changed.")
-        left = [each for each in active if each.pk != made.pk]
+        left = [each for each in active if each.pk != overruled.pk]
         store_scores(trial, apply_overrules(trial, restore_scores(trial.scores, active), left))
         recompute(run, [trial.pk])
         audit.append_event(
-            run.project, by, "overrule.undo", f"trial {trial.pk}", score=f"{made.layer}/{made.name}"
+            run.project, by, "overrule.undo", f"trial {trial.pk}", score=f"{overruled.layer}/{overruled.name}"
         )
 
 
@@ -115,48 +117,50 @@ def keep_overruled(trial: Trial, rows: list[Row]) -> list[Row]:
     """
     active = _active(trial)
     rows = restore_scores(rows, active)
-    kept = []
-    for made in active:
-        position = position_of(rows, made)
+    remaining = []
+    for overruled in active:
+        position = position_of(rows, overruled)
         if position is None:
-            made.undone = timezone.now()
+            overruled.undone = timezone.now()
         else:
-            kept.append(made)
-            made.original = made.original if made.criterion else rows[position]
-        made.save(update_fields=["original", "undone"])
-    return apply_overrules(trial, rows, kept)
+            remaining.append(overruled)
+            overruled.original = overruled.original if overruled.criterion else rows[position]
+        overruled.save(update_fields=["original", "undone"])
+    return apply_overrules(trial, rows, remaining)
 
 
 def restore_scores(rows: Sequence[Row], active: Sequence[Overrule]) -> list[Row]:
     """Return the scores as they were before people overruled some."""
-    originals = {made.pk: made.original for made in active if not made.criterion}
-    found = []
+    originals = {overruled.pk: overruled.original for overruled in active if not overruled.criterion}
+    restored = []
     for row in rows:
         detail = row.get("detail") or {}
-        found.append(detail.get(REPORTED) or originals.get(int(detail.get("overruled") or 0), row))
-    return found
+        restored.append(detail.get(REPORTED) or originals.get(int(detail.get("overruled") or 0), row))
+    return restored
 
 
 def apply_overrules(trial: Trial, base: Sequence[Row], active: Sequence[Overrule]) -> list[Row]:
     """Return the original scores with the overruled ones in place, and those that follow from them."""
     rows = list(base)
     fixed: set[int] = set()
-    for made in active:
-        position = position_of(rows, made)
-        if position is not None and not made.criterion:
-            rows[position] = _apply_overrule(made)
+    for overruled in active:
+        position = position_of(rows, overruled)
+        if position is not None and not overruled.criterion:
+            rows[position] = _apply_overrule(overruled)
             fixed.add(position)
     for changed in (_from_checks, _from_evaluators, _from_criteria):
         rows = changed(trial, rows, fixed, active)
     return rows
 
 
-def position_of(rows: Sequence[Row], made: Overrule) -> int | None:
+def position_of(rows: Sequence[Row], overruled: Overrule) -> int | None:
     """Return where an overruled score is; None if the scores no longer have it."""
     same = [
-        n for n, each in enumerate(rows) if (each["layer"], each["name"][:200]) == (made.layer, made.name)
+        n
+        for n, row in enumerate(rows)
+        if (row["layer"], row["name"][:200]) == (overruled.layer, overruled.name)
     ]
-    return same[made.nth] if made.nth < len(same) else None
+    return same[overruled.nth] if overruled.nth < len(same) else None
 
 
 def takes_number(row: Row) -> bool:
@@ -176,9 +180,9 @@ def checklists(trial: Trial, judgings: Iterable[JudgingRecord]) -> dict[str, dic
     """Return the judge's yes-or-no answers by evaluator and criterion, from the trial's judgings that count."""
     evaluators = _evaluators(trial)
     return {
-        each.name: {name: bool(value) for name, value in (each.content.get("criteria") or {}).items()}
-        for each in judgings
-        if each.counts and checklist_named(evaluators, each.name)
+        judging.name: {name: bool(value) for name, value in (judging.content.get("criteria") or {}).items()}
+        for judging in judgings
+        if judging.counts and checklist_named(evaluators, judging.name)
     }
 
 
@@ -238,8 +242,8 @@ def _verdict(trial: Trial, score: Row, passed: bool | None, value: float | None)
 def threshold_of(trial: Trial) -> float:
     """Return the pass threshold of the trial's judge."""
     judge = trial.scenario_version.content.get("criteria", {}).get("judge") or {}
-    given: float = judge.get("pass_threshold", DEFAULT_THRESHOLD)
-    return given if judge.get("enabled", True) else DEFAULT_THRESHOLD
+    threshold: float = judge.get("pass_threshold", DEFAULT_THRESHOLD)
+    return threshold if judge.get("enabled", True) else DEFAULT_THRESHOLD
 
 
 def _evaluators(trial: Trial) -> tuple[Evaluator, ...]:
@@ -272,31 +276,31 @@ def _key(scores: Sequence[Row], position: int) -> dict[str, Any]:
     return {"layer": layer, "name": name[:200], "nth": nth}
 
 
-def _apply_overrule(made: Overrule) -> Row:
-    original = {name: value for name, value in made.original.items() if name != "error"}
-    name = made.by.get_username() if made.by else "a former member"
-    changed = {} if made.value is None else {"value": made.value}
+def _apply_overrule(overruled: Overrule) -> Row:
+    original = {name: value for name, value in overruled.original.items() if name != "error"}
+    name = overruled.by.get_username() if overruled.by else "a former member"
+    changed = {} if overruled.value is None else {"value": overruled.value}
     return {
         **original,
         **changed,
-        "passed": made.passed,
-        "message": f"Overruled by {name}: {made.given}. {made.reason}",
-        "detail": {**made.original.get("detail", {}), "overruled": made.pk},
+        "passed": overruled.passed,
+        "message": f"Overruled by {name}: {overruled.given}. {overruled.reason}",
+        "detail": {**overruled.original.get("detail", {}), "overruled": overruled.pk},
     }
 
 
 def _from_checks(trial: Trial, rows: list[Row], fixed: set[int], active: Sequence[Overrule]) -> list[Row]:
     """Compute the checklists with overruled criteria again."""
-    made = [each for each in active if each.criterion]
-    answers = checklists(trial, trial.judgings.all()) if made else {}
-    for name in {each.name for each in made}:
-        own = {each.criterion: bool(each.passed) for each in made if each.name == name}
+    with_criterion = [each for each in active if each.criterion]
+    answers = checklists(trial, trial.judgings.all()) if with_criterion else {}
+    for name in {each.name for each in with_criterion}:
+        overruled = {each.criterion: bool(each.passed) for each in with_criterion if each.name == name}
         item = checklist_named(_evaluators(trial), name)
         position = next(
             (n for n, row in enumerate(rows) if (row["layer"], row["name"]) == (EVALUATORS, name)), None
         )
         if item is not None and position is not None and position not in fixed:
-            value, failed = item.total({**answers.get(name, {}), **own})
+            value, failed = item.total({**answers.get(name, {}), **overruled})
             rows[position] = _following(
                 rows[position], with_value(_one(rows[position]), value, failed=failed)
             )
@@ -307,10 +311,12 @@ def _from_evaluators(trial: Trial, rows: list[Row], fixed: set[int], active: Seq
     """Compute averages of evaluators again, if one of them changed."""
     if not any(each.layer == EVALUATORS and each.name != AGGREGATE for each in active):
         return rows
-    own = {n: row for n, row in enumerate(rows) if row["layer"] == EVALUATORS}
-    known = {row["name"]: _one(row) for row in own.values()}
-    again = evaluators_from_members(_evaluators(trial), known, {rows[n]["name"] for n in fixed if n in own})
-    for n, row in own.items():
+    of_evaluators = {n: row for n, row in enumerate(rows) if row["layer"] == EVALUATORS}
+    known = {row["name"]: _one(row) for row in of_evaluators.values()}
+    again = evaluators_from_members(
+        _evaluators(trial), known, {rows[n]["name"] for n in fixed if n in of_evaluators}
+    )
+    for n, row in of_evaluators.items():
         if again[row["name"]] != known[row["name"]]:
             rows[n] = _following(row, again[row["name"]])
     return rows
@@ -322,8 +328,8 @@ def _from_criteria(trial: Trial, rows: list[Row], fixed: set[int], active: Seque
     changed = any(rows[n]["layer"] == "judge" and rows[n]["name"].startswith(CRITERION) for n in fixed)
     if position is None or position in fixed or not changed:
         return rows
-    own = [_one(row) for row in rows if row["layer"] == "judge" and row["name"].startswith(CRITERION)]
-    judged = judge_from_criteria(_one(rows[position]), own, threshold_of(trial))
+    criteria = [_one(row) for row in rows if row["layer"] == "judge" and row["name"].startswith(CRITERION)]
+    judged = judge_from_criteria(_one(rows[position]), criteria, threshold_of(trial))
     rows[position] = _following(rows[position], judged)
     return rows
 
@@ -336,6 +342,6 @@ def _following(row: Row, score: Score) -> Row:
     """Return a score that follows from overruled ones, with its original in the detail."""
     detail = row.get("detail") or {}
     original = detail.get(REPORTED) or row
-    made = msgspec.structs.replace(score, detail={**score.detail, REPORTED: original})
-    (found,) = scores_json((made,))
-    return {**found, "passed": made.passed}
+    following = msgspec.structs.replace(score, detail={**score.detail, REPORTED: original})
+    (scored,) = scores_json((following,))
+    return {**scored, "passed": following.passed}

@@ -25,11 +25,11 @@ MOST_ITEMS = 500
 
 def judgings_of(project: Project, version: JudgeVersion, suite: Suite | None) -> QuerySet[JudgingRecord]:
     """Return the judgings of a judge version that have a verdict, and that no round has drawn."""
-    found = JudgingRecord.objects.filter(
+    judgings = JudgingRecord.objects.filter(
         trial__run__project=project, model=version.model, rubric=version.rubric, passed__isnull=False
     )
-    found = found.filter(round_items=None)
-    return found.filter(trial__run__suite=suite) if suite else found
+    judgings = judgings.filter(round_items=None)
+    return judgings.filter(trial__run__suite=suite) if suite else judgings
 
 
 def draw(
@@ -51,20 +51,20 @@ def draw(
     check_person(by)
     if not 1 <= n <= MOST_ITEMS:
         raise RequestError(f"A sample of {n} is not possible. Choose 1 to {MOST_ITEMS} judgings.")
-    own = Suite.objects.filter(project=project, slug=suite).first() if suite else None
-    if suite and own is None:
+    only_suite = Suite.objects.filter(project=project, slug=suite).first() if suite else None
+    if suite and only_suite is None:
         raise RequestError(f"There is no suite '{suite[:100]}'. Choose another, or none for all suites.")
     chance = chance or SystemRandom()
-    rows = list(judgings_of(project, version, own).order_by("pk").values_list("pk", "passed"))
+    rows = list(judgings_of(project, version, only_suite).order_by("pk").values_list("pk", "passed"))
     if not rows:
         raise RequestError("No unlabelled judgings of this judge are left. Run its suites again.")
     weights = _sample(rows, n, is_stratified, chance)
     order = list(weights)
     chance.shuffle(order)
     with transaction.atomic():
-        made = ReviewRound.objects.create(
+        review_round = ReviewRound.objects.create(
             project=project,
-            suite=own,
+            suite=only_suite,
             model=version.model,
             rubric=version.rubric,
             is_stratified=is_stratified,
@@ -73,7 +73,7 @@ def draw(
         judgings = JudgingRecord.objects.select_related("trial__scenario_version").in_bulk(order)
         RoundItem.objects.bulk_create(
             RoundItem(
-                round=made,
+                round=review_round,
                 judging_id=pk,
                 position=position,
                 weight=weights[pk],
@@ -83,9 +83,9 @@ def draw(
             for position, pk in enumerate(order, 1)
         )
         audit.append_event(
-            project, by, "review.round", f"round {made.pk}", judgings=len(order), model=version.model
+            project, by, "review.round", f"round {review_round.pk}", judgings=len(order), model=version.model
         )
-    return made
+    return review_round
 
 
 def _sample(
@@ -148,9 +148,9 @@ def rounds_of(project: Project) -> QuerySet[ReviewRound]:
     return rounds.annotate(total=Count("items"), done=done)
 
 
-def next_item(made: ReviewRound, person: User) -> RoundItem | None:
+def next_item(review_round: ReviewRound, person: User) -> RoundItem | None:
     """Return the person's next undecided item: their own first, then one that nobody took. One query."""
-    waiting = made.items.filter(Q(assignee=person) | Q(assignee=None), at=None)
+    waiting = review_round.items.filter(Q(assignee=person) | Q(assignee=None), at=None)
     return waiting.order_by(F("assignee").desc(nulls_last=True), "position").first()
 
 

@@ -17,8 +17,6 @@ from runs.models.review import Right
 from runs.results.digests import judge_disagrees
 from runs.results.layer_totals import ReadScore
 
-POLARITIES = ("negative", "positive", "criterion")
-
 
 def statements_of(content: Mapping[str, Any], polarity: str) -> list[str]:
     """Return a judging's issues, highlights or criteria by position; criteria are sorted by id."""
@@ -61,10 +59,10 @@ def check_person(by: User | None) -> None:
 
 def reviews_of(judgings: Iterable[int]) -> dict[tuple[int, str, int], list[Review]]:
     """Return the reviews of these judgings by judging, polarity and position, oldest first. One query."""
-    found: dict[tuple[int, str, int], list[Review]] = {}
-    for each in Review.objects.filter(judging__in=tuple(judgings)).select_related("by").order_by("at", "pk"):
-        found.setdefault((each.judging_id, each.polarity, each.position), []).append(each)
-    return found
+    by_statement: dict[tuple[int, str, int], list[Review]] = {}
+    for row in Review.objects.filter(judging__in=tuple(judgings)).select_related("by").order_by("at", "pk"):
+        by_statement.setdefault((row.judging_id, row.polarity, row.position), []).append(row)
+    return by_statement
 
 
 @transaction.atomic
@@ -75,18 +73,18 @@ def record_who_was_right(trial: Trial, *, right: str, note: str, by: User | None
     correct it.
     """
     check_person(by)
-    made, is_new = Resolution.objects.get_or_create(
+    resolution, is_new = Resolution.objects.get_or_create(
         trial=trial, defaults={"right": right, "note": note, "by": by}
     )
     if is_new and not judge_disagrees(msgspec.convert(trial.scores, list[ReadScore])):
         raise RequestError(f"Judge and gates agree on trial {trial.pk}. There is nothing to resolve.")
     if not is_new:
-        if made.by_id != (by.pk if by else None):
-            name = made.by.get_username() if made.by else "Somebody"
+        if resolution.by_id != (by.pk if by else None):
+            name = resolution.by.get_username() if resolution.by else "Somebody"
             raise StaleReview(
-                f"{name} resolved trial {trial.pk} as “{Right(made.right).label}”; nothing changed."
+                f"{name} resolved trial {trial.pk} as “{Right(resolution.right).label}”; nothing changed."
             )
-        made.right, made.note, made.at = right, note, timezone.now()
-        made.save(update_fields=["right", "note", "at"])
+        resolution.right, resolution.note, resolution.at = right, note, timezone.now()
+        resolution.save(update_fields=["right", "note", "at"])
     audit.append_event(trial.run.project, by, "disagreement.resolve", f"trial {trial.pk}", right=right)
-    return made
+    return resolution

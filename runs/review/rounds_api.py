@@ -138,9 +138,9 @@ def _round(row: ReviewRound, total: int, done: int) -> dict[str, Any]:
     }
 
 
-def _detail(made: ReviewRound) -> dict[str, Any]:
-    items = [_item(each) for each in _items(made.items.all())]
-    return {**_round(made, len(items), sum(each["labelled"] for each in items)), "items": items}
+def _detail(review_round: ReviewRound) -> dict[str, Any]:
+    items = [_item(each) for each in _items(review_round.items.all())]
+    return {**_round(review_round, len(items), sum(each["labelled"] for each in items)), "items": items}
 
 
 def _items(rows: QuerySet[RoundItem]) -> QuerySet[RoundItem]:
@@ -170,18 +170,18 @@ def _item(row: RoundItem) -> dict[str, Any]:
 
 
 def _find_round(request: ApiRequest, key: int) -> ReviewRound:
-    made = rounds_of(request.access.project).filter(pk=key).first()
-    if made is None:
+    review_round = rounds_of(request.access.project).filter(pk=key).first()
+    if review_round is None:
         raise not_found("review round", key)
-    return made
+    return review_round
 
 
 def _find_item(request: ApiRequest, key: int) -> RoundItem:
     rows = _items(RoundItem.objects.filter(round__project=request.access.project))
-    found = rows.select_related(
+    items = rows.select_related(
         "round__project", "judging__trial__scenario_version", "judging__trial__scenario"
     )
-    item = found.filter(pk=key).first()
+    item = items.filter(pk=key).first()
     if item is None:
         raise not_found("review item", key)
     return item
@@ -191,8 +191,8 @@ def _find_member(request: ApiRequest, name: str | None) -> int | None:
     """Return the key of the assignee that was seen; -1, which matches nobody, for an unknown name."""
     if not name:
         return None
-    found = User.objects.filter(memberships__project=request.access.project, username=name).first()
-    return found.pk if found else -1
+    member = User.objects.filter(memberships__project=request.access.project, username=name).first()
+    return member.pk if member else -1
 
 
 @router.get("/review-rounds", auth=Bearer(), response=declare_answers(ListOut[RoundOut]))
@@ -203,18 +203,18 @@ def list_rounds(request: ApiRequest) -> dict[str, Any]:
 
 
 @router.post("/review-rounds", auth=Bearer("review"), response=declare_answers(RoundDetailOut, status=201))
-def create_round(request: ApiRequest, given: RoundIn) -> Status[dict[str, Any]]:
+def create_round(request: ApiRequest, body: RoundIn) -> Status[dict[str, Any]]:
     """Draw a judge version's judgings at random, for people to label."""
-    version = JudgeVersion(given.model, given.rubric)
-    made = draw(
+    version = JudgeVersion(body.model, body.rubric)
+    review_round = draw(
         request.access.project,
         version,
-        given.n,
+        body.n,
         by=request.access.user,
-        suite=given.suite,
-        is_stratified=given.stratified,
+        suite=body.suite,
+        is_stratified=body.stratified,
     )
-    return Status(201, _detail(made))
+    return Status(201, _detail(review_round))
 
 
 @router.get("/review-rounds/{round_id}", auth=Bearer(), response=declare_answers(RoundDetailOut))
@@ -234,22 +234,22 @@ def get_round_item(request: ApiRequest, item_id: Path[Key]) -> dict[str, Any]:
 
 
 @router.post("/review-items/{item_id}/label", auth=Bearer("review"), response=declare_answers(RoundItemOut))
-def label_round_item(request: ApiRequest, item_id: Path[Key], given: LabelIn) -> dict[str, Any]:
+def label_round_item(request: ApiRequest, item_id: Path[Key], body: LabelIn) -> dict[str, Any]:
     """Label an item; the first label counts."""
     item = _find_item(request, item_id)
-    answer = ANSWERS[given.answer]
-    decide_item(item, passed=answer, criteria=given.criteria, note=given.note, by=request.access.user)
+    answer = ANSWERS[body.answer]
+    decide_item(item, passed=answer, criteria=body.criteria, note=body.note, by=request.access.user)
     return _item(_find_item(request, item_id))
 
 
 @router.post(
     "/review-items/{item_id}/assignee", auth=Bearer("review"), response=declare_answers(RoundItemOut)
 )
-def assign_round_item(request: ApiRequest, item_id: Path[Key], given: AssigneeIn) -> dict[str, Any]:
+def assign_round_item(request: ApiRequest, item_id: Path[Key], body: AssigneeIn) -> dict[str, Any]:
     """Assign an item to a member of the project, or to nobody."""
     item = _find_item(request, item_id)
-    person = member_named(request.access.project, given.assignee or "")
-    assign(item, person, seen=_find_member(request, given.seen))
+    person = member_named(request.access.project, body.assignee or "")
+    assign(item, person, seen=_find_member(request, body.seen))
     return _item(_find_item(request, item_id))
 
 
@@ -266,8 +266,8 @@ def _group(group: StatementGroup) -> dict[str, Any]:
         {
             "text": group.text,
             "wordings": [
-                {"key": each.key, "text": each.text, "statements": list(map(str, each.references))}
-                for each in group.wordings
+                {"key": wording.key, "text": wording.text, "statements": list(map(str, wording.references))}
+                for wording in group.wordings
             ],
         }
     )

@@ -126,7 +126,7 @@ class StatementGroup:
 
     @property
     def references(self) -> list[Reference]:
-        return [each for wording in self.wordings for each in wording.references]
+        return [reference for wording in self.wordings for reference in wording.references]
 
     @property
     def trials(self) -> list[int]:
@@ -161,11 +161,11 @@ class ReadContent(Struct, gc=False):
         if criterion not in self.criteria:
             return every
         reason = self.reasons.get(criterion, "")
-        own = [("criterion", sorted(self.criteria).index(criterion), reason)] if reason else []
+        reasons = [("criterion", sorted(self.criteria).index(criterion), reason)] if reason else []
         named = [
             (side, n, texts[n]) for side, texts in sides for n in statements_about(criterion, reason, texts)
         ]
-        return own + named or every
+        return reasons + named or every
 
 
 read_content = msgspec.json.Decoder(ReadContent).decode
@@ -230,20 +230,20 @@ def group_statements(judgings: Iterable[Read], criterion: str = "") -> list[Stat
         for polarity, position, text in content.statements(criterion):
             shown = " ".join(text.split())
             plain = shown.casefold().rstrip(".! ")
-            own = exact.setdefault((polarity, plain), Wording(shown))
-            own.key = own.key or sha256(plain.encode("utf-8", "replace")).hexdigest()
-            own.references.append(Reference(pk, polarity, position))
-            own.trials.append(trial)
+            wording = exact.setdefault((polarity, plain), Wording(shown))
+            wording.key = wording.key or sha256(plain.encode("utf-8", "replace")).hexdigest()
+            wording.references.append(Reference(pk, polarity, position))
+            wording.trials.append(trial)
     ordered = sorted(exact.items(), key=lambda item: -len(item[1].references))[:MOST_TEXTS]
     groups: dict[str, dict[str, StatementGroup]] = {"negative": {}, "positive": {}, "criterion": {}}
     for (polarity, key), wording in ordered:
         own_groups, words = groups[polarity], " ".join(sorted(key[:LONGEST].split()))
-        found = process.extractOne(words, own_groups.keys(), scorer=fuzz.ratio, score_cutoff=SIMILAR)
-        if found is None:
+        similar = process.extractOne(words, own_groups.keys(), scorer=fuzz.ratio, score_cutoff=SIMILAR)
+        if similar is None:
             own_groups[words] = StatementGroup(polarity, [wording])
         else:
-            own_groups[found[0]].wordings.append(wording)
-    every = [group for own in groups.values() for group in own.values()]
+            own_groups[similar[0]].wordings.append(wording)
+    every = [group for by_words in groups.values() for group in by_words.values()]
     return sorted(every, key=lambda group: -len(group.references))
 
 
@@ -252,7 +252,7 @@ def _add_reviews(groups: Sequence[StatementGroup]) -> None:
     places = {place: group for group in groups for place in group.references}
     judgings = {place.judging for place in places}
     rows = Review.objects.filter(judging__in=judgings) if judgings else Review.objects.none()
-    for each in rows.select_related("by"):
-        group = places.get(Reference(each.judging_id, each.polarity, each.position))
+    for row in rows.select_related("by"):
+        group = places.get(Reference(row.judging_id, row.polarity, row.position))
         if group is not None:
-            group.reviews.append(each)
+            group.reviews.append(row)

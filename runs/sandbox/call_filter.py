@@ -68,9 +68,11 @@ def call_filter(*, sockets: bool, machine: str = os.uname().machine) -> bytes:
     `sockets` says whether to refuse the kinds of sockets that a network namespace doesn't contain.
     """
     known = _MACHINES.get(machine, ())
-    program = [each for calls in known for each in _of(calls, sockets=sockets)]
+    program = [instruction for calls in known for instruction in _of(calls, sockets=sockets)]
     return (
-        b"".join(struct.pack("HBBI", *each) for each in (*program, (_RETURN, 0, 0, _KILL))) if known else b""
+        b"".join(struct.pack("HBBI", *instruction) for instruction in (*program, (_RETURN, 0, 0, _KILL)))
+        if known
+        else b""
     )
 
 

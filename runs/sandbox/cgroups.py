@@ -85,17 +85,17 @@ def _remove(folder: Path) -> None:
 
 def find_delegated_group() -> Path | None:
     """Return the delegated parent group, prepared if it is not yet; None without delegation."""
-    own = own_group(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
-    if own is not None and own.name == OWN:
+    current = own_group(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
+    if current is not None and current.name == OWN:
         # Another process prepared it earlier.
-        own = own.parent
-    if own is None or not is_delegated(own):
+        current = current.parent
+    if current is None or not is_delegated(current):
         return None
     try:
-        _make_ready(own)
+        _make_ready(current)
     except OSError:
         return None
-    return own
+    return current
 
 
 def own_group(groups: str, mounts: str) -> Path | None:

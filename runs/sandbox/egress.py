@@ -71,10 +71,10 @@ class Allowed:
     def addresses(self) -> tuple[Address, ...]:
         """Return the host's current addresses, empty if it can't be resolved."""
         try:
-            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            entries = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError:
             return ()
-        return tuple(dict.fromkeys(ip_address(str(each[4][0]).partition("%")[0]) for each in found))
+        return tuple(dict.fromkeys(ip_address(str(each[4][0]).partition("%")[0]) for each in entries))
 
 
 def parse_allowed(words: Iterable[str]) -> tuple[Allowed, ...]:
@@ -117,8 +117,8 @@ def _is_host(host: str) -> bool:
 
 def worker_addresses() -> tuple[Address, ...]:
     """Return the addresses of this machine, some of which may be public."""
-    found = chain.from_iterable(psutil.net_if_addrs().values())
-    of_ip = (each for each in found if each.family in (socket.AF_INET, socket.AF_INET6))
+    interfaces = chain.from_iterable(psutil.net_if_addrs().values())
+    of_ip = (each for each in interfaces if each.family in (socket.AF_INET, socket.AF_INET6))
     return tuple(ip_address(each.address.partition("%")[0]) for each in of_ip)
 
 
@@ -139,9 +139,11 @@ class Opening:
 
 def openings(allowed: Iterable[Allowed]) -> tuple[Opening, ...]:
     """Return the allowed services by address, without loopback addresses that the forwarder can't reach."""
-    found = (Opening(address, each.port) for each in allowed for address in each.addresses())
+    services = (Opening(address, service.port) for service in allowed for address in service.addresses())
     return tuple(
-        dict.fromkeys(each for each in found if not each.asked.is_loopback or each.asked in LOOPBACK)
+        dict.fromkeys(
+            service for service in services if not service.asked.is_loopback or service.asked in LOOPBACK
+        )
     )
 
 
@@ -173,9 +175,9 @@ def _redirections(loopback: Sequence[Opening]) -> Iterator[str]:
         return
     yield "  chain towards {"
     yield "    type nat hook output priority -100"
-    for each in loopback:
+    for opening in loopback:
         for protocol in ("tcp", "udp"):
-            yield f"    ip daddr {each.asked} {protocol} dport {each.port} dnat ip to {GATEWAY}"
+            yield f"    ip daddr {opening.asked} {protocol} dport {opening.port} dnat ip to {GATEWAY}"
     yield "  }"
     yield "  chain out {"
     yield "    type nat hook postrouting priority 100"
@@ -184,10 +186,10 @@ def _redirections(loopback: Sequence[Opening]) -> Iterator[str]:
 
 
 def _accept_rules(*services: Opening) -> Iterator[str]:
-    for each in services:
-        family = "ip" if each.reached.version == 4 else "ip6"
+    for service in services:
+        family = "ip" if service.reached.version == 4 else "ip6"
         for protocol in ("tcp", "udp"):
-            yield f"    {family} daddr {each.reached} {protocol} dport {each.port} accept"
+            yield f"    {family} daddr {service.reached} {protocol} dport {service.port} accept"
 
 
 def _reject_rules(match: str, networks: Iterable[str]) -> Iterator[str]:
@@ -201,5 +203,5 @@ def resolver_settings(of_worker: str) -> str:
     words = [line.split() for line in of_worker.splitlines()]
     servers = [line[1] for line in words if line[:1] == ["nameserver"] and len(line) > 1]
     only6 = bool(servers) and all(":" in server for server in servers)
-    kept = [" ".join(line) for line in words if line[:1] in (["search"], ["options"], ["domain"])]
-    return "\n".join([f"nameserver {NAMESERVER6 if only6 else NAMESERVER}", *kept, ""])
+    settings = [" ".join(line) for line in words if line[:1] in (["search"], ["options"], ["domain"])]
+    return "\n".join([f"nameserver {NAMESERVER6 if only6 else NAMESERVER}", *settings, ""])

@@ -30,7 +30,7 @@ from runs.sandbox.egress import (
     ruleset,
     worker_addresses,
 )
-from runs.sandbox.helpers import HELPER_ENV, memory_file
+from runs.sandbox.helper_processes import HELPER_ENV, memory_file
 from runs.sandbox.user_namespaces import NAMESPACES, setting_limits
 
 PROGRAMS = ("slirp4netns", "nft", "ip", "unshare", "nsenter")

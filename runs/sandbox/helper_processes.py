@@ -10,6 +10,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import BinaryIO
+
+HELPER_ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+"""The complete environment of each helper."""
 
 
 class HelpersBusy(Exception):
@@ -115,14 +119,22 @@ def _end(helper: subprocess.Popen[bytes]) -> None:
 
 def _read(descriptor: int, length: int, until: float) -> bytes:
     """Return exactly so many bytes. Raises `EOFError` and `TimeoutError`."""
-    found = bytearray()
+    content = bytearray()
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
-    while len(found) < length:
+    while len(content) < length:
         if not waiting.poll(max(0.0, until - time.monotonic()) * 1000):
             raise TimeoutError
-        part = os.read(descriptor, length - len(found))
+        part = os.read(descriptor, length - len(content))
         if not part:
             raise EOFError
-        found += part
-    return bytes(found)
+        content += part
+    return bytes(content)
+
+
+def memory_file(content: bytes) -> BinaryIO:
+    """Return an anonymous file, positioned at its start."""
+    file = os.fdopen(os.memfd_create("evalhub"), "w+b")
+    file.write(content)
+    file.seek(0)
+    return file

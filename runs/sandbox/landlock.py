@@ -91,8 +91,8 @@ def install_filter(program: bytes) -> None:
     """Install a seccomp program in this process and its children. Raises `OSError`."""
     _give_up_privileges()
     code = ctypes.create_string_buffer(program)
-    given = ctypes.create_string_buffer(struct.pack("HP", len(program) // 8, ctypes.addressof(code)))
-    _check_result(_libc.prctl(_PR_SET_SECCOMP, _FILTER, given, 0, 0), "install a filter")
+    filter_header = ctypes.create_string_buffer(struct.pack("HP", len(program) // 8, ctypes.addressof(code)))
+    _check_result(_libc.prctl(_PR_SET_SECCOMP, _FILTER, filter_header, 0, 0), "install a filter")
 
 
 def _give_up_privileges() -> None:
@@ -140,16 +140,16 @@ def main(descriptor: int, command: list[str]) -> None:
     # Die with the worker; the worker finds the children.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     with open(descriptor, "rb") as stream:
-        given = json.load(stream)
-    Path("/proc/self/oom_score_adj").write_text(str(given["oom_score"]))
-    for which, limit in given["limits"]:
+        request = json.load(stream)
+    Path("/proc/self/oom_score_adj").write_text(str(request["oom_score"]))
+    for which, limit in request["limits"]:
         hard = resource.getrlimit(which)[1]
         value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(which, (value, value))
-    os.chdir(given["cwd"])
-    if rules := given["rules"]:
+    os.chdir(request["cwd"])
+    if rules := request["rules"]:
         confine(read=rules["read"], write=rules["write"], network=rules["network"])
-    if program := bytes.fromhex(given["filter"]):
+    if program := bytes.fromhex(request["filter"]):
         # Limits alone promise nothing: they also work on a kernel without seccomp.
         with suppress(OSError) if not rules else nullcontext():
             install_filter(program)
@@ -157,7 +157,7 @@ def main(descriptor: int, command: list[str]) -> None:
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)
     try:
-        os.execvpe(command[0], command, given["env"])  # noqa: S606  # this program exists to execute the command
+        os.execvpe(command[0], command, request["env"])  # noqa: S606  # this program exists to execute the command
     except OSError as error:
         sys.exit(_cannot_start(command[0], error))
 

@@ -81,15 +81,15 @@ class Outbound:
 
     def refusal(self, host: str, address: Address) -> str:
         """Return a sentence on why an address may not be called; empty if it may."""
-        for each in _meanings(address):
-            if _within(each, NEVER):
+        for meaning in _meanings(address):
+            if _within(meaning, NEVER):
                 return f"{_describe(host, address)} is an address that is never called: choose another."
-            if not self._allows(host, each):
+            if not self._allows(host, meaning):
                 return (
                     f"{_describe(host, address)} is not public, and it is not allowed here. "
                     "Add the host or its network to EVALHUB_HTTP_ALLOW on the worker."
                 )
-            if self.sends_key_openly and _is_public(each) and not self._lists(host, each):
+            if self.sends_key_openly and _is_public(meaning) and not self._lists(host, meaning):
                 return (
                     f"{_describe(host, address)} is public, and http would send the key unencrypted. "
                     "Use https, or add the host or its network to EVALHUB_HTTP_ALLOW on the worker."

@@ -62,8 +62,8 @@ Resolve = Callable[[str, int], list[str]]
 
 def resolve_host(host: str, port: int) -> list[str]:
     """Return a host's addresses from the system's resolver."""
-    found = getaddrinfo(host, port, type=SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = getaddrinfo(host, port, type=SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def client(

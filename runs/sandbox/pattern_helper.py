@@ -39,21 +39,21 @@ def run_search(engine: str, source: str, text: str | None) -> Answer:
     began = time.process_time()
     try:
         pattern = compile_for_search(engine, source)
-        found = None if text is None else pattern.search(text)
+        match = None if text is None else pattern.search(text)
     except (regex.error, re2.error, OverflowError) as error:
         return None, 0.0, str(error) or "it is too large", ""
     except RecursionError:
         return None, 0.0, "it is nested too deep", ""
     except MemoryError:
         return None, time.process_time() - began, "", "it needs too much memory."
-    spans = None if found is None else (*found.span(), *sub_span(found))
+    spans = None if match is None else (*match.span(), *sub_span(match))
     return spans, time.process_time() - began, "", ""
 
 
-def sub_span(found: Any) -> tuple[int, int]:
+def sub_span(match: Any) -> tuple[int, int]:
     """Return where the group named `sub` matched, else the last group."""
-    number = found.re.groupindex.get("sub", found.re.groups)
-    span: tuple[int, int] = found.span(number) if number else (-1, -1)
+    number = match.re.groupindex.get("sub", match.re.groups)
+    span: tuple[int, int] = match.span(number) if number else (-1, -1)
     return span
 
 

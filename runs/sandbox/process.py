@@ -74,7 +74,6 @@ def run_process(
     output_limit: int = OUTPUT_LIMIT,
     flood_limit: int = FLOOD_LIMIT,
     merge_stderr: bool = False,
-    stream_to: Path | None = None,
     sinks: Sequence[Sink] = (),
     cancelled: Callable[[], bool] | None = None,
     limits: ProcessLimits = UNLIMITED,
@@ -107,7 +106,6 @@ def run_process(
             stdin=stdin,
             output_limit=output_limit,
             stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
-            stream_to=stream_to,
             sinks=sinks,
             record=record,
         )

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from io import FileIO
-from pathlib import Path
 from typing import Literal
 
 from runs.sandbox.process_tree import (
@@ -62,7 +60,6 @@ class ProcessDialogue:
     stdin: bytes | None
     output_limit: int
     stop: Stop
-    stream_to: Path | None = None
     sinks: Sequence[Sink] = ()
     record: ToolRecord | None = None
 
@@ -84,7 +81,6 @@ class ProcessDialogue:
         self._ended = False
         self._known: set[LiveProcess] = set()
         self._pidfd = -1
-        self._sink: FileIO | None = None
 
     def hold(self) -> None:
         """Run until the process and its descendants have ended."""
@@ -97,8 +93,6 @@ class ProcessDialogue:
             self._close()
 
     def _open(self) -> None:
-        if self.stream_to is not None:
-            self._sink = self.stream_to.open("wb", buffering=0)
         if self.process.stdout is not None:
             self._waiting.listen(self.process.stdout, partial(self._take, "stdout", self.streams.stdout))
         if self.process.stderr is not None:
@@ -112,8 +106,6 @@ class ProcessDialogue:
     def _take(self, name: Literal["stdout", "stderr"], capture: Capture, chunk: bytes) -> None:
         capture.add(chunk)
         self.streams.merged.add(chunk)
-        if self._sink is not None:
-            self._sink.write(chunk)
         for sink in self.sinks:
             sink.take(name, chunk)
 
@@ -228,8 +220,6 @@ class ProcessDialogue:
             self.seconds = time.monotonic() - self._began
         if self._pidfd >= 0:
             os.close(self._pidfd)
-        if self._sink is not None:
-            self._sink.close()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()

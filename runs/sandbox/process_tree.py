@@ -65,23 +65,23 @@ def _read_all() -> dict[int, list[LiveProcess]]:
 def descendants(root: int, *, max_age: float = 0.0) -> list[LiveProcess]:
     """Return a process's live descendants from a listing of at most `max_age` seconds ago."""
     children = _table.children(max_age)
-    found: list[LiveProcess] = []
+    processes: list[LiveProcess] = []
     waiting = [root]
     while waiting:
         below = children.get(waiting.pop(), [])
-        found += below
+        processes += below
         waiting += [each.process.pid for each in below]
-    return found
+    return processes
 
 
 def read_process(pid: int) -> LiveProcess | None:
     """Return a live process, None if it is gone or a zombie."""
     try:
         process = psutil.Process(pid)
-        found = LiveProcess(process, process.memory_info().rss)
+        live = LiveProcess(process, process.memory_info().rss)
     except psutil.Error:
         return None
-    return found if _is_alive(found) else None
+    return live if _is_alive(live) else None
 
 
 def marked_processes(root: int, marker: str) -> list[LiveProcess]:
@@ -95,15 +95,15 @@ def left_behind(root: int, marker: str) -> list[LiveProcess]:
     Searches again if a process exited during the search: it may have started an unlisted one.
     """
     for _ in range(_LOOKS):
-        found, complete = _find_marked(root, marker)
-        if found or complete:
-            return found
+        processes, complete = _find_marked(root, marker)
+        if processes or complete:
+            return processes
     return []
 
 
 def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
     """Return a command's processes, and whether none exited during the search."""
-    found: list[LiveProcess] = []
+    marked: list[LiveProcess] = []
     complete = True
     newest = _newest_pid()
     near = root <= newest <= root + NEAR
@@ -112,13 +112,13 @@ def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
             session = os.getsid(pid)
             # A session is inherited or new; the kernel's own processes are in none.
             if (root <= session <= newest) if near else session:
-                found += _with_marker(pid, root, session, marker)
+                marked += _with_marker(pid, root, session, marker)
         except (ProcessLookupError, psutil.NoSuchProcess):
             complete = complete and near
         except (OSError, psutil.Error):
             # Another user's.
             continue
-    return found, complete and newest == _newest_pid()
+    return marked, complete and newest == _newest_pid()
 
 
 def _list_candidates(root: int, newest: int) -> list[int]:
@@ -140,9 +140,9 @@ def _newest_pid() -> int:
 
 def signal_processes(processes: Iterable[LiveProcess], signal_number: int) -> None:
     """Signal the processes whose ids were not reused."""
-    for each in processes:
+    for live in processes:
         with suppress(psutil.Error):
-            each.process.send_signal(signal_number)
+            live.process.send_signal(signal_number)
 
 
 def send_group(group: int, signal_number: int) -> None:
@@ -160,9 +160,9 @@ def end_left_behind(root: int, marker: str, known: Iterable[LiveProcess] = ()) -
     ended: set[LiveProcess] = set()
     known = list(known)
     give_up = time.monotonic() + 1.0
-    while found := [*filter(_is_alive, known), *left_behind(root, marker)]:
-        ended.update(found)
-        signal_processes(found, signal.SIGKILL)
+    while left := [*filter(_is_alive, known), *left_behind(root, marker)]:
+        ended.update(left)
+        signal_processes(left, signal.SIGKILL)
         if time.monotonic() > give_up:
             break
         time.sleep(0.002)
@@ -178,9 +178,9 @@ def _is_alive(process: LiveProcess) -> bool:
 
 def _with_marker(pid: int, root: int, session: int, marker: str) -> Iterator[LiveProcess]:
     """Yield a process if it has a command's marker; a thread's id is none. Raises `psutil.Error`."""
-    found = psutil.Process(pid)
-    if session == root or any(value == marker for value in _markers(found)):
-        process = LiveProcess(found, found.memory_info().rss)
+    candidate = psutil.Process(pid)
+    if session == root or any(value == marker for value in _markers(candidate)):
+        process = LiveProcess(candidate, candidate.memory_info().rss)
         if psutil.pid_exists(pid) and _is_alive(process):
             yield process
 

@@ -44,13 +44,13 @@ class ReaderProcesses(HelperProcesses):
     def __init__(self, *, seconds: float = SECONDS, memory: int = MEMORY_BYTES) -> None:
         """`seconds` is the processor time of a job, `memory` its bytes."""
         self._seconds = seconds
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        environment = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         super().__init__(
             [sys.executable, "-I", "-c", PROGRAM.format(seconds, memory)],
             most=MOST,
             wait=WAIT,
             patience=PATIENCE,
-            environment=kept,
+            environment=environment,
         )
 
     def __call__(self, reader: FileReader[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -93,16 +93,16 @@ def create_beneath(root: Path, path: str) -> int:
 
 def make_folder_beneath(root: Path, path: str) -> None:
     """Create a folder and its parents; keep existing ones. Raises `OSError`."""
-    made = "."
+    folder = "."
     for name in path.split("/"):
-        parent = open_beneath(root, made, FOLDER)
+        parent = open_beneath(root, folder, FOLDER)
         try:
             with suppress(FileExistsError):
                 os.mkdir(name, 0o700, dir_fd=parent)
         finally:
             os.close(parent)
-        made = posixpath.join(made, name)
-    os.close(open_beneath(root, made, FOLDER))
+        folder = posixpath.join(folder, name)
+    os.close(open_beneath(root, folder, FOLDER))
 
 
 def remove_beneath(root: Path, path: str) -> None:
@@ -148,9 +148,9 @@ def _openat2(root: Path, path: str, flags: int, *, links: bool) -> int:
         resolve = _BENEATH | _NO_MAGICLINKS | (0 if links else _NO_SYMLINKS)
         how = struct.pack("QQQ", _full(flags), 0, resolve)
         buffer = ctypes.create_string_buffer(how, len(how))
-        found = int(_libc.syscall(_OPENAT2, directory, os.fsencode(path or "."), buffer, len(how)))
-        if found >= 0:
-            return found
+        descriptor = int(_libc.syscall(_OPENAT2, directory, os.fsencode(path or "."), buffer, len(how)))
+        if descriptor >= 0:
+            return descriptor
         raise _error(ctypes.get_errno(), path)
     finally:
         os.close(directory)

@@ -101,8 +101,8 @@ def _list_folder(root: Path, folder: str, most: int) -> list[tuple[str, os.stat_
     except OSError:  # not readable, gone, or now a link
         return []
     try:
-        with os.scandir(descriptor) as found:
-            names = sorted(entry.name for entry in islice(found, most))
+        with os.scandir(descriptor) as entries:
+            names = sorted(entry.name for entry in islice(entries, most))
         return list(_states(descriptor, names))
     finally:
         os.close(descriptor)

@@ -255,28 +255,28 @@ class Containment:
         Raises `PathRefused` for a file that the operator does not let targets run: scenarios are authors' texts.
         """
         if "/" not in tool:
-            found = shutil.which(tool, path=self.path)
-            return Path(found).resolve() if found else None
+            program = shutil.which(tool, path=self.path)
+            return Path(program).resolve() if program else None
         # A relative path starts from the workspace, which commands see anyway.
         if not os.path.isabs(tool) or not os.path.exists(tool):  # noqa: PTH110, PTH117 (false for any name)
             return None
         return self.targets.place(tool, Use.RUN).path
 
     def working_folder(
-        self, cwd: str | None, own: Path, bundle: Path | None = None, *, base: str = ""
+        self, cwd: str | None, start: Path, bundle: Path | None = None, *, base: str = ""
     ) -> Path:
         """Return a command's working folder: `own`, one beneath it or the bundle, or one allowed to targets.
 
         Raises `PathRefused`.
         """
         if not cwd:
-            return own
+            return start
         if base or Path(cwd).is_absolute():
             return self.targets.place(cwd, Use.WORK, base=base).path
-        real, within = Path(os.path.realpath(own / cwd)), (own, *([bundle] if bundle else []))
+        real, within = Path(os.path.realpath(start / cwd)), (start, *([bundle] if bundle else []))
         if not any(real.is_relative_to(os.path.realpath(each)) for each in within):
             raise PathRefused(f"'{cwd}' leads outside its starting folder. Use a path inside it.")
-        return own / cwd
+        return start / cwd
 
     def visible_folders(self) -> tuple[Path, ...] | None:
         """Return the folders of the machine that every command sees; None without a sandbox, which hides nothing."""
@@ -364,10 +364,10 @@ class Sandbox:
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
         # Namespaces make both anew for each command.
         if not self._bwrap:
-            own = f"-{secrets.token_hex(6)}" if self.profile.fresh_home else ""
+            suffix = f"-{secrets.token_hex(6)}" if self.profile.fresh_home else ""
             home = str(Path.home())
-            if own or self.level is not Level.OFF:
-                home, temporary = str(self._own(f"home{own}")), str(self._own(f"tmp{own}"))
+            if suffix or self.level is not Level.OFF:
+                home, temporary = str(self._own(f"home{suffix}")), str(self._own(f"tmp{suffix}"))
         return {"PATH": self._path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
 
     @property

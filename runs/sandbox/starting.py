@@ -25,7 +25,7 @@ from runs.sandbox.call_filter import call_filter
 from runs.sandbox.cgroups import ControlGroup, GroupLimits, group
 from runs.sandbox.egress import Allowed
 from runs.sandbox.filtered_network import FilteredNetwork, filtered_network
-from runs.sandbox.helpers import HELPER_ENV, memory_file
+from runs.sandbox.helper_processes import HELPER_ENV, memory_file
 from runs.sandbox.recording.record import ToolRecord
 from runs.sandbox.user_namespaces import NAMESPACES, limited_namespace
 
@@ -162,17 +162,17 @@ def _start_in_bubblewrap(
             rules = stack.enter_context(memory_file(program))
             options += ["--seccomp", str(rules.fileno())]
             inherited.append(rules.fileno())
-        given = stack.enter_context(_option_file(options))
+        arguments = stack.enter_context(_option_file(options))
         info, info_inside = _pipe(stack)
         wait, go = _pipe(stack)
-        own = [file.fileno() for file in (given, info_inside, wait)]
-        words = zip(("--args", "--info-fd", "--block-fd"), map(str, own), strict=True)
+        descriptors = [file.fileno() for file in (arguments, info_inside, wait)]
+        words = zip(("--args", "--info-fd", "--block-fd"), map(str, descriptors), strict=True)
         enter = network.enter if network else ()
         process = subprocess.Popen(
             (*launch[0], *enter, around.program, *chain.from_iterable(words), "--", *spawn.argv),
             cwd="/",
             env=HELPER_ENV,
-            pass_fds=[*inherited, *own, *launch[1]],
+            pass_fds=[*inherited, *descriptors, *launch[1]],
             **pipes,
         )
         with _killed_on_error(process):
@@ -189,7 +189,7 @@ def _start_through_starter(
     spawn: Spawn, around: Starter, pipes: Mapping[str, Any], held: ControlGroup | None, launch: _Launch
 ) -> subprocess.Popen[bytes]:
     _refuse_unusable(spawn.env)
-    given = {
+    request = {
         "cwd": str(spawn.cwd),
         "env": dict(spawn.env),
         "limits": list(around.limits.items()),
@@ -211,7 +211,7 @@ def _start_through_starter(
             if held:
                 held.add(process.pid)
             with feed:
-                feed.write(json.dumps(given).encode())
+                feed.write(json.dumps(request).encode())
         return process
 
 

@@ -47,10 +47,10 @@ def _state(names: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     for path in (*names, *_folders(names)):
         try:
-            found = os.stat(path)  # noqa: PTH116  # for every command: a path object takes as long as the question
+            state = os.stat(path)  # noqa: PTH116  # for every command: a path object takes as long as the question
         except OSError:
             continue
-        digest.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\0{found.st_ino}\n".encode())
+        digest.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}\n".encode())
     return digest.hexdigest()[:32]
 
 

@@ -88,10 +88,10 @@ class TargetRoots:
 
         Raises `PathRefused`.
         """
-        given = Path(path).expanduser() if use is Use.RUN else Path(path)
-        real = _real(given)
-        if not given.is_absolute() or (base and real.is_relative_to(_real(Path(base)))):
-            return self._beneath_base(str(given), use, base)
+        asked = Path(path).expanduser() if use is Use.RUN else Path(path)
+        real = _real(asked)
+        if not asked.is_absolute() or (base and real.is_relative_to(_real(Path(base)))):
+            return self._beneath_base(str(asked), use, base)
         self._refuse_own(path, real, use)
         if use is Use.SHOW and _real(Path.home()).is_relative_to(real):
             raise PathRefused(
@@ -100,7 +100,7 @@ class TargetRoots:
         for root in self._roots(use):
             if real.is_relative_to(root):
                 return AllowedPath(root, str(real.relative_to(root)))
-        if use is Use.RUN and Path(os.path.normpath(given)).parent in self.programs:
+        if use is Use.RUN and Path(os.path.normpath(asked)).parent in self.programs:
             # A link on PATH, such as those of version managers.
             return AllowedPath(real.parent, real.name)
         raise PathRefused(f"A target may not {use} '{path}' on this worker. {_remedy(use)}.")
@@ -125,8 +125,8 @@ class TargetRoots:
 
     def _refuse_own(self, path: str, real: Path, use: Use) -> None:
         shown = use in (Use.WORK, Use.WRITE, Use.SHOW)
-        for own in self.never:
-            if real.is_relative_to(own) or (shown and own.is_relative_to(real)):
+        for private in self.never:
+            if real.is_relative_to(private) or (shown and private.is_relative_to(real)):
                 raise PathRefused(
                     f"'{path}' belongs to evalhub's own data; targets can't {use} it. Use another path."
                 )

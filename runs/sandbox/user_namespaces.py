@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from runs.sandbox.helpers import HELPER_ENV
+from runs.sandbox.helper_processes import HELPER_ENV
 
 INOTIFY_INSTANCES = 16
 NAMESPACES = 8
@@ -50,15 +50,15 @@ def limited_namespace(program: str, namespaces: int) -> Iterator[int | None]:
 
     `namespaces` is how many user namespaces the command and its children may create.
     """
-    found = None
+    descriptor = None
     if not namespaces_problem(program):
         with suppress(OSError):
-            found = _take(namespaces)
+            descriptor = _take(namespaces)
     try:
-        yield found
+        yield descriptor
     finally:
-        if found is not None:
-            _give_back(namespaces, found)
+        if descriptor is not None:
+            _give_back(namespaces, descriptor)
 
 
 @cache
@@ -73,9 +73,9 @@ def namespaces_problem(program: str) -> str:
     return ""
 
 
-def _give_back(namespaces: int, found: int) -> None:
+def _give_back(namespaces: int, descriptor: int) -> None:
     free = _free[namespaces]
-    free.append((time.monotonic(), found))
+    free.append((time.monotonic(), descriptor))
     if len(free) > MOST_FREE:
         with suppress(IndexError):
             os.close(free.popleft()[1])
@@ -84,12 +84,12 @@ def _give_back(namespaces: int, found: int) -> None:
 def _take(namespaces: int) -> int:
     try:
         # Atomic, because commands start in several threads.
-        since, found = _free[namespaces].popleft()
+        since, descriptor = _free[namespaces].popleft()
     except IndexError:
         return _make(namespaces)
     if time.monotonic() - since >= _IDLE_SECONDS:
-        return found
-    _free[namespaces].appendleft((since, found))
+        return descriptor
+    _free[namespaces].appendleft((since, descriptor))
     return _make(namespaces)
 
 

@@ -64,10 +64,10 @@ def _egress_allow() -> tuple[Allowed, ...]:
 def _own_paths() -> list[Path]:
     """Return the paths of evalhub's own data: the data directory and the SQLite file."""
     database = settings.DATABASES["default"]
-    own = [settings.DATA_DIR]
+    paths = [settings.DATA_DIR]
     if database["ENGINE"].endswith("sqlite3") and database["NAME"] != ":memory:":
-        own.append(Path(database["NAME"]))
-    return own
+        paths.append(Path(database["NAME"]))
+    return paths
 
 
 def variables_of(project: Project) -> dict[str, str]:

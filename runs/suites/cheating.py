@@ -78,14 +78,14 @@ def cheating_script(spec: ScenarioSpec, files: Sequence[FixtureFile]) -> str:
 
 def _stubs(executed: ExecutedFiles, files: Sequence[str]) -> list[tuple[str, str]]:
     """Return what replaces or shadows the files that gates execute."""
-    found = {path: _stub(path) for path in sorted(executed.files)}
-    found |= {path: _PYTHON_STUB for path in files if executed.collects(path)}
+    stubs = {path: _stub(path) for path in sorted(executed.files)}
+    stubs |= {path: _PYTHON_STUB for path in files if executed.collects(path)}
     for folder in sorted(executed.module_folders):
         prefix = f"{folder}/" if folder else ""
-        found |= {f"{prefix}{name}.py": _PYTHON_STUB for name in _MODULES}
+        stubs |= {f"{prefix}{name}.py": _PYTHON_STUB for name in _MODULES}
     if executed.tests:
-        found["conftest.py"] = _PYTHON_STUB
-    return list(found.items())
+        stubs["conftest.py"] = _PYTHON_STUB
+    return list(stubs.items())
 
 
 def _stub(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Proofs of stored suites: requested on a page or by REST, and made by a worker or by a command."""
+"""Proofs of stored suites: requested on a page or by REST, and made by a worker or by a command; and A/A pairs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from evalhub.lib.storable_text import storable
@@ -19,7 +20,10 @@ from runs.engine.context import load_fixture
 from runs.engine.judges import make_judge
 from runs.engine.proof_agents import JudgeBudget, ProofSetting
 from runs.errors import ProviderError, RequestError
-from runs.models import Job, ScenarioProof, SuiteProof
+from runs.launch.request import Request, plan, request_runs
+from runs.models import Job, Run, ScenarioProof, SuiteProof
+from runs.models.run import Trigger
+from runs.models.run_options import RunOptions
 from runs.results.seals import ScenarioSeal
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.suites.prove import ProvedScenario, prove
@@ -92,8 +96,8 @@ def make_proof(job: Job, *, attacks_judge: bool = False) -> None:
     proof.error = "The proof was interrupted. Prove the suite again."
     try:
         setting = replace(setting_of(version, proof.max_usd), attacks_judge=attacks_judge)
-        for each in retry_when_lost(lambda: list(stored_scenarios(version))):
-            _store(job, proof, each, prove(each.scenario, setting))
+        for stored in retry_when_lost(lambda: list(stored_scenarios(version))):
+            _store(job, proof, stored, prove(stored.scenario, setting))
         proof.error = ""
     except (ProviderError, RequestError, CannotStore) as error:
         proof.error = storable(str(error))
@@ -138,22 +142,49 @@ def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
         yield StoredScenario(stored, ProvedScenario(spec, partial(load_fixture, fixture), solution))
 
 
-def _store(job: Job, proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
-    found = {
-        "solution": solution_hash(each.scenario.solution),
-        "seal": made.seal,
-        "reason": storable(made.reason),
-        "is_failure": made.is_failure,
-        "held": [storable(sentence) for sentence in made.held],
-        "changed": [storable(path) for path in made.changed],
-        "cheating": made.cheating,
-        "attacks": made.attacks,
-        "fooled": made.fooled,
+def _store(job: Job, proof: SuiteProof, stored: StoredScenario, seal: ScenarioSeal) -> None:
+    results = {
+        "solution": solution_hash(stored.scenario.solution),
+        "seal": seal.seal,
+        "reason": storable(seal.reason),
+        "is_failure": seal.is_failure,
+        "held": [storable(sentence) for sentence in seal.held],
+        "changed": [storable(path) for path in seal.changed],
+        "cheating": seal.cheating,
+        "attacks": seal.attacks,
+        "fooled": seal.fooled,
     }
 
     def store() -> None:
         with write_transaction():
             jobs.hold(job)
-            ScenarioProof.objects.get_or_create(proof=proof, scenario_version=each.version, defaults=found)
+            ScenarioProof.objects.get_or_create(
+                proof=proof, scenario_version=stored.version, defaults=results
+            )
 
     retry_when_lost(store)
+
+
+@transaction.atomic
+def request_aa_pair(
+    version: SuiteVersion, target: str, *, trials: int, by: User | None, trigger: Trigger, wake: bool = True
+) -> tuple[Run, Run]:
+    """Queue a suite twice with nothing changed, as experiments: their difference is chance. Raises `RequestError`.
+
+    The second run is compared with the first.
+    """
+    project = version.suite.project
+    names = [target] if target else []
+
+    def request(baseline: str = "") -> Request:
+        return Request(
+            [version], names, options=RunOptions(trials=trials, experiment=True, baseline=baseline)
+        )
+
+    if len(plan(project, request())) != 1:
+        raise RequestError(
+            "An A/A pair is of one target and model. Choose a target that runs every scenario."
+        )
+    first = request_runs(project, request(), by=by, trigger=trigger, wake=wake).runs.get()
+    second = request_runs(project, request(str(first.pk)), by=by, trigger=trigger, wake=wake).runs.get()
+    return first, second

@@ -13,12 +13,11 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.request_body import Name, RequestBody
 from runs.compare.aa_pairs import aa_rates
-from runs.launch.aa_pair import request_aa_pair
 from runs.models import SuiteProof, Target
 from runs.models.run import Trigger
 from runs.results.lookup import find_suite
 from runs.results.seals import seals_of_proof
-from runs.suites.proof_requests import request_proof
+from runs.suites.proof_requests import request_aa_pair, request_proof
 from runs.suites.prove import seals_json
 from scenarios.models import SuiteVersion
 
@@ -90,11 +89,11 @@ def _proof_json(proof: SuiteProof, version: SuiteVersion) -> dict[str, Any]:
 
 @router.post("/suites/{slug}/proofs", auth=Bearer("run"), response=declare_answers(ProofOut, status=202))
 def create_proof(
-    request: ApiRequest, slug: Path[Text], given: Body[ProofIn | None] = None
+    request: ApiRequest, slug: Path[Text], body: Body[ProofIn | None] = None
 ) -> Status[dict[str, Any]]:
     """Request a proof of a suite's newest version; a worker makes it. Returns the pending one if there is one."""
     version = _version(request, slug)
-    proof = request_proof(version, by=request.access.user, max_usd=given.max_usd if given else None)
+    proof = request_proof(version, by=request.access.user, max_usd=body.max_usd if body else None)
     return Status(202, _proof_json(proof, version))
 
 
@@ -141,10 +140,10 @@ class OnTarget(RequestBody):
 
 @router.post("/suites/{slug}/aa", auth=Bearer("run"), response=declare_answers(AaOut, status=202))
 def create_aa_pair(
-    request: ApiRequest, slug: Path[Text], given: Body[AaIn | None] = None
+    request: ApiRequest, slug: Path[Text], body: Body[AaIn | None] = None
 ) -> Status[dict[str, Any]]:
     """Start two runs of a suite's newest version with nothing changed."""
-    version, chosen = _version(request, slug), given or AaIn()
+    version, chosen = _version(request, slug), body or AaIn()
     pair = request_aa_pair(
         version, chosen.target, trials=chosen.trials, by=request.access.user, trigger=Trigger.API
     )

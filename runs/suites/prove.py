@@ -49,9 +49,9 @@ def prove(scenario: ProvedScenario, setting: ProofSetting) -> ScenarioSeal:
     null = _run(scenario, setting.idle_agent)
     held = held_gates(null)
     judged = setting.judge is not None and _only_judge_is_missing(null)
-    found = _judged_seal(scenario, setting, held) if judged else _seal_of_null(spec.key, null, held)
-    if found is not None:
-        return found
+    judged_seal = _judged_seal(scenario, setting, held) if judged else _seal_of_null(spec.key, null, held)
+    if judged_seal is not None:
+        return judged_seal
     if scenario.solution is None:
         return ScenarioSeal(spec.key, Seal.UNPROVED, NO_SOLUTION.format(key=spec.key), False, held)
     script = scenario.solution
@@ -138,9 +138,9 @@ def _run(scenario: ProvedScenario, context: Callable[[], RunContext]) -> TrialRe
     claim = Claim(trial_id=0, run_id=0, token="", starts=0)
 
     def load() -> Task:
-        own = context()
-        judged = spec.model_copy(update={"criteria": own.criteria_of(spec.criteria)})
-        return Task(claim, judged, scenario.load_files, own, _never_stopped, lambda look: None)
+        run_context = context()
+        judged = spec.model_copy(update={"criteria": run_context.criteria_of(spec.criteria)})
+        return Task(claim, judged, scenario.load_files, run_context, _never_stopped, lambda look: None)
 
     return carry_out(load, stopped=_never_stopped, name=f"proof of {spec.key}")
 
@@ -197,10 +197,10 @@ def _gates(result: TrialResult) -> tuple[Score, ...]:
 def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
     """Return a line for each scenario, with its notes indented below, and their sum."""
     lines = []
-    for each in seals:
-        sign = "✓" if each.is_proved else ("✗" if each.is_failure else "–")
-        lines.append(f"{sign} {each.key}: {each.label}")
-        lines += [f"    {note}" for note in each.notes]
+    for seal in seals:
+        sign = "✓" if seal.is_proved else ("✗" if seal.is_failure else "–")
+        lines.append(f"{sign} {seal.key}: {seal.label}")
+        lines += [f"    {note}" for note in seal.notes]
     return [*lines, f"{count_seals(seals)}." if seals else "No scenarios."]
 
 
@@ -208,14 +208,14 @@ def seals_json(seals: Sequence[ScenarioSeal]) -> list[dict[str, Any]]:
     """Return the seals as JSON."""
     return [
         {
-            "scenario": each.key,
-            "seal": each.seal.value,
-            "reason": each.reason,
-            "is_failure": each.is_failure,
-            "held": list(each.held),
-            "cheating": each.cheating.value,
-            "attacks": each.attacks,
-            "fooled": each.fooled,
+            "scenario": seal.key,
+            "seal": seal.seal.value,
+            "reason": seal.reason,
+            "is_failure": seal.is_failure,
+            "held": list(seal.held),
+            "cheating": seal.cheating.value,
+            "attacks": seal.attacks,
+            "fooled": seal.fooled,
         }
-        for each in seals
+        for seal in seals
     ]

@@ -56,8 +56,8 @@ def get_classes(request: ApiRequest, slug: Path[Text], query: Query[OnTarget]) -
     if query.target and target is None:
         raise not_found("run of the suite on target", query.target)
     version = suite.versions.select_related("suite").first()
-    found = scenarios_json(suite, suite_strips(version, target)) if version and target else []
-    return {"suite": suite.slug, "target": target.name if target else None, "scenarios": found}
+    scenarios = scenarios_json(suite, suite_strips(version, target)) if version and target else []
+    return {"suite": suite.slug, "target": target.name if target else None, "scenarios": scenarios}
 
 
 @router.get("/suites/{slug}/release-rule", auth=Bearer(), response=declare_answers(ReleaseRuleOut))
@@ -67,10 +67,10 @@ def get_release_rule(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
 
 
 @router.put("/suites/{slug}/release-rule", auth=Bearer("upload"), response=declare_answers(ReleaseRuleOut))
-def put_release_rule(request: ApiRequest, slug: Path[Text], given: ReleaseRule) -> dict[str, Any]:
+def put_release_rule(request: ApiRequest, slug: Path[Text], rule: ReleaseRule) -> dict[str, Any]:
     """Set a suite's release rule."""
     suite = find_suite(request, slug)
-    set_release_rule(suite, given.k, given.threshold, by=request.access.user)
+    set_release_rule(suite, rule.k, rule.threshold, by=request.access.user)
     return _rule_json(suite)
 
 

@@ -71,20 +71,20 @@ def get_target(request: ApiRequest, name: Path[Text]) -> dict[str, Any]:
 @router.post(
     "/targets", auth=Bearer("upload"), response=declare_answers(TargetOut, status=201), tags=["targets"]
 )
-def create_target(request: ApiRequest, given: DefinitionIn) -> Status[dict[str, Any]]:
+def create_target(request: ApiRequest, body: DefinitionIn) -> Status[dict[str, Any]]:
     """Add a target: a proposal that an admin accepts on the page; an embedded evalhub accepts it at once."""
-    access, text = request.access, dump(given.definition)
+    access, text = request.access, dump(body.definition)
     target = edits.add_target(access.project, text, by=access.user, accepted=settings.EMBEDDED)
     return Status(201, target_json(target, whole=access.may("manage")))
 
 
 @router.put("/targets/{name}", auth=Bearer("manage"), response=declare_answers(TargetOut), tags=["targets"])
-def change_target(request: ApiRequest, name: Path[Text], given: DefinitionIn) -> dict[str, Any]:
+def change_target(request: ApiRequest, name: Path[Text], body: DefinitionIn) -> dict[str, Any]:
     """Replace a target's definition; its name stays. On a server, only that of a proposal."""
     target = _find(request, name)
     if target.accepted and not settings.EMBEDDED:
         raise ApiError(403, "A target in use is changed on its page, not over REST.", id="target/in-use")
-    return target_json(edits.rewrite(target, dump(given.definition), by=request.access.user), whole=True)
+    return target_json(edits.rewrite(target, dump(body.definition), by=request.access.user), whole=True)
 
 
 def _find(request: ApiRequest, name: str) -> Target:
@@ -119,10 +119,10 @@ def list_baselines(request: ApiRequest, filters: Query[BaselineFilters]) -> dict
 @router.post(
     "/baselines", auth=Bearer("triage"), response=declare_answers(BaselineOut, status=201), tags=["baselines"]
 )
-def create_baseline(request: ApiRequest, given: BaselineIn) -> Status[dict[str, Any]]:
+def create_baseline(request: ApiRequest, body: BaselineIn) -> Status[dict[str, Any]]:
     """Make a run the baseline of its suite and target, in place of the last one."""
-    run = find_run(request, given.run)
-    return Status(201, _baseline_json(set_baseline(run, by=request.access.user, branch=given.branch)))
+    run = find_run(request, body.run)
+    return Status(201, _baseline_json(set_baseline(run, by=request.access.user, branch=body.branch)))
 
 
 @router.delete(

@@ -18,9 +18,9 @@ from runs.db.transactions import write_transaction
 from runs.errors import ProviderError
 from runs.models import Job, Target, TargetCheck
 from runs.sandbox.worker_settings import containment, variables_of
+from runs.targets.definitions import resolve_target
 from runs.targets.providers.base import Availability
 from runs.targets.providers.registry import make_provider
-from runs.targets.resolve import resolve_target
 from runs.workers import wakeups
 
 
@@ -62,8 +62,8 @@ def store_availability(target: Target, availability: Availability) -> None:
     newest = target.checks.first()
     if newest is not None and newest.is_waiting(now=timezone.now()):
         return
-    kept = TargetCheck.objects.create(target=target, worker=_here(), **_answer(availability))
-    target.checks.filter(pk__lt=kept.pk).delete()
+    check = TargetCheck.objects.create(target=target, worker=_here(), **_answer(availability))
+    target.checks.filter(pk__lt=check.pk).delete()
 
 
 def _here() -> str:

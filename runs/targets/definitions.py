@@ -8,29 +8,28 @@ one must be such a reference (AgentV, Provider Integration).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from evaluators.model import Json
 from runs.errors import ProviderError
+from runs.models import Target, TargetVersion
+from runs.models.price import prices_of
+from runs.sandbox.worker_settings import containment
 from runs.targets.entries import TargetDefinition, TargetEntry, find_reference, validation_message
+from runs.targets.paths import refuse_using
 from runs.targets.providers.options import ResolvedTarget
+from runs.targets.providers.registry import MODELS
 from scenarios.formats.positions import Location, PositionedDocument, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.hashing import content_hash
 from scenarios.reading import read_yaml
 
-__all__ = [
-    "TargetDefinition",
-    "define",
-    "hints_of",
-    "hints_of_file",
-    "read_target",
-    "read_targets",
-    "resolve_definition",
-]
-
+NO_RESULT = frozenset(("name", "workers", "labels"))
+"""Fields that no result depends on: the name, the number of parallel trials and the labels of the worker."""
 _IGNORED = frozenset(("targets/unused-field", "targets/unknown-field"))
 _OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
 
@@ -96,19 +95,16 @@ def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefiniti
 
 
 def resolve_definition(
-    definition: TargetDefinition, env: Mapping[str, str], *, base_folder: str = "", eval_folder: str = ""
+    definition: TargetDefinition, env: Mapping[str, str], *, base_folder: str = ""
 ) -> ResolvedTarget:
     """Return the target with its variables resolved.
 
-    `env` has only variables that the project may use (see `allowed`). `eval_folder` is the working directory of
-    a `cli` target without `cwd`. Raises `ProviderError` (kind `configuration`) naming the variable or field that is wrong.
+    `env` has only variables that the project may use (see `allowed`). Raises `ProviderError` (kind `configuration`) naming the variable or field that is wrong.
     """
     resolution = _Resolution(definition, env)
     values = resolution.values()
     if values.get("cwd") and base_folder:
         values["cwd"] = str(Path(base_folder, str(values["cwd"])))
-    if definition.options.runs_in_eval_folder and not values.get("cwd") and eval_folder:
-        values["cwd"] = eval_folder
     try:
         options = definition.options.model_validate(values)
     except ValidationError as error:
@@ -188,3 +184,49 @@ def _find_repeated(document: PositionedDocument, entries: list[Json]) -> Iterato
                 id="targets/repeated-name",
             )
         seen.add(name)
+
+
+def resolve_target(
+    target: Target, variables: Mapping[str, str], version: TargetVersion | None = None
+) -> ResolvedTarget:
+    """Return a stored target with its variables resolved, of the given version if any.
+
+    Raises `ProviderError` naming what is missing.
+    """
+    entry = version.definition if version else target.definition
+    try:
+        definition = define(entry, file=target.name)
+    except ScenarioFileError as error:
+        # Stored definitions were valid once; a newer release may require more.
+        raise ProviderError(
+            f"The target '{target.name}' is no longer valid: {error.problems[0]}", kind="configuration"
+        ) from error
+    roots = containment().targets
+    refuse_using(definition, variables, roots, base=target.base_folder)
+    resolved = resolve_definition(definition, variables, base_folder=target.base_folder)
+    return _reachable(replace(resolved, prices=prices_of(target.project_id)), variables)
+
+
+def _reachable(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a model with its API key, and any other target unchanged."""
+    if target.kind not in MODELS:
+        return target
+    # Imported only for models because it takes as long as the rest of `runs`.
+    from runs.targets.providers.access import with_key
+
+    return with_key(target, variables)
+
+
+def definition_hash(definition: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the fields that results depend on."""
+    return content_hash({name: value for name, value in definition.items() if name not in NO_RESULT})
+
+
+def version_of(target: Target) -> TargetVersion:
+    """Return the version of a target's current definition; create it if there is none."""
+    version, _ = TargetVersion.objects.get_or_create(
+        target=target,
+        sha256=definition_hash(target.definition),
+        defaults={"definition": target.definition},
+    )
+    return version

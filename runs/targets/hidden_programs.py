@@ -22,7 +22,7 @@ def hidden_from(definition: TargetDefinition, *, base: str) -> HiddenFiles:
         return HiddenFiles()
     roots, shown = containment().targets, []
     for path, use in [(definition.fields.get("cwd"), Use.WORK)] + [
-        (each, Use.SHOW) for each in definition.fields.get("read_folders") or ()
+        (folder, Use.SHOW) for folder in definition.fields.get("read_folders") or ()
     ]:
         try:
             if path and (base or Path(path).is_absolute()):
@@ -49,6 +49,6 @@ def show_folders(text: str, folders: Iterable[Path]) -> str:
     """Return an entry that also shows its commands these folders of the worker."""
     entry = dict(read_target(text.encode(), ENTRY).entry)
     key = next((key for key in entry if key in ("read_folders", "readFolders")), "read_folders")
-    given = entry.get(key)
-    entry[key] = [*(given if isinstance(given, list) else []), *map(str, folders)]
+    shown = entry.get(key)
+    entry[key] = [*(shown if isinstance(shown, list) else []), *map(str, folders)]
     return dump(entry)

@@ -13,7 +13,8 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import Target
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import TargetDefinition, hints_of_file, read_targets
+from runs.targets.definitions import hints_of_file, read_targets
+from runs.targets.entries import TargetDefinition
 from runs.targets.paths import refuse_saving
 from runs.workers.claims import follow_target
 from scenarios.formats.problems import Problem, ScenarioFileError

@@ -31,10 +31,10 @@ def price_recording(
     compares = known is None or recording.parser in AGENTS
     computed = computed_cost(recording, transcript, target, model) if compares else None
     if known is not None:
-        own = TrialCost(
+        reported = TrialCost(
             reported=known, computed=None if computed is None or computed.in_full else computed.usd
         )
-        return replace(recording, cost_usd=known, cost=own, price_source=price_source(known, ()))
+        return replace(recording, cost_usd=known, cost=reported, price_source=price_source(known, ()))
     if computed is None:
         return recording
     return replace(

@@ -103,8 +103,8 @@ def fields_of(kind: str) -> tuple[TargetField, ...]:
 
 def texts_of(entry: Mapping[str, Json], fields: Sequence[TargetField]) -> dict[str, str]:
     """Return an entry's values as the form shows them."""
-    given = _read(entry).fields()
-    return {field.name: field.text(given.get(field.name)) for field in fields}
+    values = _read(entry).fields()
+    return {field.name: field.text(values.get(field.name)) for field in fields}
 
 
 def entry_of(

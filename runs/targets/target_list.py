@@ -101,7 +101,9 @@ def target_row(target: Target, *, now: datetime) -> TargetRow:
 def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]:
     """Return the targets that can run, by name. Two queries."""
     return [
-        each for each in _with_checks(_accepted_targets(project.pk), now=now) if not each.target.is_imported
+        checked
+        for checked in _with_checks(_accepted_targets(project.pk), now=now)
+        if not checked.target.is_imported
     ]
 
 
@@ -115,32 +117,26 @@ def _with_last_check(targets: QuerySet[Target]) -> QuerySet[Target]:
     return targets.annotate(newest_check=Subquery(newest))
 
 
-def _checks(keys: tuple[int, ...]) -> QuerySet[TargetCheck]:
-    return TargetCheck.objects.filter(pk__in=keys)
-
-
 def _with_checks(targets: Iterable[Target], *, now: datetime) -> list[CheckedTarget]:
     """Return targets of `_checked` with their last checks. One query."""
-    keyed = [(each, getattr(each, "newest_check", None)) for each in targets]
-    checks = {check.pk: check for check in _checks(tuple(key for _, key in keyed if key))}
-    return [_with_check(each, checks.get(key or 0), now) for each, key in keyed]
-
-
-def _with_check(target: Target, check: TargetCheck | None, now: datetime) -> CheckedTarget:
-    return CheckedTarget(target, check, check is not None and check.is_waiting(now=now))
+    keyed = [(target, getattr(target, "newest_check", None)) for target in targets]
+    stored = TargetCheck.objects.in_bulk([key for _, key in keyed if key])
+    pairs = ((target, stored.get(key or 0)) for target, key in keyed)
+    return [
+        CheckedTarget(target, check, bool(check and check.is_waiting(now=now))) for target, check in pairs
+    ]
 
 
 def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
     checked = _with_checks(targets, now=now)
-    keys = [each.target.pk for each in checked]
+    keys = [row.target.pk for row in checked]
     runs = Run.objects.filter(target__in=keys, created__gte=now - timedelta(days=DAYS)).order_by()
     summed = runs.values("target").annotate(
         done=Sum(F("passed") + F("failed") + F("errors")), broken=Sum("errors")
     )
     sums = {pk: (done, broken) for pk, done, broken in summed.values_list("target", "done", "broken")}
     return [
-        TargetRow(each.target, each.check, each.is_waiting, *sums.get(each.target.pk, (0, 0)))
-        for each in checked
+        TargetRow(row.target, row.check, row.is_waiting, *sums.get(row.target.pk, (0, 0))) for row in checked
     ]
 
 

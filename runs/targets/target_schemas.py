@@ -50,7 +50,9 @@ class _ConvertingSchemas(ModelSchemas):
         return any_of(super().float_schema(schema), {"type": "string", "pattern": _NUMBER})
 
     def bool_schema(self, schema: core_schema.BoolSchema) -> Schema:
-        words = [each for word in _YES_OR_NO for each in dict.fromkeys((word, word.title(), word.upper()))]
+        words = [
+            spelling for word in _YES_OR_NO for spelling in dict.fromkeys((word, word.title(), word.upper()))
+        ]
         return any_of(super().bool_schema(schema), {"enum": [0, 1, *words]})
 
     def str_schema(self, schema: core_schema.StringSchema) -> Schema:
@@ -115,8 +117,8 @@ def _share(
     """Return the schemas of all fields by a name of their own, and each kind's references to them."""
     values: dict[str, Schema] = {}
     references: dict[str, dict[str, Schema]] = {kind: {} for kind in fields}
-    for kind, own in fields.items():
-        for name, schema in own.items():
+    for kind, schemas in fields.items():
+        for name, schema in schemas.items():
             shared = values.setdefault(f"field.{name}", schema) == schema
             definition = f"field.{name}" if shared else f"field.{kind}.{name}"
             values[definition] = schema
@@ -165,14 +167,14 @@ def _fields(options: type[Options], properties: Mapping[str, Schema]) -> dict[st
     for name, spellings in options.spellings().items():
         if name in options.unused_fields:
             continue
-        own = next(properties[key] for key in (*spellings, name) if key in properties)
+        schema = next(properties[key] for key in (*spellings, name) if key in properties)
         if name == "parser" and options is OPTIONS["cli"]:
-            own = {"enum": list(PARSERS)} | {key: own[key] for key in ("description",) if key in own}
+            schema = {"enum": list(PARSERS)} | {key: schema[key] for key in ("description",) if key in schema}
         if name in options.secret_fields:
-            own = refer("reference")
+            schema = refer("reference")
         elif name != "labels":
-            own = or_also(own, refer("reference"))
-        schemas[name] = or_empty(own)
+            schema = or_also(schema, refer("reference"))
+        schemas[name] = or_empty(schema)
     return schemas
 
 
@@ -181,7 +183,7 @@ def _as_written(spellings: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, 
     return {
         name: tuple(
             dict.fromkeys(
-                spelling for each in names for spelling in (each, camel_case(each), each.replace("_", "-"))
+                spelling for word in names for spelling in (word, camel_case(word), word.replace("_", "-"))
             )
         )
         for name, names in spellings.items()

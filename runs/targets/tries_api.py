@@ -16,8 +16,9 @@ from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
 from runs.engine.trying import LONGEST_OUTPUT, PROMPT, request_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import TargetDefinition, define, read_target
+from runs.targets.definitions import define, read_target
 from runs.targets.edits import NEW, accepts_at_once
+from runs.targets.entries import TargetDefinition
 from runs.targets.paths import refuse_saving
 from runs.targets.target_fields import dump
 from runs.workers.job_runner import wait_for_result
@@ -58,15 +59,15 @@ _ANSWERS = {200: TryOut, 202: TryOut, REFUSALS: ErrorOut}
 
 
 @router.post("/target-tries", auth=Bearer("run"), response=_ANSWERS)
-def try_target(request: ApiRequest, given: TryIn, query: Query[Patience]) -> Status[Any]:
+def try_target(request: ApiRequest, body: TryIn, query: Query[Patience]) -> Status[Any]:
     """Send a prompt to a target on a worker, sandboxed as in a trial; the result is kept for an hour.
 
     If it takes longer than `wait`, the answer is 202 with a URL to poll.
     """
-    definition, base = _definition(request, given)
+    definition, base = _definition(request, body)
     access = request.access
     row = request_try(
-        access.project, definition, given.prompt, by=access.user, model=given.model, base_folder=base
+        access.project, definition, body.prompt, by=access.user, model=body.model, base_folder=base
     )
     wait_for_result(row, query.wait)
     return _answer(row)
@@ -81,20 +82,20 @@ def get_target_try(request: ApiRequest, try_id: Path[Key]) -> Status[Any]:
     return _answer(row)
 
 
-def _definition(request: ApiRequest, given: TryIn) -> tuple[TargetDefinition, str]:
+def _definition(request: ApiRequest, body: TryIn) -> tuple[TargetDefinition, str]:
     """Return what to try, with its base folder. Raises `ApiError` and `ScenarioFileError`."""
-    if (given.definition is None) == (not given.target):
+    if (body.definition is None) == (not body.target):
         raise ApiError(422, "Give either `target` or `definition`.", id="request/invalid")
-    if given.definition is not None:
+    if body.definition is not None:
         if not (settings.EMBEDDED and accepts_at_once(request.access)):
             sentence = "On a server, REST tries stored targets only. Try this definition on the targets page."
             raise ApiError(403, sentence, id="target/not-stored")
-        definition = read_target(dump(given.definition).encode(), NEW)
+        definition = read_target(dump(body.definition).encode(), NEW)
         refuse_saving(definition, containment().targets, file=NEW, base="")
         return definition, ""
-    target = Target.objects.filter(project=request.access.project, name=given.target, accepted=True).first()
+    target = Target.objects.filter(project=request.access.project, name=body.target, accepted=True).first()
     if target is None or target.is_imported:
-        raise not_found("target", given.target)
+        raise not_found("target", body.target)
     return define(target.definition, file=target.name), target.base_folder
 
 

@@ -18,9 +18,9 @@ from runs.db import statements
 from runs.db.clock import DatabaseNow, lease_end, new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import one_writer, write_transaction
+from runs.labels import LabelsWithin
 from runs.models import Job, Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
 from runs.models.batch import BatchState
-from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.workers.holds import is_ours

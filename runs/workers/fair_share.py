@@ -132,8 +132,8 @@ def should_give_way(slot: LaneSlot, *, launch_id: int | None = None) -> bool:
 
 def _exceeds_workers(slot: LaneSlot) -> bool:
     """Return whether the target's `workers` were lowered, and the lane has no slot of it any more. One query."""
-    own = TargetSlot.objects.filter(target=slot.target_id, token=slot.token)
-    return Target.objects.filter(~Exists(own), pk=slot.target_id, workers__gte=1).exists()
+    slots = TargetSlot.objects.filter(target=slot.target_id, token=slot.token)
+    return Target.objects.filter(~Exists(slots), pk=slot.target_id, workers__gte=1).exists()
 
 
 def _below_limits(waiting: list[RunCandidate]) -> list[RunCandidate]:
@@ -146,16 +146,18 @@ def _below_limits(waiting: list[RunCandidate]) -> list[RunCandidate]:
 def below_limits(waiting: list[RunCandidate], held: SlotCounts) -> list[RunCandidate]:
     """Return the runs whose project may have another lane."""
     return [
-        each for each in waiting if each.most_trials is None or held.projects[each.project] < each.most_trials
+        candidate
+        for candidate in waiting
+        if candidate.most_trials is None or held.projects[candidate.project] < candidate.most_trials
     ]
 
 
 def _first_taken(waiting: list[RunCandidate], token: str) -> LaneSlot | None:
-    for each in waiting:
-        run = Run.objects.select_related("target").get(pk=each.run)
+    for candidate in waiting:
+        run = Run.objects.select_related("target").get(pk=candidate.run)
         slot = claims.acquire_slot(run, run.target, token)
         if slot is not None:
-            Run.objects.filter(pk=each.run).update(served=database_now())
+            Run.objects.filter(pk=candidate.run).update(served=database_now())
             return slot
     return None
 
@@ -211,25 +213,35 @@ def sort_by_priority(
 
     Priorities come first. With equally many slots, the one served longest ago goes first; runs of one launch advance together.
     """
-    project_served = _last_served(waiting, lambda each: each.project)
-    launch_served = _last_served(waiting, lambda each: each.launch)
-    project_since = _waits_since(waiting, lambda each: each.project, project_served)
-    launch_since = _waits_since(waiting, lambda each: each.launch, launch_served)
+    project_served = _last_served(waiting, lambda candidate: candidate.project)
+    launch_served = _last_served(waiting, lambda candidate: candidate.launch)
+    project_since = _waits_since(waiting, lambda candidate: candidate.project, project_served)
+    launch_since = _waits_since(waiting, lambda candidate: candidate.launch, launch_served)
 
-    def turn(each: RunCandidate) -> tuple[float, ...]:
+    def turn(candidate: RunCandidate) -> tuple[float, ...]:
         return (
-            -_rank(each.project_priority, held.projects[each.project], project_since[each.project], now),
-            held.projects[each.project],
-            project_served[each.project],
-            each.project,
-            -_rank(each.launch_priority, held.launches[each.launch], launch_since[each.launch], now),
-            held.launches[each.launch],
-            launch_served[each.launch],
-            each.launch,
-            held.runs[each.run],
-            -each.open_share,
-            each.served,
-            each.run,
+            -_rank(
+                candidate.project_priority,
+                held.projects[candidate.project],
+                project_since[candidate.project],
+                now,
+            ),
+            held.projects[candidate.project],
+            project_served[candidate.project],
+            candidate.project,
+            -_rank(
+                candidate.launch_priority,
+                held.launches[candidate.launch],
+                launch_since[candidate.launch],
+                now,
+            ),
+            held.launches[candidate.launch],
+            launch_served[candidate.launch],
+            candidate.launch,
+            held.runs[candidate.run],
+            -candidate.open_share,
+            candidate.served,
+            candidate.run,
         )
 
     return sorted(waiting, key=turn)
@@ -237,8 +249,8 @@ def sort_by_priority(
 
 def _last_served(waiting: list[RunCandidate], key: Callable[[RunCandidate], int]) -> dict[int, float]:
     latest: dict[int, float] = {}
-    for each in waiting:
-        latest[key(each)] = max(latest.get(key(each), 0.0), each.served)
+    for candidate in waiting:
+        latest[key(candidate)] = max(latest.get(key(candidate), 0.0), candidate.served)
     return latest
 
 
@@ -247,8 +259,10 @@ def _waits_since(
 ) -> dict[int, float]:
     """Return since when each project or launch waits: since it was served, else since its first run could start."""
     since: dict[int, float] = {}
-    for each in waiting:
-        since[key(each)] = served[key(each)] or min(since.get(key(each), math.inf), each.started)
+    for candidate in waiting:
+        since[key(candidate)] = served[key(candidate)] or min(
+            since.get(key(candidate), math.inf), candidate.started
+        )
     return since
 
 

@@ -149,11 +149,11 @@ class Heartbeat:
         """Store the activity that has changed since the last time."""
         with self._lock:
             watched = list(self._watched.items())
-        changed = [(token, each) for token, each in watched if _has_changed(each)]
+        changed = [(token, trial) for token, trial in watched if _has_changed(trial)]
         if changed:
-            write_activity([_activity(token, each) for token, each in changed])
-        for _, each in changed:
-            each.stored = each.latest
+            write_activity([_activity(token, trial) for token, trial in changed])
+        for _, trial in changed:
+            trial.stored = trial.latest
 
 
 def _activity(token: str, watched: WatchedTrial) -> Activity:
@@ -189,10 +189,10 @@ class Activity:
 def write_activity(activities: Sequence[Activity]) -> None:
     """Store what agents do in trials that still have the token."""
     with write_transaction():
-        for each in activities:
+        for activity in activities:
             values = {
-                "activity": each.last_call,
-                "calls_so_far": each.calls,
-                "activity_exit_code": each.exit_code,
+                "activity": activity.last_call,
+                "calls_so_far": activity.calls,
+                "activity_exit_code": activity.exit_code,
             }
-            statements.write_trial(each.trial_id, each.token, values)
+            statements.write_trial(activity.trial_id, activity.token, values)

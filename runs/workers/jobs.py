@@ -15,8 +15,8 @@ from runs.db.clock import DatabaseNow, lease_end, new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.errors import RequestError
+from runs.labels import LabelsWithin
 from runs.models import GradeRequest, Job, Launch, Reassessment, SuiteProof, TargetCheck, TargetTry
-from runs.models.labels import LabelsWithin
 from runs.workers.holds import is_ours
 from runs.workers.labels import own_labels
 from runs.workers.worker_names import worker_name
@@ -101,8 +101,8 @@ def remove_expired() -> None:
     """Remove the jobs that no worker has taken in time, and what is kept of tries and gradings for a while."""
     now = timezone.now()
     Job.objects.filter(token="", expires__lt=now).delete()
-    TargetTry.remove_expired(now=now)
-    GradeRequest.remove_expired(now=now)
+    TargetTry.objects.filter(created__lt=now - TargetTry.LIFETIME).delete()
+    GradeRequest.objects.filter(created__lt=now - GradeRequest.LIFETIME).delete()
 
 
 def _own_row(job: Job) -> QuerySet[Job]:

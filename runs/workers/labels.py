@@ -9,9 +9,8 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from runs.errors import MissingLabels
-from runs.labels import celery_queue, format_labels, normalize_labels, waiting_message
+from runs.labels import LabelsWithin, celery_queue, format_labels, normalize_labels, waiting_message
 from runs.models import Run, Target, Worker
-from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
 
 
@@ -20,9 +19,9 @@ def own_labels() -> list[str]:
     return normalize_labels(settings.WORKER_LABELS)
 
 
-def labels_suffice(target: str = "target") -> Exists:
+def labels_suffice() -> Exists:
     """Return the filter that this worker has every label of the target in the column `target`."""
-    return Exists(Target.objects.filter(LabelsWithin("labels", own_labels()), pk=OuterRef(target)))
+    return Exists(Target.objects.filter(LabelsWithin("labels", own_labels()), pk=OuterRef("target")))
 
 
 def labels_online() -> list[list[str]]:
@@ -71,12 +70,12 @@ def waiting_runs_by_labels() -> list[str]:
 
 def refuse_missing_labels(targets: Iterable[Target]) -> None:
     """Raise `MissingLabels` for the first target whose labels this process does not have."""
-    own = own_labels()
+    labels = own_labels()
     for target in targets:
-        missing = [label for label in target.labels if label not in own]
+        missing = [label for label in target.labels if label not in labels]
         if missing:
             raise MissingLabels(
                 f"The target '{target.name}' needs {format_labels(target.labels)}, and this process lacks "
-                f"{', '.join(missing)}. Set EVALHUB_WORKER_LABELS={','.join(normalize_labels([*own, *missing]))} if this "
+                f"{', '.join(missing)}. Set EVALHUB_WORKER_LABELS={','.join(normalize_labels([*labels, *missing]))} if this "
                 "machine has what they stand for, or leave the run to a worker that has them."
             )

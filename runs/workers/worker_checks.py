@@ -12,8 +12,8 @@ from runs.labels import MOST_LABELS, RULE, is_label
 
 def refuse_wrong_settings() -> None:
     """Raise `ImproperlyConfigured` with a sentence for each wrong list."""
-    given = ((check, value) for check, value in _checks() if value)
-    if wrong := [*filter(None, (_problem(check, value) for check, value in given))]:
+    configured = ((check, value) for check, value in _checks() if value)
+    if wrong := [*filter(None, (_problem(check, value) for check, value in configured))]:
         raise ImproperlyConfigured("\n".join(wrong))
 
 

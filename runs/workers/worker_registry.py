@@ -61,9 +61,9 @@ def heartbeat(capacity: int, store_id: str = "") -> None:
 def _leave_shared_name() -> None:
     """Take another name if another process stored heartbeats under this one: each would hide the other's labels."""
     name = worker_name()
-    own = Worker.objects.filter(name=name)
-    if name in _written and own.exclude(seen__in=_written[name]).exists():
-        own.delete()
+    namesakes = Worker.objects.filter(name=name)
+    if name in _written and namesakes.exclude(seen__in=_written[name]).exists():
+        namesakes.delete()
         own_name.extend()
         logger.warning("another worker has the name %s, so this one is now %s", name, own_name)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.models import Run
-from runs.results.tool_surfaces import surface_hash, surfaces_of
-from runs.targets.versions import NO_RESULT
+from runs.models.usage import surface_hash, surfaces_of
+from runs.targets.definitions import NO_RESULT
 from scenarios.models import Guidance
 from scenarios.text_difference import TextDifference, lines_of, text_difference
 

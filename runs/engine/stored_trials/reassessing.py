@@ -55,7 +55,7 @@ from runs.models.trial import scores_json
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 from runs.results.files.kept_workspace import UNREADABLE, kept_files
 from runs.review.calibrations import calibrated_versions
-from runs.targets.versions import definition_hash
+from runs.targets.definitions import definition_hash
 from runs.workers import jobs, wakeups
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import ScenarioVersion

@@ -101,22 +101,22 @@ class DescriptionsField(forms.CharField):
             ) from error
 
 
-def form_field(each: AskedField) -> forms.Field:
+def form_field(field: AskedField) -> forms.Field:
     """Return the form's field for one of `RunRequest`."""
-    asked = each.asked
+    asked = field.asked
     shared: dict[str, Any] = {"label": asked.label or None, "help_text": asked.hint}
-    if each.kind is bool:
-        return forms.BooleanField(required=False, initial=each.default, **shared)
-    if each.kind is list:
+    if field.kind is bool:
+        return forms.BooleanField(required=False, initial=field.default, **shared)
+    if field.kind is list:
         return NamesField(**shared)
-    if each.kind is str:
-        return forms.CharField(required=False, max_length=each.longest, **shared)
+    if field.kind is str:
+        return forms.CharField(required=False, max_length=field.longest, **shared)
     shared |= {
-        "min_value": LEAST if each.above == 0 else each.least,
-        "max_value": each.most,
-        "required": each.default is not None,
-        "initial": each.default,
+        "min_value": LEAST if field.above == 0 else field.least,
+        "max_value": field.most,
+        "required": field.default is not None,
+        "initial": field.default,
     }
-    if each.kind is int:
+    if field.kind is int:
         return forms.IntegerField(error_messages=NUMBER, **shared)
     return forms.FloatField(error_messages={**NUMBER, "invalid": f"Enter {asked.example}."}, **shared)

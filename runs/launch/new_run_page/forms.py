@@ -206,17 +206,17 @@ class RunForm(forms.Form):
     def clean_guidance(self) -> list[Guidance]:
         """Return the chosen guidance, empty for the last upload's alone."""
         chosen = self.cleaned_data["guidance"]
-        found = [each for each in self._offer.guidance if str(each.pk) in chosen]
+        guidance = [each for each in self._offer.guidance if str(each.pk) in chosen]
         version = self._offer.versions.get(self.data.get("suite", ""))
         default = self._offer.defaults.get(version.suite_id) if version else None
-        if found and "" in chosen and default is not None and default not in found:
-            found.append(default)
-        return found[::-1]
+        if guidance and "" in chosen and default is not None and default not in guidance:
+            guidance.append(default)
+        return guidance[::-1]
 
-    def _read_edited(self, suite: int, given: dict[str, Any]) -> GivenDocument | None:
+    def _read_edited(self, suite: int, values: dict[str, Any]) -> GivenDocument | None:
         """Return the document whose text was changed in place; None for an unchanged one."""
-        base = edited_guidance(self._offer, suite, given.get("edit", ""))
-        path, text = given.get("document_path", ""), given.get("document_text", "").replace("\r\n", "\n")
+        base = edited_guidance(self._offer, suite, values.get("edit", ""))
+        path, text = values.get("document_path", ""), values.get("document_text", "").replace("\r\n", "\n")
         if base is None or not text:
             return None
         # Browsers leave out the line break at the end of a text area's own text or not.
@@ -226,46 +226,48 @@ class RunForm(forms.Form):
         return GivenDocument(posixpath.basename(path) or "AGENTS.md", text.encode(), path, base)
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        version = self._offer.versions.get(given.get("suite", ""))
+        values = super().clean() or self.cleaned_data
+        version = self._offer.versions.get(values.get("suite", ""))
         foreign = [
-            each for each in given.get("guidance", ()) if version and each.suite_id != version.suite_id
+            guidance
+            for guidance in values.get("guidance", ())
+            if version and guidance.suite_id != version.suite_id
         ]
         if version and foreign:
             owner = next(suite for suite in self._offer.suites if suite.pk == foreign[0].suite_id)
             self.add_error(
                 "guidance", f"This guidance belongs to {owner.name}. Choose guidance of {version.suite.name}."
             )
-        edited = self._read_edited(version.suite_id, given) if version else None
-        if edited and given.get("document"):
+        edited = self._read_edited(version.suite_id, values) if version else None
+        if edited and values.get("document"):
             self.add_error("document", "Upload a file or change the text, not both.")
         elif version and edited:
             self._lay(version, edited)
-        elif version and given.get("document"):
-            self._read(version, given["document"], given.get("document_path", ""))
-        if given.get("registry") is not None:
+        elif version and values.get("document"):
+            self._read(version, values["document"], values.get("document_path", ""))
+        if values.get("registry") is not None:
             try:
-                given["registry"] = registry_from(given["registry"], "The registry")
+                values["registry"] = registry_from(values["registry"], "The registry")
             except RequestError as error:
                 self.add_error("registry", str(error))
-        if version and given.get("baseline"):
+        if version and values.get("baseline"):
             try:
-                check_choice(version.suite.project_id, given["baseline"])
+                check_choice(version.suite.project_id, values["baseline"])
             except RequestError as error:
                 self.add_error("baseline", str(error))
-        self._read_asked(given)
-        return given
+        self._read_asked(values)
+        return values
 
-    def _read_asked(self, given: dict[str, Any]) -> None:
+    def _read_asked(self, cleaned: dict[str, Any]) -> None:
         """Set `asked`, or say at each field what is wrong with it."""
-        values = {name: given[name] for name in ASKED if name in given}
+        values = {name: cleaned[name] for name in ASKED if name in cleaned}
         # One entry, of whose tags any may match.
-        values["tags"] = [",".join(given["tags"])] if given.get("tags") else []
-        values["targets"] = list(dict.fromkeys(given.get("targets", ())))
-        values["baseline"] = given.get("baseline") or given.get("baseline_run", "")
+        values["tags"] = [",".join(cleaned["tags"])] if cleaned.get("tags") else []
+        values["targets"] = list(dict.fromkeys(cleaned.get("targets", ())))
+        values["baseline"] = cleaned.get("baseline") or cleaned.get("baseline_run", "")
         # The lift was unticked after a previous version was chosen.
-        values["previous"] = given.get("previous", "") if given.get("lift") else ""
-        values["priority"] = given.get("priority") or Priority.NORMAL.label
+        values["previous"] = cleaned.get("previous", "") if cleaned.get("lift") else ""
+        values["priority"] = cleaned.get("priority") or Priority.NORMAL.label
         try:
             self.asked: RunRequest = LimitedRequest(**values)
         except ValidationError as error:
@@ -317,6 +319,6 @@ class RunForm(forms.Form):
 
     def request(self) -> Request:
         """Return the request. Requires a valid form."""
-        given = self.cleaned_data
-        guidance = [*given["guidance"], *([self.laid] if self.laid else [])]
-        return self.asked.resolve([self.version], guidance, **{name: given[name] for name in SOURCES})
+        values = self.cleaned_data
+        guidance = [*values["guidance"], *([self.laid] if self.laid else [])]
+        return self.asked.resolve([self.version], guidance, **{name: values[name] for name in SOURCES})

@@ -73,15 +73,16 @@ def scenario_choices(scenarios: Sequence[ChosenScenario], failed: Collection[int
     """Return a suite's scenarios in order, with their tags and whether they failed in their last run."""
     return [
         NamedChoice(
-            each.key, ", ".join([*(["failed last time"] if each.scenario_id in failed else []), *each.tags])
+            scenario.key,
+            ", ".join([*(["failed last time"] if scenario.scenario_id in failed else []), *scenario.tags]),
         )
-        for each in scenarios
+        for scenario in scenarios
     ]
 
 
 def tag_choices(scenarios: Iterable[ChosenScenario]) -> list[NamedChoice]:
     """Return the scenarios' tags, the most frequent first, with their numbers of scenarios."""
-    counts = Counter(tag for each in scenarios for tag in set(each.tags))
+    counts = Counter(tag for scenario in scenarios for tag in set(scenario.tags))
     # A request lists tags with commas between them.
     listable = [(tag, n) for tag, n in counts.items() if "," not in tag and tag == tag.strip()]
     return [NamedChoice(tag, str(n)) for tag, n in sorted(listable, key=lambda item: (-item[1], item[0]))]
@@ -109,7 +110,9 @@ def guidance_cards(offer: RunChoices, suite: Suite, recent: RecentlyUsed) -> lis
     cards = [
         GuidanceCard("", f"Latest upload: {latest or 'no guidance'}", latest.created if latest else None, run)
     ]
-    others = [each for each in versions if latest is None or each.pk != latest.pk]
-    for each in others:
-        cards.append(GuidanceCard(str(each.pk), str(each), each.created, recent.by_guidance.get(each.pk)))
+    others = [version for version in versions if latest is None or version.pk != latest.pk]
+    for version in others:
+        cards.append(
+            GuidanceCard(str(version.pk), str(version), version.created, recent.by_guidance.get(version.pk))
+        )
     return cards

@@ -97,15 +97,17 @@ def _count_passed(run: PastRun) -> str:
 
 def _versions(project: int) -> QuerySet[SuiteVersion]:
     last = Upload.objects.filter(suite=OuterRef("suite")).order_by("-pk")
-    found = SuiteVersion.objects.filter(suite__project=project, pk=Subquery(last.values("suite_version")[:1]))
-    found = found.exclude(suite__format=SESSIONS)
+    versions = SuiteVersion.objects.filter(
+        suite__project=project, pk=Subquery(last.values("suite_version")[:1])
+    )
+    versions = versions.exclude(suite__format=SESSIONS)
     ran = Run.objects.filter(suite=OuterRef("suite")).order_by("-pk")
-    found = found.annotate(
+    versions = versions.annotate(
         last_guidance=Subquery(last.values("guidance")[:1]), last_target=Subquery(ran.values("target")[:1])
     )
-    return found.select_related("suite").defer(*HEAVY).order_by("suite__name", "suite__pk")
+    return versions.select_related("suite").defer(*HEAVY).order_by("suite__name", "suite__pk")
 
 
 def _guidance(project: int) -> QuerySet[Guidance]:
-    found = Guidance.objects.filter(suite__project=project).defer("files")
-    return found.order_by("suite__name", "suite", "-number")
+    guidance = Guidance.objects.filter(suite__project=project).defer("files")
+    return guidance.order_by("suite__name", "suite", "-number")

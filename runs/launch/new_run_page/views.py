@@ -160,25 +160,25 @@ def _new_run_page(
     """
     project = access.project
     offer = run_choices(project, now=timezone.now(), keep=asked.getlist("targets"))
-    given = _with_defaults(asked, offer) if is_new else asked
-    if is_new and "edit" in given:
-        _fill_in_text(given, offer)
-    if is_new and "descriptions_of" in given:
-        _fill_in_descriptions(given, project)
+    values = _with_defaults(asked, offer) if is_new else asked
+    if is_new and "edit" in values:
+        _fill_in_text(values, offer)
+    if is_new and "descriptions_of" in values:
+        _fill_in_descriptions(values, project)
     targets = [each.target for each in offer.targets]
     reader = ProjectReader(project, targets=targets, guidance=offer.defaults)
-    version = offer.versions.get(given.get("suite", ""))
+    version = offer.versions.get(values.get("suite", ""))
     scenarios = reader.scenarios(version) if version else ()
-    chosen = {target.pk for target in targets if target.name in given.getlist("targets")}
+    chosen = {target.pk for target in targets if target.name in values.getlist("targets")}
     past = read_history(
         project.pk, version.suite_id if version else 0, [each.scenario_id for each in scenarios], chosen
     )
-    if PICK in given:
+    if PICK in values:
         failed = [each.key for each in scenarios if each.scenario_id in past.failed]
-        given = _narrow(given, failed if given[PICK] == FAILED_LAST else [])
+        values = _narrow(values, failed if values[PICK] == FAILED_LAST else [])
     baselines = baselines_of(past, offer)
     if replans and version:
-        given = _of_suite(given, offer, version, scenarios, baselines)
+        values = _of_suite(values, offer, version, scenarios, baselines)
     recent = read_recently_used(project.pk)
     offered = {
         "only": scenario_choices(scenarios, past.failed),
@@ -186,30 +186,30 @@ def _new_run_page(
         "models": [NamedChoice(name) for name in recent.models],
         "run_tags": [NamedChoice(name) for name in recent.tags],
     }
-    form = RunForm(offer, given, files, access=access, baselines=baselines, offered=offered)
-    return NewRunPage(project, offer, reader, scenarios, past, form, given, recent)
+    form = RunForm(offer, values, files, access=access, baselines=baselines, offered=offered)
+    return NewRunPage(project, offer, reader, scenarios, past, form, values, recent)
 
 
 def _narrow(asked: QueryDict, keys: Sequence[str]) -> QueryDict:
     """Return the values with these scenarios chosen and no other condition on them."""
-    given = asked.copy()
-    given.setlist("only", list(keys))
+    values = asked.copy()
+    values.setlist("only", list(keys))
     for name in ("tags", "tier"):
-        given.pop(name, None)
-    return given
+        values.pop(name, None)
+    return values
 
 
 def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
     """Return the query's values with the form's defaults."""
-    given = asked.copy()
-    given.setdefault("suite", next(iter(offer.versions), ""))
-    if (usual := offer.usual.get(given.get("suite", ""))) is not None:
-        given.setdefault("targets", usual)
-    version = offer.versions.get(given.get("suite", ""))
-    given.setdefault("trials", str(version.config.get("trials", 1) if version else 1))
-    given.setdefault("judge", "true")
-    given.setdefault("priority", Priority.NORMAL.label)
-    return given
+    values = asked.copy()
+    values.setdefault("suite", next(iter(offer.versions), ""))
+    if (usual := offer.usual.get(values.get("suite", ""))) is not None:
+        values.setdefault("targets", usual)
+    version = offer.versions.get(values.get("suite", ""))
+    values.setdefault("trials", str(version.config.get("trials", 1) if version else 1))
+    values.setdefault("judge", "true")
+    values.setdefault("priority", Priority.NORMAL.label)
+    return values
 
 
 def _of_suite(
@@ -220,34 +220,35 @@ def _of_suite(
     baselines: Sequence[tuple[str, str]],
 ) -> QueryDict:
     """Return the values without scenarios, tags, guidance and baselines of other suites."""
-    given = asked.copy()
-    keys, tags = {each.key for each in scenarios}, {tag for each in scenarios for tag in each.tags}
-    given.setlist("only", [each for each in given.getlist("only") if each in keys])
-    given.setlist("tags", [each for each in given.getlist("tags") if each in tags])
-    own = {"", *(str(each.pk) for each in offer.guidance_of(version.suite))}
-    given.setlist("guidance", [each for each in given.getlist("guidance") if each in own])
-    if given.get("previous", "") not in dict(previous_choices(offer, version.suite.slug)):
-        given["previous"] = ""
-    if given.get("baseline_run", "") not in ("", LAST_PASS, *dict(baselines)):
-        given["baseline_run"] = ""
-    return given
+    values = asked.copy()
+    keys = {scenario.key for scenario in scenarios}
+    tags = {tag for scenario in scenarios for tag in scenario.tags}
+    values.setlist("only", [each for each in values.getlist("only") if each in keys])
+    values.setlist("tags", [each for each in values.getlist("tags") if each in tags])
+    guidance = {"", *(str(each.pk) for each in offer.guidance_of(version.suite))}
+    values.setlist("guidance", [each for each in values.getlist("guidance") if each in guidance])
+    if values.get("previous", "") not in dict(previous_choices(offer, version.suite.slug)):
+        values["previous"] = ""
+    if values.get("baseline_run", "") not in ("", LAST_PASS, *dict(baselines)):
+        values["baseline_run"] = ""
+    return values
 
 
-def _fill_in_text(given: QueryDict, offer: RunChoices) -> None:
+def _fill_in_text(values: QueryDict, offer: RunChoices) -> None:
     """Put the text of the document to edit into the form: the named one, else the version's first."""
-    version = offer.versions.get(given.get("suite", ""))
-    base = edited_guidance(offer, version.suite_id, given.get("edit", "")) if version else None
+    version = offer.versions.get(values.get("suite", ""))
+    base = edited_guidance(offer, version.suite_id, values.get("edit", "")) if version else None
     texts = {each["path"]: each["content"] for each in base.files} if base else {}
-    path = given.get("document_path") or next(iter(texts), "")
-    given["document_path"], given["document_text"] = path, texts.get(path, "")
+    path = values.get("document_path") or next(iter(texts), "")
+    values["document_path"], values["document_text"] = path, texts.get(path, "")
 
 
-def _fill_in_descriptions(given: QueryDict, project: Project) -> None:
+def _fill_in_descriptions(values: QueryDict, project: Project) -> None:
     """Put the tool descriptions of a run that is rerun into the form. One query."""
-    again = Run.objects.filter(project=project, pk=key_of(given.get("descriptions_of", "")) or 0).first()
+    again = Run.objects.filter(project=project, pk=key_of(values.get("descriptions_of", "")) or 0).first()
     descriptions = RunOptions.model_validate(again.options).descriptions if again else None
     if descriptions:
-        given["descriptions"] = yaml.safe_dump(
+        values["descriptions"] = yaml.safe_dump(
             descriptions.model_dump(exclude_defaults=True), sort_keys=False, allow_unicode=True
         )
 

@@ -12,6 +12,7 @@ from evalhub.lib.numbers import counted
 from evalhub.teams import audit
 from runs.engine.recording import cancel_run
 from runs.models import Run
+from runs.results.find_run import find_run_or_refuse
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 POLL_SECONDS = 0.5
@@ -27,9 +28,7 @@ class Command(EvalhubCommand):
         parser.add_argument("id", type=int, metavar="RUN", help="number of the run")
 
     def work(self, options: dict[str, Any]) -> Result:
-        run = Run.objects.select_related("project").filter(pk=options["id"]).first()
-        if run is None:
-            raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
+        run = find_run_or_refuse(options["id"], "project")
         if not cancel_run(run.pk):
             raise Refused(f"Run {run.pk} has already finished.", id="run/over")
         audit.append_event(run.project, acting_user(), "run.cancel", run)

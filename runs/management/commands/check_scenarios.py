@@ -31,7 +31,7 @@ from scenarios.models import Suite, SuiteVersion
 
 
 def check_paths(
-    paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False, tool: str = ""
+    paths: Iterable[Path], *, strict: bool = False, tool: str = ""
 ) -> tuple[list[Problem], list[ParsedSuite]]:
     """Return every problem and lint of files, folders and archives, sorted, and the suites of those without problems.
 
@@ -41,14 +41,14 @@ def check_paths(
     suites: list[ParsedSuite] = []
     for path in paths:
         try:
-            found = _parse(path, command_pattern, strict=strict, tool=tool)
+            parsed = _parse(path, strict=strict, tool=tool)
         except ScenarioFileError as error:
             problems += error.problems
         else:
-            suites += found
-            problems += [lint for suite in found for lint in suite.lints]
-            problems += [problem for suite in found for problem in _problems_of_targets(suite)]
-            if any("models" in suite.settings for suite in found):
+            suites += parsed
+            problems += [lint for suite in parsed for lint in suite.lints]
+            problems += [problem for suite in parsed for problem in _problems_of_targets(suite)]
+            if any("models" in suite.settings for suite in parsed):
                 problems = _with_known_rates(path, problems)
     return sorted(dict.fromkeys(problems)), suites
 
@@ -77,12 +77,11 @@ def _litellm_rate(model: str, direction: str) -> float | None:
     return getattr(price, f"{direction}_per_million") if price else None
 
 
-def _parse(path: Path, command_pattern: str, *, strict: bool, tool: str) -> tuple[ParsedSuite, ...]:
+def _parse(path: Path, *, strict: bool, tool: str) -> tuple[ParsedSuite, ...]:
     bundle = with_tool(read_path(path), tool) if tool else read_path(path)
     return parse_files(
         bundle.files,
         name=bundle.name,
-        command_pattern=command_pattern,
         executables=bundle.executables,
         variables=frozenset(variables_of(Project(slug=DEFAULT_PROJECT))),
         strict=strict,

@@ -25,8 +25,8 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         before, after = _pair(chosen_project(options["project"]), options)
-        found = next(iter(settings_of(before, after)), None)
-        chosen = found.load() if found else None
+        setting = next(iter(settings_of(before, after)), None)
+        chosen = setting.load() if setting else None
         compared = compare_chosen(chosen) if chosen else None
         document = comparison_json(before, after, chosen, compared)
         if chosen is None or compared is None:
@@ -48,23 +48,27 @@ def _pair(project: Project, options: dict[str, Any]) -> tuple[Guidance, Guidance
     if options["suite"]:
         versions = versions.filter(suite__slug=options["suite"])
     by_suite: dict[str, list[Guidance]] = {}
-    for each in versions.order_by("number"):
-        by_suite.setdefault(each.suite.slug, []).append(each)
+    for version in versions.order_by("number"):
+        by_suite.setdefault(version.suite.slug, []).append(version)
     named = {
-        slug: [next((each for each in own if _is_called(each, options[side])), None) for side in ("a", "b")]
-        for slug, own in by_suite.items()
+        slug: [
+            next((version for version in guidance if _is_called(version, options[side])), None)
+            for side in ("a", "b")
+        ]
+        for slug, guidance in by_suite.items()
     }
-    found = {slug: (one, other) for slug, (one, other) in named.items() if one and other and one != other}
-    if len(found) > 1:
-        raise Refused(f"Several suites have both: {', '.join(found)}. Name one with --suite.")
-    if not found:
+    pairs = {slug: (one, other) for slug, (one, other) in named.items() if one and other and one != other}
+    if len(pairs) > 1:
+        raise Refused(f"Several suites have both: {', '.join(pairs)}. Name one with --suite.")
+    if not pairs:
         known = "; ".join(
-            f"{slug}: {', '.join(str(each.number) for each in own)}" for slug, own in by_suite.items()
+            f"{slug}: {', '.join(str(version.number) for version in guidance)}"
+            for slug, guidance in by_suite.items()
         )
         raise Refused(
             f"No suite has two versions of guidance '{options['a']}' and '{options['b']}'. There are: {known or 'none'}."
         )
-    return next(iter(found.values()))
+    return next(iter(pairs.values()))
 
 
 def _is_called(guidance: Guidance, name: str) -> bool:

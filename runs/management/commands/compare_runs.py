@@ -22,6 +22,7 @@ from runs.exchange.exports.summary_markdown import comparison_summary
 from runs.models import Run
 from runs.results.counting import ends_sentence
 from runs.results.digests import digests_of
+from runs.results.find_run import find_run_or_refuse
 from runs.results.variance import variance_json
 from scenarios.commands import (
     NOT_MEASURED,
@@ -77,18 +78,20 @@ class Command(EvalhubCommand):
                 f"You can compare at most {MOST_COMPARED} runs at once; {len(keys)} are given.",
                 id="compare/too-many",
             )
-        before, *later = [_run(key) for key in keys] if len(keys) > 1 else [_run(keys[0])] * 2
+        # One query a run: with several numbers in one, SQLite fails on those beyond 64 bits.
+        runs = [find_run_or_refuse(key, "project", "suite", "guidance") for key in keys]
+        before, *later = runs if len(runs) > 1 else runs * 2
         if options["summary_file"]:
             _write_summary(options["summary_file"], before, later)
-        found = compared_with_first([before, *later], fresh=not options["no_fresh"])
-        documents = [_document(before, each) for each in found]
-        texts = [_text(each, own) for each, own in zip(found, documents, strict=True)]
+        comparisons = compared_with_first([before, *later], fresh=not options["no_fresh"])
+        documents = [_document(before, compared) for compared in comparisons]
+        texts = [_text(compared, document) for compared, document in zip(comparisons, documents, strict=True)]
         code = _exit_code(documents, options["regression_rule"])
         if len(documents) == 1:
             return Result(texts[0], documents[0], code)
         headed = [
-            f"Run {each.run.pk} against run {before.pk}\n{text}"
-            for each, text in zip(found, texts, strict=True)
+            f"Run {compared.run.pk} against run {before.pk}\n{text}"
+            for compared, text in zip(comparisons, texts, strict=True)
         ]
         return Result("\n\n".join(headed), {"before": before.pk, "comparisons": documents}, code)
 
@@ -99,13 +102,13 @@ def _exit_code(documents: Sequence[Mapping[str, Any]], rule: str | None) -> int:
     return NOT_MEASURED if any(each["verdict_reason"] for each in documents) else PASSED
 
 
-def _document(before: Run, each: ComparedRun) -> dict[str, Any]:
-    compared = each.comparison
-    changes = comparison_between(before, each.run)
+def _document(before: Run, after: ComparedRun) -> dict[str, Any]:
+    compared = after.comparison
+    changes = comparison_between(before, after.run)
     return {
         "before": before.pk,
-        "after": each.run.pk,
-        "format": each.run.suite.format,
+        "after": after.run.pk,
+        "format": after.run.suite.format,
         "verdict": compared.verdict,
         "verdict_reason": compared.verdict_reason,
         "scenarios": compared.common,
@@ -117,16 +120,16 @@ def _document(before: Run, each: ComparedRun) -> dict[str, Any]:
         "removed": list(changes.removed),
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         "ends": list(compared.ends),
-        "pooled": list(each.pooled),
-        "first_divergences": divergences_json(each.divergences),
+        "pooled": list(after.pooled),
+        "first_divergences": divergences_json(after.divergences),
         "variance": variance_json(
-            digest.variance if (digest := digests_of([each.run.pk]).get(each.run.pk)) else None
+            digest.variance if (digest := digests_of([after.run.pk]).get(after.run.pk)) else None
         ),
     }
 
 
-def _text(each: ComparedRun, document: dict[str, Any]) -> str:
-    compared = each.comparison
+def _text(after: ComparedRun, document: dict[str, Any]) -> str:
+    compared = after.comparison
     lines = [
         f"{compared.verdict.label}: {compared.comparable} of {compared.common} scenarios comparable."
         if compared.verdict
@@ -137,12 +140,12 @@ def _text(each: ComparedRun, document: dict[str, Any]) -> str:
     if changed := name_incomparable({key: tuple(why) for key, why in document["not_comparable"].items()}):
         lines.append(changed)
     lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]
-    if each.divergences.sentence:
-        lines.append(each.divergences.sentence)
+    if after.divergences.sentence:
+        lines.append(after.divergences.sentence)
     if sentence := ends_sentence(compared.ends):
         lines.append(sentence)
-    if each.pooled:
-        lines.append(f"With further trials of runs {', '.join(map(str, each.pooled))}.")
+    if after.pooled:
+        lines.append(f"With further trials of runs {', '.join(map(str, after.pooled))}.")
     measures = [*compared.headline, *compared.others]
     return "\n".join(lines) + ("\n\n" + plain_measure_table(measures) if measures else "")
 
@@ -152,14 +155,6 @@ def _deciding(compared: RunComparison) -> MeasureChange:
     return next(
         (each for each in compared.headline if each.verdict is compared.verdict), compared.headline[0]
     )
-
-
-def _run(pk: int) -> Run:
-    # One query a run: with several numbers in one, SQLite fails on those beyond 64 bits.
-    run = Run.objects.select_related("project", "suite", "guidance").filter(pk=pk).first()
-    if run is None:
-        raise Refused(f"There is no run {pk}. The runs page lists all runs.", id="run/unknown")
-    return run
 
 
 def _write_summary(place: str, before: Run, later: Sequence[Run]) -> None:

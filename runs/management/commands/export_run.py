@@ -12,6 +12,7 @@ from runs.exchange.exports.files import write_atomically
 from runs.exchange.exports.run_archive import run_archive
 from runs.models import Run
 from runs.models.run import OPEN
+from runs.results.find_run import find_run_or_refuse
 from scenarios.commands import EvalhubCommand, Refused, Result, add_project_argument, chosen_project
 
 ARCHIVE = "evalhub"
@@ -79,6 +80,5 @@ def _numbers(options: dict[str, Any]) -> list[int]:
                 f"{project.name} has no closed run of a suite '{options['suite']}'.", id="run/unknown"
             )
     for number in numbers:
-        if not Run.objects.filter(pk=number).exists():
-            raise Refused(f"There is no run {number}. The runs page lists all runs.", id="run/unknown")
+        find_run_or_refuse(number)
     return numbers

@@ -96,8 +96,10 @@ def _preview(project: Project, options: dict[str, Any]) -> Result:
         previews = [preview_merged(project, _files(options))]
     else:
         previews = [preview_results(project, content, file) for file, content in _files(options)]
-    lines = [line for each in previews for line in preview_lines(each)]
-    return Result("\n".join(lines), {"runs": [], "previews": [preview_document(each) for each in previews]})
+    lines = [line for preview in previews for line in preview_lines(preview)]
+    return Result(
+        "\n".join(lines), {"runs": [], "previews": [preview_document(preview) for preview in previews]}
+    )
 
 
 def _files(options: dict[str, Any]) -> list[tuple[str, bytes]]:

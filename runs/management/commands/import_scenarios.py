@@ -47,12 +47,12 @@ class Command(EvalhubCommand):
         with transaction.atomic():
             stored = [_store(path, bundle, project, strict=options["strict"]) for path, bundle in bundles]
         document = {
-            "suites": [_json(each) for imported, _ in stored for each in imported],
-            "targets": [_target_json(each) for _, uploaded in stored for each in uploaded.targets],
-            "target_problems": [each.as_json() for _, uploaded in stored for each in uploaded.problems],
-            "target_hints": [each.as_json() for _, uploaded in stored for each in uploaded.hints],
+            "suites": [_json(suite) for imported, _ in stored for suite in imported],
+            "targets": [_target_json(target) for _, uploaded in stored for target in uploaded.targets],
+            "target_problems": [problem.as_json() for _, uploaded in stored for problem in uploaded.problems],
+            "target_hints": [hint.as_json() for _, uploaded in stored for hint in uploaded.hints],
         }
-        text = "\n".join(line for each in stored for line in _lines(*each))
+        text = "\n".join(line for bundle in stored for line in _lines(*bundle))
         return Result(text, document, FAILED if document["target_problems"] else PASSED)
 
 

@@ -47,17 +47,19 @@ class Command(EvalhubCommand):
             paths = [Path(path).expanduser() for path in options["paths"]]
             read = counted_once(read_paths(paths, tool, whole=options["keep_transcript"]), project, tool)
             if options["dry_run"]:
-                found, run = sort_sessions(project, tool, read.sessions), None
+                sorting, run = sort_sessions(project, tool, read.sessions), None
             else:
-                run, found = store_sessions(project, tool, read.sessions, read.problems, by=acting_user())
+                run, sorting = store_sessions(project, tool, read.sessions, read.problems, by=acting_user())
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
-        if not found.to_store and not found.known and not read.copied:
+        if not sorting.to_store and not sorting.known and not read.copied:
             problems = "".join(f"\n{each}" for each in read.problems)
             without = f" {counted(read.without, 'session')} without {tool.binary}." if read.without else ""
             if read.mentions:
                 hint = "If they run it, find its calls with --pattern."
                 without += f" In them, {counted(read.mentions, 'command')} mentioned it. {hint}"
             raise Refused(f"No session with {tool.binary} found.{without}{problems}", id="sessions/none")
-        document = sessions_document(found, read, run)
-        return Result("\n".join(session_lines(found, read, run, shows_commands=options["dry_run"])), document)
+        document = sessions_document(sorting, read, run)
+        return Result(
+            "\n".join(session_lines(sorting, read, run, shows_commands=options["dry_run"])), document
+        )

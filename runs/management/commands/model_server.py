@@ -67,6 +67,6 @@ def _recorder(file: IO[str]) -> Any:
 
 def _wait_for_signal() -> None:
     ended = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: ended.set())
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, lambda *_: ended.set())
     ended.wait()

@@ -12,11 +12,10 @@ from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.aa_pairs import aa_rates
 from runs.engine.run_here import run_here
 from runs.errors import RequestError
-from runs.launch.aa_pair import request_aa_pair
 from runs.models import Run
 from runs.models.run import Trigger
 from runs.results.seals import seals_of_proof
-from runs.suites.proof_requests import prove_here
+from runs.suites.proof_requests import prove_here, request_aa_pair
 from runs.suites.prove import proof_lines, seals_json
 from scenarios.commands import (
     FAILED,
@@ -133,8 +132,8 @@ def _aa_pair(version: SuiteVersion, options: dict[str, Any]) -> Result:
 
 def _newest(project: Project, slug: str) -> SuiteVersion:
     related = ("suite__project", "guidance")
-    found = SuiteVersion.objects.filter(suite__project=project, suite__slug=slug).select_related(*related)
-    if (version := found.first()) is not None:
+    versions = SuiteVersion.objects.filter(suite__project=project, suite__slug=slug).select_related(*related)
+    if (version := versions.first()) is not None:
         return version
     names = ", ".join(project.suites.values_list("slug", flat=True)) or "none yet"
     raise Refused(f"Unknown suite '{slug}' in {project.slug}. Suites: {names}.", id="suite/unknown")

@@ -23,17 +23,17 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         project = chosen_project(options["project"]) if options["project"] else None
-        found = runs_without_tool(project)
+        runs = runs_without_tool(project)
         document = {
             "removed": options["remove"],
-            "runs": [each._asdict() for each in found],
-            "sessions": sum(each.sessions for each in found),
+            "runs": [each._asdict() for each in runs],
+            "sessions": sum(each.sessions for each in runs),
         }
-        if not found:
+        if not runs:
             return Result("Every imported session called its tool.", document)
-        lines = [_line(each) for each in found]
+        lines = [_line(each) for each in runs]
         if options["remove"]:
-            document["sessions"] = sum(remove_from(each.run, by=acting_user()) for each in found)
+            document["sessions"] = sum(remove_from(each.run, by=acting_user()) for each in runs)
         total = counted(document["sessions"], "session")
         lines.append(
             f"Removed {total}, also from search and usage. {BACKUPS}"
@@ -43,7 +43,5 @@ class Command(EvalhubCommand):
         return Result("\n".join(lines), document)
 
 
-def _line(each: RunWithout) -> str:
-    return (
-        f"{each.project}: run {each.run}, {each.suite}: {counted(each.sessions, 'session')} without the tool"
-    )
+def _line(row: RunWithout) -> str:
+    return f"{row.project}: run {row.run}, {row.suite}: {counted(row.sessions, 'session')} without the tool"

@@ -12,7 +12,7 @@ from runs.errors import RequestError
 from runs.exchange.exports.console import MOST_TRIALS
 from runs.exchange.exports.document import run_digest, run_document
 from runs.exchange.exports.terminal import print_digest, terminal_of
-from runs.models import Run
+from runs.results.find_run import find_run_or_refuse
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, acting_user
 
 
@@ -28,9 +28,7 @@ class Command(EvalhubCommand):
         mode.add_argument("--wait", action="store_true", help="run through workers and wait")
 
     def work(self, options: dict[str, Any]) -> Result:
-        run = Run.objects.select_related("target", "launch").filter(pk=options["id"]).first()
-        if run is None:
-            raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
+        run = find_run_or_refuse(options["id"], "target", "launch")
         again = RetryKind.RESUME if options["resume"] else RetryKind.RETRY
         try:
             trials = retry_trials(run, again, by=acting_user(), wake=not options["now"])

@@ -121,18 +121,18 @@ class Command(EvalhubCommand):
         Raises `Refused` for a suite without the release rule that the exit code needs.
         """
         rule = options["regression_rule"]
-        for each in planned:
-            scenarios, suite = len(each.scenarios), each.suite_version.suite
+        for run in planned:
+            scenarios, suite = len(run.scenarios), run.suite_version.suite
             if options["fail_on_release_rule"] and suite.release_k is None:
                 raise Refused(
                     f"{suite.slug} has no release rule. Set one on the suite's page or without --fail-on-release-rule.",
                     id="run/no-release-rule",
                 )
-            if options["fail_on_release_rule"] and each.release_problem:
-                self.stderr.write(each.release_problem)
+            if options["fail_on_release_rule"] and run.release_problem:
+                self.stderr.write(run.release_problem)
             if not options["fail_on_regression"]:
                 continue
-            trials = [max(each.trials, most)] * scenarios
+            trials = [max(run.trials, most)] * scenarios
             level = RateTestLevel(PASS_RATE_SHARE)
             if rule_for(suite.format, rule) == VERDICT and not can_reach(trials, trials, level):
                 self.stderr.write(
@@ -177,23 +177,23 @@ class Command(EvalhubCommand):
         if options["summary_file"]:
             write_summary(options["summary_file"], run_summaries(launch, links))
         for document in documents if shows_annotations() else ():
-            for each in broken_scenarios(document, files[document["run"]["id"]]):
-                self._note(str(each))
+            for broken in broken_scenarios(document, files[document["run"]["id"]]):
+                self._note(str(broken))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(print_digest(digest, terminal_of(self.stdout)) for digest in digests)
         write_outputs(digests)
         code = self._code(runs, digests, options)
-        found: dict[str, Any] = {"launch": launch.pk, "runs": documents}
+        answer: dict[str, Any] = {"launch": launch.pk, "runs": documents}
         if options["lift"]:
             lifts = lifts_of_launch(launch.pk)
             text = "\n".join([text, *map(plain_lift, lifts)])
-            found["lift"] = [lift_json(each) for each in lifts]
-        return Result(text, found, code)
+            answer["lift"] = [lift_json(lift) for lift in lifts]
+        return Result(text, answer, code)
 
     def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
         """Return the exit code; say on stderr why nothing was measured. Of a lift only the arm with the skill counts."""
-        kept = [not RunOptions.model_validate(run.options).is_other_arm for run in runs]
-        runs, digests = list(compress(runs, kept)), list(compress(digests, kept))
+        counts = [not RunOptions.model_validate(run.options).is_other_arm for run in runs]
+        runs, digests = list(compress(runs, counts)), list(compress(digests, counts))
         if options["fail_on_regression"] and _has_regressed(runs, digests, options["regression_rule"]):
             return REGRESSED
         reasons = _not_measured(digests, options)
@@ -347,7 +347,7 @@ def _with_looks(
     if not request.options.until_decided:
         return result
     estimates = estimates_of(project, planned, judged=request.options.judge)
-    looks = look_plan([each for estimate in estimates for each in estimate.runs], request)
+    looks = look_plan([run for estimate in estimates for run in estimate.runs], request)
     if looks is None:
         return result
     return Result(f"{result.text}\n{looks.sentence}", {**result.document, "looks": looks.to_json()})
@@ -356,23 +356,23 @@ def _with_looks(
 def _show_plan(planned: tuple[PlannedRun, ...]) -> Result:
     rows = [
         {
-            "suite": each.suite_version.suite.slug,
-            "suite_version": each.suite_version.number,
-            "target": each.target.name,
-            "model": each.model or None,
-            "guidance": str(each.guidance) if each.guidance else None,
-            "scenarios": [scenario.key for scenario in each.scenarios],
-            "trials": each.trial_count,
-            "release_problem": each.release_problem or None,
+            "suite": run.suite_version.suite.slug,
+            "suite_version": run.suite_version.number,
+            "target": run.target.name,
+            "model": run.model or None,
+            "guidance": str(run.guidance) if run.guidance else None,
+            "scenarios": [scenario.key for scenario in run.scenarios],
+            "trials": run.trial_count,
+            "release_problem": run.release_problem or None,
         }
-        for each in planned
+        for run in planned
     ]
     lines = [
         f"{row['suite']} v{row['suite_version']} on {row['target']}"
         + (f", {row['model']}" if row["model"] else "")
         + (f", {row['guidance']}" if row["guidance"] else "")
-        + f": {counted(each.trial_count, 'trial')}"
+        + f": {counted(run.trial_count, 'trial')}"
         + (f"\n  {row['release_problem']}" if row["release_problem"] else "")
-        for row, each in zip(rows, planned, strict=True)
+        for row, run in zip(rows, planned, strict=True)
     ]
     return Result("\n".join(lines), {"runs": rows})

@@ -7,7 +7,7 @@ from typing import Any
 
 from runs.compare.baselines import set_baseline
 from runs.errors import RequestError
-from runs.models import Run
+from runs.results.find_run import find_run_or_refuse
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 
@@ -23,9 +23,7 @@ class Command(EvalhubCommand):
         parser.add_argument("--branch", default="", help="only for runs of this branch")
 
     def work(self, options: dict[str, Any]) -> Result:
-        run = Run.objects.select_related("suite", "target", "project").filter(pk=options["id"]).first()
-        if run is None:
-            raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
+        run = find_run_or_refuse(options["id"], "suite", "target", "project")
         try:
             baseline = set_baseline(run, by=acting_user(), branch=options["branch"])
         except RequestError as error:

@@ -8,8 +8,8 @@ from typing import Any
 from runs.exchange.exports.console import MOST_TRIALS
 from runs.exchange.exports.document import run_digest, run_document
 from runs.exchange.exports.terminal import print_digest, terminal_of
-from runs.models import Run
-from scenarios.commands import FAILED, EvalhubCommand, Refused, Result
+from runs.results.find_run import find_run_or_refuse
+from scenarios.commands import FAILED, EvalhubCommand, Result
 
 
 class Command(EvalhubCommand):
@@ -23,11 +23,10 @@ class Command(EvalhubCommand):
         parser.add_argument("id", type=int, metavar="RUN", help="number of the run")
 
     def work(self, options: dict[str, Any]) -> Result:
-        if not Run.objects.filter(pk=options["id"]).exists():
-            raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
+        run = find_run_or_refuse(options["id"])
         if options["json"]:
-            document, text = run_document(options["id"]), ""
+            document, text = run_document(run.pk), ""
         else:
-            document = run_digest(options["id"], most=MOST_TRIALS)
+            document = run_digest(run.pk, most=MOST_TRIALS)
             text = print_digest(document, terminal_of(self.stdout), details=True)
         return Result(text, document, FAILED if document["run"]["outcome"] in ("fail", "error") else 0)

@@ -45,16 +45,16 @@ class Command(EvalhubCommand):
     def work(self, options: dict[str, Any]) -> Result:
         tool = Tool(binary=options["binary"], command_pattern=options["pattern"])
         try:
-            found = try_pattern(_transcript(options), tool)
+            trial = try_pattern(_transcript(options), tool)
         except PatternError as error:
             raise Refused(str(error), id="pattern/refused") from error
-        rows = [_row(each) for each in found.commands]
+        rows = [_row(each) for each in trial.commands]
         lines = [f"{row['subcommand'] or '–':<16} {row['result']:<10} {row['line']}" for row in rows] or [
             "No command matches."
         ]
         return Result(
-            "\n".join([*lines, total_of(found)]),
-            {"commands": rows, "source": found.source},
+            "\n".join([*lines, total_of(trial)]),
+            {"commands": rows, "source": trial.source},
         )
 
 

@@ -157,11 +157,11 @@ def _keep(name: str, content: bytes) -> None:
 
 def _is_fresh(name: str) -> bool:
     """Return whether the content exists and is too new for `prune`."""
-    kept = open_file_store()
-    if not kept.exists(name):
+    store = open_file_store()
+    if not store.exists(name):
         return False
     try:
-        return time.time() - kept.get_modified_time(name).timestamp() < RENEW_SECONDS
+        return time.time() - store.get_modified_time(name).timestamp() < RENEW_SECONDS
     except FileNotFoundError:
         return False
 
@@ -169,10 +169,10 @@ def _is_fresh(name: str) -> bool:
 def folders() -> list[str]:
     """Return the store's folders, none if it is empty."""
     try:
-        found = open_file_store().listdir("")[0]
+        names = open_file_store().listdir("")[0]
     except FileNotFoundError:
         return []
-    return [folder for folder in found if re.fullmatch(r"[0-9a-f]{2}", folder)]
+    return [folder for folder in names if re.fullmatch(r"[0-9a-f]{2}", folder)]
 
 
 @contextmanager

@@ -112,11 +112,11 @@ def _libpq() -> tuple[str, dict[str, str]]:
     from psycopg import pq
     from psycopg.conninfo import make_conninfo
 
-    given = connection.get_connection_params()
+    parameters = connection.get_connection_params()
     # Without options of Django and psycopg; libpq marks its secret ones, because any user can list arguments.
     public = {each.keyword.decode() for each in pq.Conninfo.get_defaults() if not each.dispchar}
-    conninfo = make_conninfo(**{name: value for name, value in given.items() if name in public})
-    return conninfo, {"PGPASSWORD": str(given["password"])} if "password" in given else {}
+    conninfo = make_conninfo(**{name: value for name, value in parameters.items() if name in public})
+    return conninfo, {"PGPASSWORD": str(parameters["password"])} if "password" in parameters else {}
 
 
 def _server_version() -> int:

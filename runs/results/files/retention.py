@@ -46,7 +46,7 @@ def space_taken() -> dict[str, int]:
     except OperationalError as error:
         if "no such table: dbstat" not in str(error):
             raise
-    return dict(sorted(sizes.items(), key=lambda each: (-each[1], each[0])))
+    return dict(sorted(sizes.items(), key=lambda table: (-table[1], table[0])))
 
 
 def stored_bytes() -> int:
@@ -141,7 +141,7 @@ def find_unreferenced(now: float, let_go: datetime | None = None) -> Iterator[st
 
     Rows of runs prunable as of `let_go` don't count. Raises one of `store_errors()`.
     """
-    kept = open_file_store()
+    store = open_file_store()
     for folder in sorted(folders()):
         # A folder has few enough names for one query.
         # As a range, because no database finds a prefix by a plain index.
@@ -150,7 +150,7 @@ def find_unreferenced(now: float, let_go: datetime | None = None) -> Iterator[st
         if let_go is not None:
             naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
         named = set(naming.values_list("sha256", flat=True))
-        for name in sorted(set(kept.listdir(folder)[1]) - named):
+        for name in sorted(set(store.listdir(folder)[1]) - named):
             if _is_old(f"{folder}/{name}", now):
                 yield f"{folder}/{name}"
 

@@ -63,13 +63,13 @@ def store_problems() -> list[str]:
     if not reported:
         return []
     try:
-        own = store_id()
+        identity = store_id()
     except store_errors() as error:
         return [f"The file store cannot be read: {store_error_reason(error)}. Check EVALHUB_STORE."]
     return [
         f"Worker {name} stores files elsewhere: set EVALHUB_STORE or share the data directory."
         for name, other in reported.items()
-        if other != own
+        if other != identity
     ]
 
 
@@ -89,18 +89,18 @@ def _read() -> str:
 
 def _create(content: bytes) -> None:
     """Write the id unless there is one already."""
-    kept = open_file_store()
-    if isinstance(kept, LocalStore):
-        kept.create(NAME, content)
+    store = open_file_store()
+    if isinstance(store, LocalStore):
+        store.create(NAME, content)
     else:
-        _create_object(kept, content)
+        _create_object(store, content)
 
 
-def _create_object(kept: Any, content: bytes) -> None:
-    target = kept.bucket.Object(f"{kept.location}/{NAME}".lstrip("/"))
+def _create_object(store: Any, content: bytes) -> None:
+    target = store.bucket.Object(f"{store.location}/{NAME}".lstrip("/"))
     try:
         target.put(Body=content, IfNoneMatch="*")
-    except kept.connection.meta.client.exceptions.ClientError as error:
+    except store.connection.meta.client.exceptions.ClientError as error:
         code = error.response.get("Error", {}).get("Code")
         if code == "NotImplemented":
             # Some stores can't write conditionally: the last writer wins, and every report reads again.

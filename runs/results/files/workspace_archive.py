@@ -55,15 +55,17 @@ def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[Chan
     """
     before = {file.path: file for file in fixture}
     seen: set[str] = set()
-    found: list[ChangedFile] = []
+    changes: list[ChangedFile] = []
     for path, state in files_beneath(workspace, most=MAX_FILES):
         seen.add(path)
         if path not in before:
-            found.append(ChangedFile(path, "added", state.st_size))
+            changes.append(ChangedFile(path, "added", state.st_size))
         elif not _same(workspace, path, state.st_size, before[path].content):
-            found.append(ChangedFile(path, "changed", state.st_size))
-    found += [ChangedFile(path, "removed") for path in before.keys() - seen if not _is_file(workspace, path)]
-    return tuple(sorted(found))
+            changes.append(ChangedFile(path, "changed", state.st_size))
+    changes += [
+        ChangedFile(path, "removed") for path in before.keys() - seen if not _is_file(workspace, path)
+    ]
+    return tuple(sorted(changes))
 
 
 def is_gits_own(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""What people do with one run: compare it again, cancel or retry it, and make it a baseline."""
+"""What people do with one run: compare it again, cancel or retry it, separate its causes, and make it a baseline."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from runs.compare.comparison import compare_with_baseline
 from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
+from runs.launch.separation import request_separation
 from runs.models import Baseline, Run
-from runs.models.run import RunState
+from runs.models.run import RunState, Trigger
 from runs.results.find_run import find_shown_run
 
 
@@ -61,6 +62,19 @@ def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
     except RequestError as error:
         messages.error(request, str(error))
     return redirect(run)
+
+
+@require_POST
+@project_page("run")
+def run_separate(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Queue the runs that set a regression's causes apart."""
+    run = find_shown_run(request, pk)
+    try:
+        runs = request_separation(run.pk, by=request.user, trigger=Trigger.WEB)
+        messages.success(request, f"Queued {len(runs)} runs. This page says which cause they point at.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect(f"{run.get_absolute_url()}#causes")
 
 
 @require_POST

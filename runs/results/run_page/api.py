@@ -83,12 +83,12 @@ class Expand(RequestBody):
 
 
 @router.post("/runs", auth=Bearer("run"), response=declare_answers(LaunchedOut, status=202))
-def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
+def create_runs(request: ApiRequest, body: RunsIn) -> Status[dict[str, Any]]:
     """Start runs of stored suites on stored targets; workers execute them."""
-    if priority_named(given.priority) > Priority.NORMAL and not request.access.may("prioritize"):
+    if priority_named(body.priority) > Priority.NORMAL and not request.access.may("prioritize"):
         raise ApiError(403, RAISED_BY_OTHERS, id="run/priority")
     launch = request_runs(
-        request.access.project, _request(request, given), by=request.access.user, trigger=Trigger.API
+        request.access.project, _request(request, body), by=request.access.user, trigger=Trigger.API
     )
     runs = list(launch.runs.order_by("pk").values_list("pk", flat=True))
     return Status(202, {"launch": launch.pk, "runs": runs})
@@ -118,10 +118,10 @@ class TagsIn(RequestBody):
 
 
 @router.patch("/runs/{run_id}", auth=Bearer("run"), response=declare_answers(RunOut))
-def change_run(request: ApiRequest, run_id: Path[Key], given: TagsIn) -> dict[str, Any]:
+def change_run(request: ApiRequest, run_id: Path[Key], body: TagsIn) -> dict[str, Any]:
     """Change a run's tags. With `was`, tags that somebody changed in between are refused."""
     run = find_run(request, run_id)
-    set_tags(run, checked_tags(given.tags), was=given.was, by=request.access.user)
+    set_tags(run, checked_tags(body.tags), was=body.was, by=request.access.user)
     return run_json(find_run(request, run_id))
 
 
@@ -187,18 +187,18 @@ def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
     ]
 
 
-def _request(request: ApiRequest, given: RunsIn) -> Request:
-    return given.resolve(
-        [_version(request, choice) for choice in given.suites],
-        _guidance(request, given.guidance),
-        strict=given.strict,
-        **_baseline(request, given.baseline),
-        seed=given.seed,
-        snapshot=given.snapshot,
-        snapshot_source=given.snapshot_url,
-        registry=None if given.registry is None else registry_from(given.registry, "registry"),
-        registry_source=given.registry_url,
-        descriptions=given.tool_descriptions,
+def _request(request: ApiRequest, body: RunsIn) -> Request:
+    return body.resolve(
+        [_version(request, choice) for choice in body.suites],
+        _guidance(request, body.guidance),
+        strict=body.strict,
+        **_baseline(request, body.baseline),
+        seed=body.seed,
+        snapshot=body.snapshot,
+        snapshot_source=body.snapshot_url,
+        registry=None if body.registry is None else registry_from(body.registry, "registry"),
+        registry_source=body.registry_url,
+        descriptions=body.tool_descriptions,
     )
 
 

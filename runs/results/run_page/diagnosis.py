@@ -44,14 +44,16 @@ class ShownFinding:
 
 def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
     """Return the findings of a run as `find_run` returns it. One query if there are any and some were reviewed."""
-    found = digest.diagnosis
-    reviewed = precisions(run) if found and vars(run)["has_reviews"] else {}
+    findings = digest.diagnosis
+    reviewed = precisions(run) if findings and vars(run)["has_reviews"] else {}
     cut_offs = digest.cut_offs or DiagnosisThresholds()
     return [
         ShownFinding(
-            each, threshold_sentence(each.pattern, cut_offs.limits), reviewed.get(each.pattern, NO_REVIEW)
+            finding,
+            threshold_sentence(finding.pattern, cut_offs.limits),
+            reviewed.get(finding.pattern, NO_REVIEW),
         )
-        for each in found
+        for finding in findings
     ]
 
 
@@ -62,13 +64,17 @@ def diagnosis_table(run: Run, findings: list[ShownFinding]) -> Table:
 
 def _rows(findings: list[ShownFinding]) -> Iterator[tuple[Cell, ...]]:
     for shown in findings:
-        found, precision = shown.finding, shown.precision
-        scenarios = len(found.scenarios), found.of_scenarios
-        own = (found.pattern, found.sentence, len(found.trials), found.of_trials, *scenarios)
+        finding, precision = shown.finding, shown.precision
+        scenarios = len(finding.scenarios), finding.of_scenarios
+        columns = (finding.pattern, finding.sentence, len(finding.trials), finding.of_trials, *scenarios)
         interval = (precision.interval.lower, precision.interval.upper) if precision.n else (None, None)
-        for each in found.commands or (None,):
-            command = (each.name, each.hits, each.calls, each.trials, each.scenarios) if each else (None,) * 5
-            yield (*own, *command, precision.right, precision.n, *interval)
+        for failing in finding.commands or (None,):
+            command = (
+                (failing.name, failing.hits, failing.calls, failing.trials, failing.scenarios)
+                if failing
+                else (None,) * 5
+            )
+            yield (*columns, *command, precision.right, precision.n, *interval)
 
 
 @require_POST

@@ -83,8 +83,8 @@ def failing_calls(run: int, subcommand: str) -> FailingCalls:
     Two queries, one if no call failed.
     """
     failures = [StoredFailure(*row) for row in _failures(run, subcommand[:LONGEST_NAME])]
-    kept = _places({each.trial for each in failures})
-    calls = [_call(each, kept.get(each.trial, {})) for each in failures]
+    locations = _places({each.trial for each in failures})
+    calls = [_call(each, locations.get(each.trial, {})) for each in failures]
     return FailingCalls(subcommand, calls, failures[0].total if failures else 0)
 
 
@@ -100,8 +100,8 @@ def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
 
 
 def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
-    found = TranscriptRecord.objects.filter(trial__in=trials).order_by("pk").alias(size=Length("data"))
-    return found.values_list("trial_id", Case(When(size__lte=LARGEST_FILE, then="data")))
+    transcripts = TranscriptRecord.objects.filter(trial__in=trials).order_by("pk").alias(size=Length("data"))
+    return transcripts.values_list("trial_id", Case(When(size__lte=LARGEST_FILE, then="data")))
 
 
 def _places(trials: Iterable[int]) -> dict[int, dict[int, CallLocation] | None]:
@@ -115,8 +115,8 @@ def _places(trials: Iterable[int]) -> dict[int, dict[int, CallLocation] | None]:
     return locations
 
 
-def _call(failure: StoredFailure, kept: dict[int, CallLocation] | None) -> FailingCall:
-    place = kept.get(failure.event) if kept and failure.event is not None else None
+def _call(failure: StoredFailure, locations: dict[int, CallLocation] | None) -> FailingCall:
+    place = locations.get(failure.event) if locations and failure.event is not None else None
     return FailingCall(
         scenario=failure.scenario,
         trial=failure.trial,
@@ -125,11 +125,11 @@ def _call(failure: StoredFailure, kept: dict[int, CallLocation] | None) -> Faili
         exit_code=failure.exit_code,
         message=call_message(place.call) if place else "",
         failure=McpFailure(failure.failure).label if failure.failure else "",
-        address=place.address if place else _address(failure, kept),
+        address=place.address if place else _address(failure, locations),
     )
 
 
-def _address(failure: StoredFailure, kept: dict[int, CallLocation] | None) -> str:
+def _address(failure: StoredFailure, locations: dict[int, CallLocation] | None) -> str:
     """Return the link to a call without an event."""
     # Without calls the timeline shows only commands.
-    return address(failure.n, failure.n + 1) if kept == {} else "#transcript"
+    return address(failure.n, failure.n + 1) if locations == {} else "#transcript"

@@ -208,8 +208,8 @@ def _first_commands(run: Run, keys: Sequence[str], read: RunTrials) -> Mapping[s
     if not keys or before is None:
         return {}
     sides = {key: (_ended(before, key), _ended(read.digest, key)) for key in keys}
-    found = first_divergences((run.baseline_id or 0, run.pk), sides).scenarios
-    known = {key: each.divergence for key, each in found.items() if each.divergence}
+    divergences = first_divergences((run.baseline_id or 0, run.pk), sides).scenarios
+    known = {key: each.divergence for key, each in divergences.items() if each.divergence}
     return {key: (each.before, each.after) for key, each in known.items()}
 
 

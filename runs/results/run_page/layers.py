@@ -188,8 +188,8 @@ class Layers:
     def has_bands(self) -> bool:
         """Return whether a measure's picture shows its line's earlier runs."""
         return any(
-            each.band and each.picture
-            for each in (*self.interaction, *self.gate_means.values(), *self.criteria)
+            measure.band and measure.picture
+            for measure in (*self.interaction, *self.gate_means.values(), *self.criteria)
         )
 
 
@@ -239,12 +239,12 @@ def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str]
     line = run.old_side.get("runs") or earlier_runs(run).values("pk")
     rows = RunMeasure.objects.filter(Q(run=run) | Q(run__in=line), scenario=None)
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    own = {}
+    of_run = {}
     for key, layer, name, mean, unit in rows.values_list(
         "run", "measure__layer", "measure__name", "mean", "measure__unit"
     ):
         if key == run.pk:
-            own[layer, name] = mean, unit
+            of_run[layer, name] = mean, unit
         else:
             values[layer, name].append(mean)
     return {
@@ -256,7 +256,7 @@ def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str]
             changes.get(f"{layer}/{name}"),
             _band(values[layer, name]),
         )
-        for (layer, name), (mean, unit) in own.items()
+        for (layer, name), (mean, unit) in of_run.items()
     }
 
 

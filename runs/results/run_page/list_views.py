@@ -114,14 +114,14 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
     if default and default.query and not request.GET and not request.htmx:
         return redirect(f"{request.path}?{default.query}")
     page = page_of_runs(project, filters, request.GET.get("before", ""))
-    found = rows(page.rows)
+    shown_rows = rows(page.rows)
     available = choices(project)
-    left = left_without(project, filters) if filters.in_force and not found else None
+    left = left_without(project, filters) if filters.in_force and not shown_rows else None
     chips = active_run_filters(filters, available, left)
     context = {
-        "rows": found,
+        "rows": shown_rows,
         "page": page,
-        "figures": recent_figures(found) if page.first else None,
+        "figures": recent_figures(shown_rows) if page.first else None,
         "older": page.older(request.GET) if page.before else "",
         "filters": filters,
         "in_force": chips,

@@ -47,8 +47,8 @@ class ShownLook:
     @property
     def tests(self) -> list[tuple[str, str]]:
         """The p of the pass rate and of the scenario with the lowest, each with its level."""
-        own = self.look
-        return [(p_text(own.p), p_text(own.level)), (p_text(own.table_p), p_text(own.table_level))]
+        look = self.look
+        return [(p_text(look.p), p_text(look.level)), (p_text(look.table_p), p_text(look.table_level))]
 
 
 def shown_looks(run: Run) -> dict[str, Any]:

@@ -50,9 +50,9 @@ def reassess_run(request: ProjectRequest, pk: int) -> HttpResponse:
             if not form.is_valid():
                 name, errors = next(iter(form.errors.items()))
                 raise RequestError(f"{name.replace('_', ' ')}: {errors[0]}")
-            given = dict(form.cleaned_data)
-            made = request_reassessment(run, given.pop("kind"), by=request.user, **given)
-            messages.success(request, f"Requested: {made}. A worker starts it.")
+            options = dict(form.cleaned_data)
+            requested = request_reassessment(run, options.pop("kind"), by=request.user, **options)
+            messages.success(request, f"Requested: {requested}. A worker starts it.")
         except RequestError as error:
             messages.error(request, str(error))
         return redirect(here)
@@ -75,12 +75,12 @@ def reassess_run(request: ProjectRequest, pk: int) -> HttpResponse:
 def reassessment_adopt(request: ProjectRequest, pk: int) -> HttpResponse:
     """Make the scores of a reassessment count."""
     rows = Reassessment.objects.filter(run__project=request.access.project)
-    made = rows.filter(pk=pk).first()
-    if made is None:
+    reassessment = rows.filter(pk=pk).first()
+    if reassessment is None:
         raise Http404
     try:
-        n = adopt(made, by=request.user)
+        n = adopt(reassessment, by=request.user)
         messages.success(request, f"Adopted the scores of {counted(n, 'trial')}; the run is recomputed.")
     except RequestError as error:
         messages.error(request, str(error))
-    return redirect("run-reassess", request.access.project.slug, made.run_id)
+    return redirect("run-reassess", request.access.project.slug, reassessment.run_id)

@@ -30,7 +30,7 @@ def rerun_query(run: Run, keys: Sequence[str] = ()) -> str:
     """
     if run.target.is_imported or not run.target.accepted:
         return ""
-    given = {
+    fields = {
         "suite": run.suite.slug,
         "targets": run.target.name,
         "models": run.model,
@@ -38,7 +38,7 @@ def rerun_query(run: Run, keys: Sequence[str] = ()) -> str:
         # Too long for an address: the form takes them from the run.
         "descriptions_of": run.pk if run.options.get("descriptions") else "",
     }
-    named = [(name, value) for name, value in given.items() if value] + [("only", key) for key in keys]
+    named = [(name, value) for name, value in fields.items() if value] + [("only", key) for key in keys]
     query = "&".join([f"{name}={urlencode(value, '')}" for name, value in named])
     return query if len(query) <= LONGEST else ""
 

@@ -43,11 +43,11 @@ def save_view(
     owner = None if for_team else by
     # Locked, so that two requests at once leave one default.
     Project.objects.select_for_update().get(pk=project.pk)
-    own = SavedView.objects.filter(project=project, owner=owner)
-    if own.exclude(name=name).count() >= MOST_VIEWS:
+    owner_views = SavedView.objects.filter(project=project, owner=owner)
+    if owner_views.exclude(name=name).count() >= MOST_VIEWS:
         raise RequestError(f"There are {MOST_VIEWS} views already. Delete one first.")
     if is_default:
-        own.update(is_default=False)
+        owner_views.update(is_default=False)
     view, _ = SavedView.objects.update_or_create(
         project=project, owner=owner, name=name, defaults={"query": query, "is_default": is_default}
     )

@@ -182,8 +182,8 @@ def scenario_rows(
         grouped.setdefault(trial.scenario, []).append(trial)
     last = strips_of(recent, read.kept, version)
     return [
-        _row(tuple(each), _before(read, each[0].key, left_out), last.get(pk, Strip()))
-        for pk, each in grouped.items()
+        _row(tuple(trials), _before(read, trials[0].key, left_out), last.get(pk, Strip()))
+        for pk, trials in grouped.items()
     ]
 
 

@@ -64,10 +64,10 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     missing = tuple([key for key, each in totals.items() if each is None])
     known = {**totals, **_read_stored(missing)} if missing else totals
     changes = _changes(run, read, known)
-    found = known[run.pk] or ()
+    totals_of_run = known[run.pk] or ()
     if counts_unknown_as_success(run.counting):
-        found = [replace(each, unknown=0) for each in found]
-    rows = [_row(each, changes.get(each.name)) for each in found]
+        totals_of_run = [replace(each, unknown=0) for each in totals_of_run]
+    rows = [_row(each, changes.get(each.name)) for each in totals_of_run]
     return sorted(rows, key=lambda row: (row.few, -(row.errors or 0.0), row.name))
 
 
@@ -157,41 +157,37 @@ def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
 
 def _read_stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
     """Return subcommands from rollups, for runs closed by older releases."""
-    found: dict[int, list[SubcommandTotal]] = {}
-    for each in _rollups(runs):
-        counts = (each.calls, each.errors, each.first_tries, each.helps, each.retries_after_failure)
-        total = SubcommandTotal(each.subcommand, *counts, unknown=each.unknown)
-        found.setdefault(each.run_id, []).append(total)
-    return found
-
-
-def _rollups(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure]:
-    return SubcommandMeasure.objects.filter(run__in=runs, scenario=None)
+    by_run: dict[int, list[SubcommandTotal]] = {}
+    for row in SubcommandMeasure.objects.filter(run__in=runs, scenario=None):
+        counts = (row.calls, row.errors, row.first_tries, row.helps, row.retries_after_failure)
+        total = SubcommandTotal(row.subcommand, *counts, unknown=row.unknown)
+        by_run.setdefault(row.run_id, []).append(total)
+    return by_run
 
 
 def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure, Any]:
-    found = SubcommandMeasure.objects.filter(run__in=runs, scenario__isnull=False)
-    return found.values_list("run", "subcommand", "scenario__key", "calls", "errors", "unknown")
+    measures = SubcommandMeasure.objects.filter(run__in=runs, scenario__isnull=False)
+    return measures.values_list("run", "subcommand", "scenario__key", "calls", "errors", "unknown")
 
 
-def _row(each: SubcommandTotal, change: float | None) -> SubcommandRow:
-    calls = each.calls or 1
-    known = each.calls - each.unknown
-    share = _share(known, each.errors)
+def _row(total: SubcommandTotal, change: float | None) -> SubcommandRow:
+    calls = total.calls or 1
+    known = total.calls - total.unknown
+    share = _share(known, total.errors)
     return SubcommandRow(
-        name=each.name,
-        calls=each.calls,
-        failed=each.errors,
-        unknown=each.unknown,
+        name=total.name,
+        calls=total.calls,
+        failed=total.errors,
+        unknown=total.unknown,
         errors=share,
         change=change,
-        first_tries=each.first_tries / known if known >= FEWEST_KNOWN else None,
-        retries=each.retries_after_failure / calls,
-        helps=each.helps,
-        tries=each.tries,
-        message=each.message,
-        messages=each.messages,
-        few=each.calls < FEWEST_CALLS,
+        first_tries=total.first_tries / known if known >= FEWEST_KNOWN else None,
+        retries=total.retries_after_failure / calls,
+        helps=total.helps,
+        tries=total.tries,
+        message=total.message,
+        messages=total.messages,
+        few=total.calls < FEWEST_CALLS,
         heat=_heat(share),
     )
 

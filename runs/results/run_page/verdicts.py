@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from evaluators.grading.suite_result import compare_passes
 from evaluators.statistics.comparability import Reasons, describe_incomparable
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.causes import Cause, causes_of
 from runs.compare.comparison import passed_of
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
+from runs.launch.separation import Separation, separation_of
 from runs.models import Baseline, Run
 from runs.results.run_page.scenarios import ScenarioRow
 from runs.results.run_trials import RunTrials
@@ -112,3 +115,19 @@ def _only_errors(outcomes: Sequence[str]) -> bool:
 def pins_of(run: Run) -> list[Baseline]:
     """Return the baselines that pin the run. One query."""
     return list(Baseline.objects.filter(run=run).order_by("branch"))
+
+
+@dataclass(frozen=True)
+class ShownCauses:
+    """The causes of a regression."""
+
+    causes: list[Cause]
+    separation: Separation
+
+
+def shown_causes(run: Run) -> ShownCauses | None:
+    """Return what changed before a regression; None for other verdicts. Two queries, else none."""
+    if run.verdict != ChangeVerdict.REGRESSED:
+        return None
+    separation = separation_of(run)
+    return ShownCauses(causes_of(run, separation.baseline), separation) if separation else None

@@ -12,11 +12,14 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     QueryDict,
+    StreamingHttpResponse,
 )
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from evaluators.statistics.comparability import Reasons
@@ -29,11 +32,13 @@ from runs.compare.old_side import shown_old_side
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
 from runs.engine.retrying import retryable_counts
+from runs.exchange.exports.exports import EXPORTS
 from runs.exchange.imports.removing_sessions import sessions_without_tool
 from runs.labels import waiting_message
 from runs.models import Alert, Run, Trial
 from runs.models.comparison import AlertKind
 from runs.models.run import Trigger
+from runs.models.usage import surface_hash, surfaces_of
 from runs.results.digests import Digest, DigestedTrial
 from runs.results.find_run import find_shown_run
 from runs.results.outcome_history import recent_runs
@@ -41,9 +46,7 @@ from runs.results.progress import counted_from, is_due, progress_key, progress_o
 from runs.results.rates import rates_of
 from runs.results.release_rule import ReleaseResult, by_rule
 from runs.results.run_answers import RunAnswer, answer_of_run
-from runs.results.run_page.causes import shown_causes
-from runs.results.run_page.diagnosis import shown_findings
-from runs.results.run_page.downloads import TABLES, documents_of, requested_table
+from runs.results.run_page.diagnosis import diagnosis_table, shown_findings
 from runs.results.run_page.failing_calls import failing_calls
 from runs.results.run_page.first_screen import first_screen
 from runs.results.run_page.layers import layers_of
@@ -56,18 +59,25 @@ from runs.results.run_page.scenarios import (
     facets,
     part_of,
     scenario_rows,
+    scenario_table,
 )
-from runs.results.run_page.subcommands import call_columns, subcommands, total_row
-from runs.results.run_page.variance import variance_sentence
-from runs.results.run_page.verdicts import against_baseline, pins_of
+from runs.results.run_page.subcommands import call_columns, subcommand_table, subcommands, total_row
+from runs.results.run_page.verdicts import against_baseline, pins_of, shown_causes
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.seals import passing_without_agent
-from runs.results.tool_surfaces import surface_hash, surfaces_of
+from runs.results.variance import variance_sentence, variance_table
 from runs.review.judging_facts import uncalibrated_judges
 from runs.workers.holds import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online
 
 MOST_SESSIONS = 100
+TABLES = {
+    "scenarios": "Scenarios",
+    "subcommands": "Subcommands",
+    "diagnosis": "Diagnosis",
+    "variance": "Variance",
+}
+"""Titles of a run's tables by their names in the address."""
 
 
 @require_safe
@@ -83,7 +93,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
-    if table := requested_table(request, run, read, rows):
+    if table := _requested_table(request, run, read, rows):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
     context = {"run": run, "facets": facets(rows), **_page_of_scenarios(request, rows), **failing}
@@ -112,7 +122,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
-        "exports": documents_of(run),
+        "exports": _documents_of(run),
         "tables": TABLES,
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
@@ -122,6 +132,28 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "results/run/run.html", context)
+
+
+def _documents_of(run: Run) -> dict[str, str]:
+    """Return the titles of a run's documents by their addresses."""
+    return {
+        reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
+        for name, export in EXPORTS.items()
+    }
+
+
+def _requested_table(
+    request: HttpRequest, run: Run, read: RunTrials, rows: Sequence[ScenarioRow]
+) -> StreamingHttpResponse | None:
+    """Return the table that the address asks for as CSV, the scenarios of its chip if it names none; else None."""
+    shown = choose_rows(list(rows), request.GET.get("show", ""))
+    tables = {
+        "scenarios": lambda: scenario_table(run, shown),
+        "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
+        "diagnosis": lambda: diagnosis_table(run, shown_findings(run, read.digest)),
+        "variance": lambda: variance_table(run, read.digest.variance),
+    }
+    return chosen_table(request, tables)
 
 
 def _alert(run: Run) -> dict[str, Any]:
@@ -164,10 +196,10 @@ def _compare_with_line(
 
 def _shared_error(run: Run, read: RunTrials) -> str:
     """Return the error that all trials share; empty if they differ, or if a warning names it already."""
-    found = {each.lost for each in read.digest.trials if each.is_finished}
-    if run.is_open or run.errors < 2 or run.passed or run.failed or len(found) != 1:
+    errors = {each.lost for each in read.digest.trials if each.is_finished}
+    if run.is_open or run.errors < 2 or run.passed or run.failed or len(errors) != 1:
         return ""
-    error = "".join(found.pop()[:1])
+    error = "".join(errors.pop()[:1])
     return "" if any(error in warning for warning in run.warnings) else error
 
 
@@ -334,6 +366,6 @@ def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
 
 def weakest_sessions(digest: Digest) -> list[DigestedTrial]:
     """Return the sessions with the lowest first-try success first."""
-    return sorted(digest.trials, key=lambda each: 1.0 if each.first_try is None else each.first_try)[
+    return sorted(digest.trials, key=lambda session: 1.0 if session.first_try is None else session.first_try)[
         :MOST_SESSIONS
     ]

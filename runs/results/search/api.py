@@ -65,24 +65,24 @@ class HitsOut(Schema):
 @router.get("/search", auth=Bearer(), response=declare_answers(HitsOut))
 def search(request: ApiRequest, parameters: Query[SearchParameters]) -> dict[str, Any]:
     """Search commands, first lines of outputs, judges' statements and answers of trials."""
-    given = parameters.model_dump(exclude={"limit"})
-    hits = find_trials(request.access.project, TrialSearch(**given))
+    filters = parameters.model_dump(exclude={"limit"})
+    hits = find_trials(request.access.project, TrialSearch(**filters))
     items = [
         {
-            "trial": each.id,
-            "run": each.run,
-            "suite": each.suite_slug,
-            "scenario": each.scenario,
-            "index": each.index,
-            "outcome": each.outcome,
-            "target": each.target,
-            "finished": moment(each.finished) if each.finished else None,
-            "place": each.passage.column,
-            "passage": each.passage.text,
-            "marks": each.passage.marks,
-            "score": each.score,
-            "url": f"/trials/{each.id}/",
+            "trial": hit.id,
+            "run": hit.run,
+            "suite": hit.suite_slug,
+            "scenario": hit.scenario,
+            "index": hit.index,
+            "outcome": hit.outcome,
+            "target": hit.target,
+            "finished": moment(hit.finished) if hit.finished else None,
+            "place": hit.passage.column,
+            "passage": hit.passage.text,
+            "marks": hit.passage.marks,
+            "score": hit.score,
+            "url": f"/trials/{hit.id}/",
         }
-        for each in hits[: parameters.limit]
+        for hit in hits[: parameters.limit]
     ]
     return {"items": items, "total": len(hits)}

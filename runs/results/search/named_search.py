@@ -38,8 +38,8 @@ class TrialSearch(AddressFilters):
 
 def find_trials(project: Project, filters: TrialSearch) -> list[FoundTrial]:
     """Return the trials that match the text and every filter."""
-    given = _search_filters(project, filters)
-    return search_trials(project, SearchQuery.parse(filters.q), given) if given else []
+    search_filters = _search_filters(project, filters)
+    return search_trials(project, SearchQuery.parse(filters.q), search_filters) if search_filters else []
 
 
 def _search_filters(project: Project, filters: TrialSearch) -> SearchFilters | None:

@@ -53,8 +53,11 @@ def facets_of(run_id: int, outcome: str) -> str:
 
 def facets_by_outcome(run_id: int, outcomes: Iterable[str]) -> dict[str, str]:
     """Return the facets of a run's trials by outcome. One query."""
-    own = facets_of(run_id, "")
-    return {outcome: f"{own} {facet(FACETS['outcome'], outcome)}" if outcome else own for outcome in outcomes}
+    of_run = facets_of(run_id, "")
+    return {
+        outcome: f"{of_run} {facet(FACETS['outcome'], outcome)}" if outcome else of_run
+        for outcome in outcomes
+    }
 
 
 def entry(
@@ -86,8 +89,8 @@ def _command(event: Event) -> str:
         return ""
     if event.command:
         return event.command
-    given = msgspec.json.encode(event.input).decode() if event.input not in (None, {}) else ""
-    return f"{event.name or ''} {given}"
+    arguments = msgspec.json.encode(event.input).decode() if event.input not in (None, {}) else ""
+    return f"{event.name or ''} {arguments}"
 
 
 def _output(event: Event) -> str:

@@ -39,8 +39,8 @@ class Term:
     @property
     def needle(self) -> str:
         """Return what finds it among the words of `Line`, in linear time."""
-        found = "".join(f"\x1f{word}\x1f" for word in self.words)
-        return found[:-1] if self.prefix else found
+        words = "".join(f"\x1f{word}\x1f" for word in self.words)
+        return words[:-1] if self.prefix else words
 
     def pattern(self) -> re.Pattern[str]:
         """Return what finds it in a short text, as the index does: any characters but letters and digits between words."""
@@ -86,8 +86,8 @@ class SearchFilters:
 
     def facets(self, project: Project) -> list[str]:
         """Return the words of the index that the filters ask for."""
-        given = {"project_id": project.pk, **vars(self)}
-        return [facet(letter, given[name]) for name, letter in FACETS.items() if given[name]]
+        values = {"project_id": project.pk, **vars(self)}
+        return [facet(letter, values[name]) for name, letter in FACETS.items() if values[name]]
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) 
         ),
     )
     columns = [filters.column] if filters.column else list(COLUMNS)
-    found = [_describe_hit(row, query, _lines(row, columns)) for row in rows]
-    return sorted(found, key=lambda trial: (-round(trial.score, 3), -trial.id))
+    hits = [_describe_hit(row, query, _lines(row, columns)) for row in rows]
+    return sorted(hits, key=lambda trial: (-round(trial.score, 3), -trial.id))
 
 
 def _lines(row: Mapping[str, Any], columns: Sequence[str]) -> list[SearchedLine]:
@@ -272,7 +272,7 @@ def _around(line: str, patterns: Sequence[re.Pattern[str]]) -> str:
 
 
 def _mark_matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bool]]:
-    spans = sorted(match.span() for each in patterns for match in each.finditer(text))
+    spans = sorted(match.span() for pattern in patterns for match in pattern.finditer(text))
     at = 0
     for start, end in spans:
         if start >= at:

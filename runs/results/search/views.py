@@ -65,8 +65,8 @@ def search_choices(project: Project) -> SearchChoices:
     rows = list(runs)
 
     def pairs(value: str, label: str) -> list[tuple[str, str]]:
-        found = {str(row[value]): str(row[label]) for row in rows if row[value]}
-        return sorted(found.items(), key=lambda pair: pair[1].lower())
+        choices = {str(row[value]): str(row[label]) for row in rows if row[value]}
+        return sorted(choices.items(), key=lambda pair: pair[1].lower())
 
     for row in rows:
         row["called"] = row["guidance__name"] or f"guidance {row['guidance__number']}"
@@ -105,8 +105,8 @@ def find_matches(project: Project, filters: TrialSearch, page: int = 1) -> Searc
         return SearchResults(trials=trials, trial_count=len(hits))
     runs = matching_runs(project, RunListFilters(q=text)).order_by("-pk")[:MOST]
     suites = Suite.objects.filter(Q(name__icontains=text) | Q(slug__icontains=text), project=project)
-    found = list(suites.select_related("project")[:MOST])
-    return SearchResults(list(runs), found, _scenarios(project, text), trials, len(hits))
+    shown_suites = list(suites.select_related("project")[:MOST])
+    return SearchResults(list(runs), shown_suites, _scenarios(project, text), trials, len(hits))
 
 
 def page_links(filters: TrialSearch, page: int, count: int) -> tuple[str, str]:
@@ -122,10 +122,18 @@ def search_table(project: Project, filters: TrialSearch) -> Table:
 
 
 def _rows(trials: Sequence[FoundTrial]) -> Iterator[tuple[Cell, ...]]:
-    for each in trials:
+    for trial in trials:
         yield (
-            *(each.id, each.run, each.suite_slug, each.scenario, each.index, each.outcome, each.target),
-            *(each.finished, each.passage.column, each.passage.text, round(each.score, 3)),
+            *(
+                trial.id,
+                trial.run,
+                trial.suite_slug,
+                trial.scenario,
+                trial.index,
+                trial.outcome,
+                trial.target,
+            ),
+            *(trial.finished, trial.passage.column, trial.passage.text, round(trial.score, 3)),
         )
 
 
@@ -135,8 +143,8 @@ def _scenarios(project: Project, text: str) -> list[Scenario]:
         suite_version__in=newest.annotate(newest=Max("pk")).values("newest")
     ).annotate(prompt=KeyTextTransform("prompt", "scenario_version__content"))
     matching = entries.filter(Q(scenario_version__scenario__key__icontains=text) | Q(prompt__icontains=text))
-    found = Scenario.objects.filter(pk__in=matching.values("scenario_version__scenario"))
-    return list(found.select_related("suite__project").order_by("suite__name", "key")[:MOST])
+    scenarios = Scenario.objects.filter(pk__in=matching.values("scenario_version__scenario"))
+    return list(scenarios.select_related("suite__project").order_by("suite__name", "key")[:MOST])
 
 
 MOST_PAGES = MOST_CANDIDATES // MOST

@@ -51,9 +51,11 @@ def done_commands(steps: Sequence[TimelineStep]) -> list[DoneCommand]:
 def _done_commands_of(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
     for at, step in enumerate(steps):
         place = address(at, step.number, None)
-        for own in step.own:
-            key = command_key(own.line, own.subcommand)
-            yield DoneCommand(own.line, own.exit_code, own.failed, place, key, own.end == "estimated")
+        for command in step.own:
+            key = command_key(command.line, command.subcommand)
+            yield DoneCommand(
+                command.line, command.exit_code, command.failed, place, key, command.end == "estimated"
+            )
         if step.number and not step.own:
             yield DoneCommand(step.line, step.exit_code, step.failed, place, estimated=step.estimated)
 

@@ -212,16 +212,16 @@ def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
 )
 def download_artifact(request: ApiRequest, trial_id: Path[Key], artifact: Path[Text]) -> FileResponse:
     """Download a stored file, unredacted."""
-    kept = Artifact.objects.filter(trial=find_trial(request, trial_id), name=artifact).first()
-    if kept is None:
+    stored = Artifact.objects.filter(trial=find_trial(request, trial_id), name=artifact).first()
+    if stored is None:
         raise not_found("artifact", artifact)
     try:
-        content = open_kept(kept.sha256)
+        content = open_kept(stored.sha256)
     except StoredFileUnavailable as error:
         raise ApiError(404, str(error), id=error.id) from error
     return FileResponse(
         content,
         as_attachment=True,
-        filename=f"trial-{trial_id}-{kept.name}",
+        filename=f"trial-{trial_id}-{stored.name}",
         content_type="application/octet-stream",
     )

@@ -121,10 +121,10 @@ class Citations:
         """Return the commands that a judge's statement quotes; None if the trial has no known commands."""
         if not self._calls:
             return None
-        found = [self._holding(each) for each, _ in _mentions(text[:LONGEST_STATEMENT])]
-        if not found:
+        quoted = [self._holding(quotation) for quotation, _ in _mentions(text[:LONGEST_STATEMENT])]
+        if not quoted:
             return Cited("no command cited")
-        together = set(found[0]).intersection(*found) or {at for each in found for at in each}
+        together = set(quoted[0]).intersection(*quoted) or {at for calls in quoted for at in calls}
         return self._cite("in", sorted(together)) if together else Cited("no matching line", is_missing=True)
 
     def in_prose(self, text: str) -> list[Passage]:
@@ -134,9 +134,9 @@ class Citations:
         """
         passages, begin = [], 0
         for quotation, end in _mentions(text[:LONGEST_PROSE]) if self._calls else ():
-            found = self._holding(quotation)
-            if found:
-                passages.append(Passage(text[begin:end], self._links(found[:MOST_IN_PROSE])))
+            calls = self._holding(quotation)
+            if calls:
+                passages.append(Passage(text[begin:end], self._links(calls[:MOST_IN_PROSE])))
                 begin = end
         return [*passages, Passage(text[begin:])]
 
@@ -144,13 +144,13 @@ class Citations:
         """Return the commands that name one of these files, and the last one that may have written it."""
         named = ", ".join(names)
         pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(name)}(?![\w-])" for name in names))
-        found = [at for at, words, _ in self._calls if pattern.search(words)]
-        if not found:
+        naming = [at for at, words, _ in self._calls if pattern.search(words)]
+        if not naming:
             return Cited(f"no command named {named}")
         writers = [
-            at for at in found if not self.steps[at].failed and _may_write(_words(self.steps[at]), pattern)
+            at for at in naming if not self.steps[at].failed and _may_write(_words(self.steps[at]), pattern)
         ]
-        return self._cite(f"named {named} in", found, source=writers[-1:])
+        return self._cite(f"named {named} in", naming, source=writers[-1:])
 
     def _of_command(self, command: str) -> Cited | None:
         """Return where the agent ran a gate's command itself."""
@@ -181,13 +181,13 @@ class Citations:
     def _where(self, is_meant: Callable[[TimelineStep], bool]) -> list[int]:
         return [at for at, _, _ in self._calls if is_meant(self.steps[at])]
 
-    def _cite(self, label: str, found: Sequence[int], source: Sequence[int] = ()) -> Cited:
+    def _cite(self, label: str, steps: Sequence[int], source: Sequence[int] = ()) -> Cited:
         """Return the first steps as links, with their source if known."""
-        more = max(0, len(found) - MOST_CITED)
-        return Cited(label, self._links(found[:MOST_CITED]), more, next(iter(self._links(source)), None))
+        more = max(0, len(steps) - MOST_CITED)
+        return Cited(label, self._links(steps[:MOST_CITED]), more, next(iter(self._links(source)), None))
 
-    def _links(self, found: Iterable[int]) -> tuple[Citation, ...]:
-        numbers = ((at, self.steps[at].number) for at in found)
+    def _links(self, steps: Iterable[int]) -> tuple[Citation, ...]:
+        numbers = ((at, self.steps[at].number) for at in steps)
         return tuple(Citation(number, address(at, number, self.start)) for at, number in numbers)
 
 
@@ -210,10 +210,10 @@ def _program(part: str) -> str:
 def _files(detail: Mapping[str, Any]) -> list[str]:
     """Return the names of the files that a gate checks."""
     if "command" in detail:
-        found: Sequence[str] = _FILE.findall(str(detail["command"])[:1000])
+        names: Sequence[str] = _FILE.findall(str(detail["command"])[:1000])
     else:
-        found = [str(detail.get("path") or "").rstrip("/").rpartition("/")[2]]
-    return [name for name in dict.fromkeys(found) if len(name) > 2][:3]
+        names = [str(detail.get("path") or "").rstrip("/").rpartition("/")[2]]
+    return [name for name in dict.fromkeys(names) if len(name) > 2][:3]
 
 
 def _mentions(text: str) -> list[tuple[str, int]]:

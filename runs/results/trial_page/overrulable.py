@@ -43,9 +43,9 @@ def overrulable_scores(
     rows.sort(key=lambda item: item[1]["layer"] != "judge")
     overruled = {(each.name, each.criterion) for each in overrules if not each.undone}
     return [
-        each
+        score
         for n, row in rows
-        for each in (_overrulable(n, row), *_criteria(n, row, checklists.get(row["name"], {}), overruled))
+        for score in (_overrulable(n, row), *_criteria(n, row, checklists.get(row["name"], {}), overruled))
     ]
 
 

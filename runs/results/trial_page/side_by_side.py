@@ -109,7 +109,8 @@ class TwoTrials:
         before, after = _by_place(self.base.gates), _by_place(self.new.gates)
         places = dict.fromkeys([*after, *before])
         return [
-            GatePair(after.get(each) or before[each], before.get(each), after.get(each)) for each in places
+            GatePair(after.get(place) or before[place], before.get(place), after.get(place))
+            for place in places
         ]
 
     @cached_property
@@ -164,8 +165,8 @@ class TwoTrials:
 
 def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
     """Return two trials side by side; None unless both exist and differ. Two queries."""
-    found = trials_by_key(project, (base, new), reasoning=_REASONING)
-    before, after = found.get(base), found.get(new)
+    trials = trials_by_key(project, (base, new), reasoning=_REASONING)
+    before, after = trials.get(base), trials.get(new)
     if before is None or after is None or before == after:
         return None
     commands: dict[int, list[CommandRecord]] = {before.pk: [], after.pk: []}

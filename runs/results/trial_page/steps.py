@@ -171,13 +171,13 @@ def _command_step(
 
 
 def _call_step(
-    number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]
+    number: int, call: Call, commands: list[CommandRecord], attempts: dict[int, tuple[int, int]]
 ) -> TimelineStep:
     """Return a call's step; with several of the tool's commands in one line, a failed one represents it."""
-    if own:
-        command = next((each for each in own if each.failed), own[-1])
+    if commands:
+        command = next((each for each in commands if each.failed), commands[-1])
         step = _command_step(number, command, attempts[command.n], call)
-        return step if len(own) == 1 else replace(step, line=_line(call.event), own=tuple(own))
+        return step if len(commands) == 1 else replace(step, line=_line(call.event), own=tuple(commands))
     code = call.exit_code
     began, seconds = call.times()
     return TimelineStep(
@@ -221,7 +221,7 @@ def readable_text(value: Any) -> str:
     if isinstance(value, dict) and isinstance(content := value.get("content"), list):
         # The result of an MCP server's tool.
         texts = [
-            each.get("text") for each in content if isinstance(each, dict) and each.get("type") == "text"
+            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
         ]
         if texts and len(texts) == len(content):
             return "\n".join(map(str, texts))

@@ -339,11 +339,13 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     commands = list(CommandRecord.objects.filter(trial=trial))
     strip, siblings, baseline = strip_around(trial)
     judgings = list(with_facts(JudgingRecord.objects.filter(trial=trial), trial.run.project))
-    facts = [JudgingFacts(each) for each in judgings]
+    facts = [JudgingFacts(judging) for judging in judgings]
     unsure = [
-        JudgeVersion(each.model, each.rubric) for each, own in zip(judgings, facts, strict=True) if own.unsure
+        JudgeVersion(judging.model, judging.rubric)
+        for judging, fact in zip(judgings, facts, strict=True)
+        if fact.unsure
     ]
-    reviewed = [each.pk for each, own in zip(judgings, facts, strict=True) if own.is_reviewed]
+    reviewed = [judging.pk for judging, fact in zip(judgings, facts, strict=True) if fact.is_reviewed]
     return TrialPage(
         trial=trial,
         commands=commands,
@@ -360,5 +362,5 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         overrules=_overrules(trial),
         checklists=checklists(trial, judgings),
         uncalibrated=list(dict.fromkeys(unsure)),
-        round=next((own.round for own in facts if own.round), None),
+        round=next((fact.round for fact in facts if fact.round), None),
     )

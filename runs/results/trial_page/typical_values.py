@@ -68,8 +68,8 @@ def typical_values(trial: Trial) -> TypicalValues:
 
     Without errors. One query; expects the trial's run to be loaded.
     """
-    own: dict[str, Any] = trial.detail.get("interaction") or {}
-    alike = (own.get("rules", 1), _kind(own.get("source", "none")))
+    interaction: dict[str, Any] = trial.detail.get("interaction") or {}
+    alike = (interaction.get("rules", 1), _kind(interaction.get("source", "none")))
     return TypicalValues(_values((text for (text,) in _earlier(trial)), alike))
 
 

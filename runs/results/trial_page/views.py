@@ -43,10 +43,10 @@ def _replay_steps(request: ProjectRequest, pk: int) -> tuple[Trial, list[Recordi
 @project_page()
 def trial_replay(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Play a trial's calls, one after the other."""
-    trial, found = _replay_steps(request, pk)
-    failed = next((place for place, step in enumerate(found) if step.failed), None)
+    trial, steps = _replay_steps(request, pk)
+    failed = next((place for place, step in enumerate(steps) if step.failed), None)
     response = render(
-        request, "results/trial/replay.html", {"trial": trial, "steps": found, "first_failure": failed}
+        request, "results/trial/replay.html", {"trial": trial, "steps": steps, "first_failure": failed}
     )
     response.headers[HEADER] = build_policy(update=WASM)
     return response
@@ -56,10 +56,10 @@ def trial_replay(request: ProjectRequest, pk: int) -> HttpResponseBase:
 @project_page()
 def trial_cast(request: ProjectRequest, pk: int) -> HttpResponse:
     """Send the recording as asciicast v2."""
-    trial, found = _replay_steps(request, pk)
+    trial, steps = _replay_steps(request, pk)
     title = f"{trial.scenario.key}, trial {trial.pk}"
     began = int(trial.started.timestamp()) if trial.started else None
-    response = HttpResponse("".join(cast_lines(found, title, began)), content_type="application/x-asciicast")
+    response = HttpResponse("".join(cast_lines(steps, title, began)), content_type="application/x-asciicast")
     response["Content-Disposition"] = f'attachment; filename="trial-{trial.pk}.cast"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
@@ -108,12 +108,12 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
 @project_page("read unredacted")
 def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
     """Send a stored file unredacted as a download, which no browser shows as a page of this site."""
-    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
+    stored = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
     try:
-        file = open_kept(kept.sha256)
+        file = open_kept(stored.sha256)
     except StoredFileUnavailable as error:
         return error_page(404, "This file cannot be downloaded", str(error), error.id)
-    response = FileResponse(file, as_attachment=True, filename=f"trial-{pk}-{kept.name}")
+    response = FileResponse(file, as_attachment=True, filename=f"trial-{pk}-{stored.name}")
     response["Content-Type"] = "application/octet-stream"
     return response
 
@@ -122,17 +122,17 @@ def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
 @project_page("read unredacted")
 def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpResponse:
     """Send one file of the stored workspace unredacted as a download."""
-    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
+    stored = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
     try:
-        with open_stored(kept.sha256) as archive:
-            found = kept_file(archive, number)
+        with open_stored(stored.sha256) as archive:
+            file_and_content = kept_file(archive, number)
     except StoredFileUnavailable as error:
         return error_page(404, "This file cannot be downloaded", str(error), error.id)
     except UNREADABLE as error:
         raise Http404 from error
-    if found is None:
+    if file_and_content is None:
         raise Http404
-    file, content = found
+    file, content = file_and_content
     disposition = content_disposition_header(True, _plain_name(file.path)) or "attachment"
     headers = {"Content-Disposition": disposition}
     return HttpResponse(content, content_type="application/octet-stream", headers=headers)

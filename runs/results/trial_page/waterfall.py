@@ -102,8 +102,8 @@ def draw_waterfall(
     )
     axis = _Axis(low, high - low or 1.0, is_timed, f"grid-{start}")
     drawn = [
-        replace(step, picture=_picture(pause, own, axis, len(steps)))
-        for step, (pause, own) in zip(steps[start:stop], shown, strict=True)
+        replace(step, picture=_picture(pause, span, axis, len(steps)))
+        for step, (pause, span) in zip(steps[start:stop], shown, strict=True)
     ]
     return Waterfall(is_timed, axis.draw(), _shares(_flat(pairs)) if is_timed else ()), drawn
 
@@ -145,13 +145,13 @@ def _kind(step: TimelineStep) -> str:
     return HELP if step.help else PASSED if step.ours else OTHER
 
 
-def _picture(pause: TimeSpan | None, own: TimeSpan | None, axis: _Axis, steps: int) -> StepPicture:
-    if own is None:
+def _picture(pause: TimeSpan | None, span: TimeSpan | None, axis: _Axis, steps: int) -> StepPicture:
+    if span is None:
         return StepPicture(None)
-    label = _took(own) if axis.is_timed else f"step {own.start + 1:.0f} of {steps}"
+    label = _took(span) if axis.is_timed else f"step {span.start + 1:.0f} of {steps}"
     turn = DrawnPause(pause.end - pause.start, axis.bar(pause, _took(pause))) if pause else None
-    awaited = own.end - own.start if axis.is_timed and own.kind in (MESSAGE, WAITING) else None
-    return StepPicture(axis.bar(own, f"{label}, failed" if own.kind == FAILED else label), turn, awaited)
+    awaited = span.end - span.start if axis.is_timed and span.kind in (MESSAGE, WAITING) else None
+    return StepPicture(axis.bar(span, f"{label}, failed" if span.kind == FAILED else label), turn, awaited)
 
 
 def _took(span: TimeSpan) -> str:

@@ -84,14 +84,14 @@ class WorkspaceChanges:
 
 def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChanges:
     """Return the changes in a trial's workspace. One query; expects the run's guidance and target to be loaded."""
-    kept = next((each for each in artifacts if each.name == ARTIFACT), None)
+    stored = next((each for each in artifacts if each.name == ARTIFACT), None)
     recorded = trial.detail.get("workspace")
-    if kept is None and not (recorded or {}).get("empty"):
+    if stored is None and not (recorded or {}).get("empty"):
         return WorkspaceChanges(problem=_why_none(trial))
     left_out = tuple(recorded["left_out"]) if recorded else ()
     start = {file.path: file.content for file in _start(trial) if file.path not in left_out}
     try:
-        every = sorted(_changes(kept, start), key=lambda change: change.path)
+        every = sorted(_changes(stored, start), key=lambda change: change.path)
     except StoredFileUnavailable as error:
         return WorkspaceChanges(problem=str(error))
     except UNREADABLE:
@@ -138,18 +138,18 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
 def _bundle_files(suite_version: int, mine: int) -> QuerySet[ScenarioVersion, Any]:
     """Return the names of the fixtures and bundles of a suite's scenarios, and the archive of one of them."""
     with_fixture = ScenarioVersion.objects.filter(suite_versions=suite_version, fixture__isnull=False)
-    own = Case(When(pk=mine, then=F("fixture__archive")))
-    return with_fixture.order_by().values_list("content__fixture", "content__bundle", own)
+    archive = Case(When(pk=mine, then=F("fixture__archive")))
+    return with_fixture.order_by().values_list("content__fixture", "content__bundle", archive)
 
 
-def _changes(kept: Artifact | None, start: Mapping[str, bytes]) -> Iterator[FileChange]:
+def _changes(stored: Artifact | None, start: Mapping[str, bytes]) -> Iterator[FileChange]:
     """Yield the changed files. Raises one of `UNREADABLE`."""
     seen, room = set[str](), _Room()
 
     def is_read(file: KeptFile) -> bool:
         return file.size <= LONGEST_TEXT or file.size == len(start.get(file.path, b""))
 
-    with open_stored(kept.sha256) if kept else nullcontext() as archive:
+    with open_stored(stored.sha256) if stored else nullcontext() as archive:
         for file, content in kept_files(archive, is_read) if archive else ():
             seen.add(file.path)
             before = start.get(file.path)

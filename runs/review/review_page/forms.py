@@ -30,9 +30,9 @@ class StatementForm(NoteForm):
 
     def clean_refs(self) -> list[Reference]:
         """Return the references."""
-        found = [Reference.of(each) for each in self.cleaned_data["refs"].split(",")]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found) or len(known) > MOST_REFERENCES:
+        references = [Reference.of(each) for each in self.cleaned_data["refs"].split(",")]
+        known = [each for each in references if each is not None]
+        if len(known) < len(references) or len(known) > MOST_REFERENCES:
             raise forms.ValidationError("These statements are unknown. Load the page again.")
         return known
 

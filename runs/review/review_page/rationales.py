@@ -59,7 +59,7 @@ def rationales_of(project: Project, slug: str, criterion: str) -> Rationales:
     newest = dict(list(columns.items())[:MOST_COLUMNS])
     judgings = _judgings([pk for keys in newest.values() for pk in keys])
     criteria = sorted(
-        {name for each in judgings.values() for _, _, content in each for name in content.criteria}
+        {name for readings in judgings.values() for _, _, content in readings for name in content.criteria}
     )
     chosen = criterion if criterion in criteria else ""
     readings = [_reading(*key, keys, judgings, chosen) for key, keys in newest.items()]
@@ -69,21 +69,21 @@ def rationales_of(project: Project, slug: str, criterion: str) -> Rationales:
 def _judgings(runs: list[int]) -> dict[int, list[Read]]:
     """Return the newest counting judgings by run. One query."""
     rows = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("-pk")
-    found: dict[int, list[Read]] = {}
+    judgings: dict[int, list[Read]] = {}
     values = rows.values_list("trial__run", "pk", "trial", Cast("content", TextField()))
     for run, pk, trial, text in values[:MOST_JUDGINGS]:
-        found.setdefault(run, []).append((pk, trial, read_content(text)))
-    return found
+        judgings.setdefault(run, []).append((pk, trial, read_content(text)))
+    return judgings
 
 
 def _reading(
     tool: str, guidance: str, runs: list[int], judgings: dict[int, list[Read]], criterion: str
 ) -> RationaleFilters:
-    own = [each for run in runs for each in judgings.get(run, ())]
-    scores = [content.criteria[criterion] for _, _, content in own if criterion in content.criteria]
+    selected = [judging for run in runs for judging in judgings.get(run, ())]
+    scores = [content.criteria[criterion] for _, _, content in selected if criterion in content.criteria]
     if criterion:
-        own = [each for each in own if criterion in each[2].criteria]
-    groups = group_statements(own, criterion)
+        selected = [judging for judging in selected if criterion in judging[2].criteria]
+    groups = group_statements(selected, criterion)
     sides = {"Reasons": "criterion", "Issues": "negative", "Highlights": "positive"}
     by_heading = {name: [each for each in groups if each.polarity == side] for name, side in sides.items()}
     if not by_heading["Reasons"]:
@@ -92,7 +92,7 @@ def _reading(
         tool,
         guidance,
         len(runs),
-        len(own),
+        len(selected),
         sum(scores) / len(scores) if scores else None,
         by_heading,
     )

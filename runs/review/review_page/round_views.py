@@ -54,40 +54,42 @@ def round_new(request: ProjectRequest) -> HttpResponse:
         version = JudgeVersion.of(request.POST.get("judge", ""))
         if not form.is_valid() or version is None:
             raise RequestError("Choose a judge and a sample of 1 to 500 judgings.")
-        given = form.cleaned_data
-        made = draw(
+        values = form.cleaned_data
+        drawn = draw(
             project,
             version,
-            given["n"],
+            values["n"],
             by=request.user,
-            suite=given["suite"],
-            is_stratified=given["stratified"],
+            suite=values["suite"],
+            is_stratified=values["stratified"],
         )
     except RequestError as error:
         messages.error(request, str(error))
         return redirect("calibration", project.slug)
-    return redirect("round-detail", project.slug, made.pk)
+    return redirect("round-detail", project.slug, drawn.pk)
 
 
 def _find_round(request: ProjectRequest, pk: int) -> ReviewRound:
-    found = rounds_of(request.access.project).filter(pk=pk).first()
-    if found is None:
+    review_round = rounds_of(request.access.project).filter(pk=pk).first()
+    if review_round is None:
         raise Http404
-    return found
+    return review_round
 
 
 @require_safe
 @project_page()
 def round_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show the next item of a round, without the judge's answer, and everything decided so far."""
-    made = _find_round(request, pk)
+    review_round = _find_round(request, pk)
     may_review = request.access.may("review")
-    item = next_item(made, request.user) if may_review else None
+    item = next_item(review_round, request.user) if may_review else None
     related = ("judging__trial__scenario", "by", "assignee")
-    items = list(made.items.select_related(*related).defer("judging__content", "judging__trial__scores"))
+    items = list(
+        review_round.items.select_related(*related).defer("judging__content", "judging__trial__scores")
+    )
     context: dict[str, Any] = {
         "tab": "calibration",
-        "round": made,
+        "round": review_round,
         "item": item and next((each for each in items if each.pk == item.pk), None),
         "decided": [each for each in items if each.at],
         "waiting": [each for each in items if not each.at],

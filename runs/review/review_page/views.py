@@ -43,9 +43,9 @@ def names_of_members(request: ProjectRequest) -> list[str]:
 
 def back(request: ProjectRequest, fallback: str) -> HttpResponse:
     """Redirect to the page that sent the form, else to the fallback."""
-    given = request.POST.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(given, allowed_hosts=None) and given.startswith("/")
-    return redirect(given if is_ours else fallback)
+    address = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(address, allowed_hosts=None) and address.startswith("/")
+    return redirect(address if is_ours else fallback)
 
 
 @require_safe
@@ -81,16 +81,16 @@ def statement_review(request: ProjectRequest) -> HttpResponse:
         return _show_refusal(request, form.sentence, here)
     references = form.cleaned_data["refs"]
     rows = JudgingRecord.objects.filter(trial__run__project=project).select_related("trial__run__project")
-    judgings = rows.in_bulk([each.judging for each in references])
+    judgings = rows.in_bulk([reference.judging for reference in references])
     try:
-        for each in references:
-            if each.judging not in judgings:
+        for reference in references:
+            if reference.judging not in judgings:
                 raise Http404
             review(
-                judgings[each.judging],
+                judgings[reference.judging],
                 by=request.user,
-                polarity=each.polarity,
-                position=each.position,
+                polarity=reference.polarity,
+                position=reference.position,
                 word=form.cleaned_data["word"],
                 comment=form.cleaned_data["note"],
             )
@@ -98,8 +98,8 @@ def statement_review(request: ProjectRequest) -> HttpResponse:
         return _show_refusal(request, str(error), here)
     if not request.htmx:
         return back(request, here)
-    found = reviews_of(judgings)
-    shown = [one for each in references for one in found.get(each, ())]
+    by_reference = reviews_of(judgings)
+    shown = [one for reference in references for one in by_reference.get(reference, ())]
     context = {
         "references": references,
         "shown": shown,
@@ -141,15 +141,17 @@ def trial_overrule(request: ProjectRequest, pk: int) -> HttpResponse:
 def overrule_undo(request: ProjectRequest, pk: int) -> HttpResponse:
     """Put an overruled score back."""
     rows = Overrule.objects.filter(trial__run__project=request.access.project).select_related("trial")
-    made = rows.filter(pk=pk).first()
-    if made is None:
+    overruled = rows.filter(pk=pk).first()
+    if overruled is None:
         raise Http404
     try:
-        undo(made, by=request.user)
+        undo(overruled, by=request.user)
         messages.success(request, "Put the original score back.")
     except RequestError as error:
         messages.error(request, str(error))
-    return redirect(reverse("trial-detail", args=[request.access.project.slug, made.trial_id]) + "#judge")
+    return redirect(
+        reverse("trial-detail", args=[request.access.project.slug, overruled.trial_id]) + "#judge"
+    )
 
 
 @require_safe

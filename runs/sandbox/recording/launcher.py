@@ -52,11 +52,11 @@ def listen() -> int:
     """Install the filter in this process and return its listener. Raises `OSError`."""
     code = program()
     raw = ctypes.create_string_buffer(code)
-    given = ctypes.create_string_buffer(struct.pack("HP", len(code) // 8, ctypes.addressof(raw)))
+    filter_header = ctypes.create_string_buffer(struct.pack("HP", len(code) // 8, ctypes.addressof(raw)))
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     # Since Linux 5.19, no signal interrupts a question.
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
-        listener = _libc.syscall(SECCOMP[os.uname().machine], _SET_MODE_FILTER, flags, given)
+        listener = _libc.syscall(SECCOMP[os.uname().machine], _SET_MODE_FILTER, flags, filter_header)
         if listener >= 0:
             return int(listener)
     number = ctypes.get_errno()

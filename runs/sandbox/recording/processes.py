@@ -42,10 +42,10 @@ def read_link(pid: int, name: str) -> str:
 
 def status(pid: int, name: str) -> int:
     """Return the first number of a field of a process's status. Raises `OSError`."""
-    found = re.search(rb"^%s:\t(\d+)" % name.encode(), read(pid, "status"), re.MULTILINE)
-    if found is None:
+    match = re.search(rb"^%s:\t(\d+)" % name.encode(), read(pid, "status"), re.MULTILINE)
+    if match is None:
         raise OSError(f"The process has no {name}")
-    return int(found[1])
+    return int(match[1])
 
 
 def read_arguments(pid: int, most: int = LONGEST_ARGUMENTS) -> list[str]:
@@ -78,12 +78,12 @@ def open_inside(pid: int, path: str) -> int:
     root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_CLOEXEC)
     try:
         how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_IN_ROOT)
-        found = libc.syscall(_OPENAT2, root, os.fsencode(path), how, len(how))
+        descriptor = libc.syscall(_OPENAT2, root, os.fsencode(path), how, len(how))
     finally:
         os.close(root)
-    if found < 0:
+    if descriptor < 0:
         raise OSError(ctypes.get_errno(), path)
-    return int(found)
+    return int(descriptor)
 
 
 def describe_process(pid: int, writable: tuple[str, ...], known: frozenset[str]) -> dict[str, Any]:
@@ -92,16 +92,16 @@ def describe_process(pid: int, writable: tuple[str, ...], known: frozenset[str])
     `writable` are folders where the sandbox can write, `known` the files that were in them at the start.
     """
     argv, exe = read_arguments(pid, SHOWN_ARGUMENTS), read_link(pid, "exe")
-    found: dict[str, Any] = {"pid": pid, "argv": argv[:64], "exe": exe}
+    described: dict[str, Any] = {"pid": pid, "argv": argv[:64], "exe": exe}
     at, is_module = script_of(argv, exe)
     if at:
         path = _script_path(pid, argv[at], is_module=is_module)
-        found["script"] = path
+        described["script"] = path
         inside = any(path == folder or path.startswith(f"{folder}/") for folder in writable)
-        found["written"] = inside and path not in known
+        described["written"] = inside and path not in known
     if marks := _marks(pid):
-        found["marks"] = marks
-    return found
+        described["marks"] = marks
+    return described
 
 
 def _script_path(pid: int, word: str, *, is_module: bool) -> str:

@@ -47,10 +47,10 @@ class WantedProgram:
     def is_script(self, pid: int, path: str, cwd: str) -> bool:
         """Return whether the kernel started an interpreter for a script: the path isn't the running program's."""
         try:
-            found = os.stat(f"/proc/{pid}/exe")
+            running = os.stat(f"/proc/{pid}/exe")
             return self._file(pid, os.path.join(cwd or "/", path), is_hashed=False)[0] != (
-                found.st_dev,
-                found.st_ino,
+                running.st_dev,
+                running.st_ino,
             )
         except OSError:
             return False
@@ -87,13 +87,13 @@ class WantedProgram:
     def _file(self, pid: int, path: str, *, is_hashed: bool) -> tuple[File, Content, str]:
         descriptor = open_inside(pid, path)
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
                 raise OSError("not a file")
-            digest = self._hash(f"/proc/self/fd/{descriptor}", found) if is_hashed else ""
+            digest = self._hash(f"/proc/self/fd/{descriptor}", state) if is_hashed else ""
             return (
-                (found.st_dev, found.st_ino),
-                (found.st_size, digest),
+                (state.st_dev, state.st_ino),
+                (state.st_size, digest),
                 os.readlink(f"/proc/self/fd/{descriptor}"),
             )
         finally:
@@ -101,12 +101,12 @@ class WantedProgram:
 
     def _image(self, pid: int) -> tuple[File, Content]:
         path = f"/proc/{pid}/exe"
-        found = os.stat(path)
-        is_like = found.st_size in {size for size, _ in self.known.values()}
-        return (found.st_dev, found.st_ino), (found.st_size, self._hash(path, found) if is_like else "")
+        state = os.stat(path)
+        is_like = state.st_size in {size for size, _ in self.known.values()}
+        return (state.st_dev, state.st_ino), (state.st_size, self._hash(path, state) if is_like else "")
 
-    def _hash(self, path: str, found: os.stat_result) -> str:
-        key = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+    def _hash(self, path: str, state: os.stat_result) -> str:
+        key = (state.st_dev, state.st_ino, state.st_mtime_ns, state.st_size)
         if key not in self._hashes:
             with open(path, "rb") as content:
                 self._hashes[key] = hashlib.sha256(content.read(_HASHED_BYTES)).hexdigest()

@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from evalhub.lib.limits import LARGEST_RECORD
 from runs.errors import ProviderError
-from runs.sandbox.helpers import HELPER_ENV, memory_file
+from runs.sandbox.helper_processes import HELPER_ENV, memory_file
 from runs.sandbox.recording import launcher, recorder
 
 LEFT_SECONDS = 1.0

@@ -149,13 +149,13 @@ class Recorder:
 
     def reap(self) -> None:
         """Handle the stops and ends of attached processes."""
-        for each in tuple(self.untraced):
+        for untraced in tuple(self.untraced):
             if (
-                changed := image_of(each.pid) != each.image
-            ) or time.time() - each.asked.began > _UNTRACED_SECONDS:
-                self.untraced.remove(each)
+                changed := image_of(untraced.pid) != untraced.image
+            ) or time.time() - untraced.asked.began > _UNTRACED_SECONDS:
+                self.untraced.remove(untraced)
                 if changed:
-                    self.look(each.pid, each.asked, attached=False)
+                    self.look(untraced.pid, untraced.asked, attached=False)
         while True:
             # Before a parent can hear of an end: the agent's own comes later.
             now = time.time()
@@ -230,7 +230,7 @@ class Recorder:
             parent = pids.pop()
         within = next((self.live[each]["n"] for each in pids if each in self.live), None)
         shown = pids if len(pids) <= 2 * MOST_PARENTS else [*pids[:MOST_PARENTS], *pids[-MOST_PARENTS:]]
-        return [found for each in shown if (found := self.described(each))], within, parent
+        return [ancestor for each in shown if (ancestor := self.described(each))], within, parent
 
     def ended(self, pid: int, code: int | None, at: float) -> None:
         if call := self.live.pop(pid, None):
@@ -258,19 +258,19 @@ class Recorder:
 
 def _known_files(workspace: str, inside: str) -> frozenset[str]:
     """Return the files of the workspace by the paths that the sandbox sees."""
-    found: set[str] = set()
+    paths: set[str] = set()
     for folder, _, names in os.walk(workspace):
         base = inside + folder[len(workspace) :]
-        found.update(f"{base}/{name}" for name in names)
-        if len(found) > MOST_KNOWN_FILES:
+        paths.update(f"{base}/{name}" for name in names)
+        if len(paths) > MOST_KNOWN_FILES:
             break
-    return frozenset(found)
+    return frozenset(paths)
 
 
-def record_processes(settings: dict[str, Any], given: int, output: int) -> None:
-    """Receive the listener over the socket `given`, then record until its last process has ended."""
+def record_processes(settings: dict[str, Any], connection: int, output: int) -> None:
+    """Receive the listener over the socket `connection`, then record until its last process has ended."""
     recorder = Recorder(settings, output)
-    with socket.socket(fileno=given) as from_launcher:
+    with socket.socket(fileno=connection) as from_launcher:
         rights = from_launcher.recvmsg(1, socket.CMSG_SPACE(4))[1]
     if rights:
         recorder.run(array.array("i", rights[0][2])[0])
@@ -285,14 +285,14 @@ def main(descriptor: int) -> None:
             message, rights, _, _ = asking.recvmsg(LARGEST_SETTINGS, socket.CMSG_SPACE(3 * 4))
             if not message:
                 return
-            given = array.array("i", rights[0][2])
+            descriptors = array.array("i", rights[0][2])
             if not (pid := os.fork()):
                 asking.close()
                 os.setsid()
-                record_processes(json.loads(message), given[0], given[1])
+                record_processes(json.loads(message), descriptors[0], descriptors[1])
                 os._exit(0)
-            for each in given:
-                os.close(each)
+            for received in descriptors:
+                os.close(received)
             asking.send(struct.pack("i", pid))
 
 

@@ -86,11 +86,11 @@ class SuiteEditor:
 
     def read_post(self) -> None:
         """Take what was typed."""
-        given = self.request.POST
-        self.path = given.get("path", "").strip()
-        self.text = given.get("text", "").replace("\r\n", "\n")
-        self.name = given.get("name", "").strip()[:200]
-        self.base = given.get("base", "")
+        posted = self.request.POST
+        self.path = posted.get("path", "").strip()
+        self.text = posted.get("text", "").replace("\r\n", "\n")
+        self.name = posted.get("name", "").strip()[:200]
+        self.base = posted.get("base", "")
         self.is_new_file = self.source is None or self.path not in self.source.files
 
     def bundle(self, *, removing: bool = False) -> Bundle:
@@ -114,13 +114,13 @@ class SuiteEditor:
             bundle = self.bundle(removing=removing)
             files = dict(bundle.files)
             suites = parse_bundle(bundle, project.command_pattern)
-            self.previews = [preview(each, project) for each in suites]
+            self.previews = [preview(suite, project) for suite in suites]
             self._refuse_foreign()
         except ScenarioFileError as error:
-            self.problems = quote_lines([each for each in error.problems if not each.lint], files)
-            self.hints = quote_lines([each for each in error.problems if each.lint], files)
+            self.problems = quote_lines([problem for problem in error.problems if not problem.lint], files)
+            self.hints = quote_lines([problem for problem in error.problems if problem.lint], files)
             return None
-        self.hints = quote_lines([lint for each in suites for lint in each.lints], files)
+        self.hints = quote_lines([lint for suite in suites for lint in suite.lints], files)
         return bundle
 
     def _refuse_foreign(self) -> None:
@@ -182,13 +182,13 @@ def suite_new(request: ProjectRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("upload")
-def suite_edit(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_edit(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Edit a file of a suite, or add one."""
-    found = find_suite_or_404(request, suite)
-    source = source_of(found)
+    suite = find_suite_or_404(request, suite_slug)
+    source = source_of(suite)
     if source is None:
-        return render(request, "suites/suites/no_source.html", {"suite": found})
-    editor = SuiteEditor(request, found, source, base=source.sha256)
+        return render(request, "suites/suites/no_source.html", {"suite": suite})
+    editor = SuiteEditor(request, suite, source, base=source.sha256)
     if request.method != "POST":
         _open(editor, source)
     return _show_edited(editor)
@@ -217,11 +217,11 @@ def _open(editor: SuiteEditor, source: Source) -> None:
 def _scenario(editor: SuiteEditor, source: Source) -> ScenarioSpec | None:
     key = editor.request.GET.get("scenario", "")
     try:
-        found = find_scenario(source, key, editor.request.access.project.command_pattern) if key else None
+        match = find_scenario(source, key, editor.request.access.project.command_pattern) if key else None
     except ScenarioFileError:
         # The stored files were valid once; a newer release may require more.
         return None
-    return found[0] if found else None
+    return match[0] if match else None
 
 
 def _draft(request: ProjectRequest) -> Draft | None:
@@ -258,11 +258,11 @@ def _show_edited(editor: SuiteEditor) -> HttpResponse:
 
 @require_POST
 @project_page("upload")
-def suite_retire(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_retire(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Retire a scenario: save the suite without its file, or open the file if others share it."""
-    found = find_suite_or_404(request, suite)
-    key, source = request.POST.get("scenario", ""), source_of(found)
-    address = reverse("suite-edit", args=[request.access.project.slug, found.slug])
+    suite = find_suite_or_404(request, suite_slug)
+    key, source = request.POST.get("scenario", ""), source_of(suite)
+    address = reverse("suite-edit", args=[request.access.project.slug, suite.slug])
     if source is None:
         return redirect(address)
     try:
@@ -283,4 +283,4 @@ def suite_retire(request: ProjectRequest, suite: str) -> HttpResponse:
         messages.error(request, f"{key} was not retired: {error.problems[0].what} {error.problems[0].fix}")
         return redirect(f"{address}?{urlencode({'scenario': key})}")
     messages.success(request, f"Retired {key}. Its results stay; upload its file again to bring it back.")
-    return redirect(found.get_absolute_url())
+    return redirect(suite.get_absolute_url())

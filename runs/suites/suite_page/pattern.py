@@ -40,12 +40,12 @@ class PatternForm(SentenceForm):
 
     def clean(self) -> dict[str, Any]:
         """Check that there is something to find and something to find it in."""
-        given = super().clean() or {}
-        if not self.errors and not (given["pattern"] or given["binary"]):
+        values = super().clean() or {}
+        if not self.errors and not (values["pattern"] or values["binary"]):
             raise forms.ValidationError("Enter a pattern, or the tool's program.")
-        if not self.errors and not (given["text"] or given["trial"]):
+        if not self.errors and not (values["text"] or values["trial"]):
             raise forms.ValidationError("Paste a transcript, or choose a trial.")
-        return given
+        return values
 
     def transcript(self) -> Transcript:
         """Return the pasted text, else the trial's. Raises `PatternError`."""
@@ -60,20 +60,20 @@ class PatternForm(SentenceForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("run")
-def suite_pattern(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_pattern(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Show what a pattern finds, beginning with that of a scenario."""
     project = request.access.project
-    found = get_object_or_404(Suite, project=project, slug=suite)
-    newest = found.versions.first()
+    suite = get_object_or_404(Suite, project=project, slug=suite_slug)
+    newest = suite.versions.first()
     versions = list(newest.scenario_versions.select_related("scenario")) if newest else []
     wanted = request.POST.get("scenario") or request.GET.get("scenario", "")
     chosen = next(
-        (each for each in versions if each.scenario.key == wanted), versions[0] if versions else None
+        (version for version in versions if version.scenario.key == wanted), versions[0] if versions else None
     )
     form = PatternForm(request.POST or None, project.pk)
     context: dict[str, Any] = {
-        "suite": found,
-        "keys": [each.scenario.key for each in versions],
+        "suite": suite,
+        "keys": [version.scenario.key for version in versions],
         "chosen": chosen.scenario.key if chosen else "",
         "trials": _trials(chosen),
         "tool": _tool(chosen, project.command_pattern),
@@ -103,8 +103,8 @@ def _try_pattern(form: PatternForm) -> dict[str, Any]:
         return {"problem": form.sentence}
     tool = Tool(binary=form.cleaned_data["binary"], command_pattern=form.cleaned_data["pattern"])
     try:
-        found = try_pattern(form.transcript(), tool)
+        trial = try_pattern(form.transcript(), tool)
     except PatternError as error:
         return {"problem": str(error)}
-    rows = [(each, redact_patterns(each.line), result_of(each)) for each in found.commands[:MOST_SHOWN]]
-    return {"matches": rows, "total": total_of(found), "hidden": len(found.commands) - len(rows)}
+    rows = [(each, redact_patterns(each.line), result_of(each)) for each in trial.commands[:MOST_SHOWN]]
+    return {"matches": rows, "total": total_of(trial), "hidden": len(trial.commands) - len(rows)}

@@ -14,12 +14,11 @@ from evalhub.teams.pages import ProjectRequest
 from evalhub.web.fragments import STOP_POLLING
 from runs.compare.aa_pairs import AaRates, aa_rates
 from runs.errors import RequestError
-from runs.launch.aa_pair import request_aa_pair
 from runs.models import Run, SuiteProof, Target
 from runs.models.run import Trigger
 from runs.results.outcome_history import runs_of_suite_state
 from runs.results.seals import count_seals, seals_of
-from runs.suites.proof_requests import request_proof
+from runs.suites.proof_requests import request_aa_pair, request_proof
 from runs.suites.suite_page.forms import AaForm, ProofForm
 from scenarios.models import Suite, SuiteVersion
 
@@ -71,7 +70,7 @@ def targets_of(suite: Suite) -> QuerySet[Target]:
 
 def newest_target(targets: list[Target]) -> Target | None:
     """Return the target of the newest run of the suite's state among those of `targets_of`."""
-    return max(targets, key=lambda each: vars(each)["newest"] or 0, default=None)
+    return max(targets, key=lambda target: vars(target)["newest"] or 0, default=None)
 
 
 def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
@@ -107,9 +106,9 @@ def run_aa_pair(request: ProjectRequest, suite: Suite, version: SuiteVersion) ->
     try:
         if not form.is_valid():
             raise RequestError(" ".join(str(each[0]) for each in form.errors.values()))
-        given = form.cleaned_data
+        values = form.cleaned_data
         _, second = request_aa_pair(
-            version, given["target"], trials=given["trials"], by=request.user, trigger=Trigger.WEB
+            version, values["target"], trials=values["trials"], by=request.user, trigger=Trigger.WEB
         )
     except RequestError as error:
         messages.error(request, str(error))

@@ -83,16 +83,16 @@ def list_suites_of_project(project: Project, filters: SuiteFilters) -> SuiteList
     newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
     newest_run = runs_of_suite_state(OuterRef("pk")).values("pk")[:1]
     ran = Exists(Run.objects.filter(suite=OuterRef("pk")))
-    found = Suite.objects.filter(project=project)
+    rows = Suite.objects.filter(project=project)
     suites = list[Suite](
-        found.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run), ran=ran)
+        rows.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run), ran=ran)
     )
     newest = _known_values(suites, "newest")
     tags = _tags(newest)
     with_text = _with_text(suites, newest, tags, filters.q)
     chosen = [suite for suite in suites if suite.pk in with_text and _fits(suite, tags[suite.pk], filters)]
     formats = sorted({(suite.format, FORMATS.get(suite.format, suite.format)) for suite in suites})
-    known = sorted({tag for each in tags.values() for tag in each})
+    known = sorted({tag for suite_tags in tags.values() for tag in suite_tags})
     return SuiteList(_rows(chosen), len(suites), formats, known)
 
 

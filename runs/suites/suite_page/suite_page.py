@@ -65,8 +65,10 @@ def entries_of(version: SuiteVersion) -> list[SuiteEntry]:
 
 def suite_facts(entries: Sequence[SuiteEntry], criteria: Sequence[Criteria]) -> SuiteFacts:
     """Return the facts of scenarios; `criteria` has theirs in the same order."""
-    pairs = [(each.scenario_version, own) for each, own in zip(entries, criteria, strict=True)]
-    tools = [own.tool for _, own in pairs if own.tool]
+    pairs = [
+        (entry.scenario_version, own_criteria) for entry, own_criteria in zip(entries, criteria, strict=True)
+    ]
+    tools = [own_criteria.tool for _, own_criteria in pairs if own_criteria.tool]
     return SuiteFacts(
         fixtures=_unique(
             Named(str(version.content["fixture"]), version.fixture.sha256)
@@ -75,12 +77,12 @@ def suite_facts(entries: Sequence[SuiteEntry], criteria: Sequence[Criteria]) -> 
         ),
         rubrics=_unique(
             Named(version.rubric.name, version.rubric.sha256)
-            for version, own in pairs
-            if version.rubric and own.judge and own.judge.enabled
+            for version, own_criteria in pairs
+            if version.rubric and own_criteria.judge and own_criteria.judge.enabled
         ),
         patterns=_unique(tool.command_pattern for tool in tools if tool.command_pattern),
         tools=_unique(tool.title for tool in tools if (tool.binary or tool.mcp) and not tool.command_pattern),
-        thresholds=tuple(sorted({own.threshold for own in criteria if own.evaluators})),
+        thresholds=tuple(sorted({each.threshold for each in criteria if each.evaluators})),
     )
 
 
@@ -197,13 +199,13 @@ class SuitePage:
     def _targets(self, shown: Shown) -> list[Chip]:
         return [
             Chip(
-                each.name,
+                target.name,
                 None,
-                replace(shown, target=each.name).query,
-                each == self.target,
+                replace(shown, target=target.name).query,
+                target == self.target,
                 "" if index else "Targets",
             )
-            for index, each in enumerate(self.targets if len(self.targets) > 1 else [])
+            for index, target in enumerate(self.targets if len(self.targets) > 1 else [])
         ]
 
     def chosen(self, shown: Shown) -> list[ScenarioLine]:
@@ -239,10 +241,10 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     change = version_change(suite, shown.version)
     targets = list(targets_of(suite))
     # Trials of several targets can't be compared, so the page opens with the target of the newest run.
-    chosen = next((each for each in targets if each.name == shown.target), newest_target(targets))
+    chosen = next((target for target in targets if target.name == shown.target), newest_target(targets))
     entries = entries_of(change.versions[0]) if change.versions else []
     criteria = [
-        Criteria.model_validate(each.scenario_version.content.get("criteria", {})) for each in entries
+        Criteria.model_validate(entry.scenario_version.content.get("criteria", {})) for entry in entries
     ]
     last = strips(
         suite,
@@ -253,13 +255,13 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     guidance = list(
         suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
     )
-    keys = {each.scenario_version_id: each.scenario_version.scenario.key for each in entries}
+    keys = {entry.scenario_version_id: entry.scenario_version.scenario.key for entry in entries}
     seals, proof = seals_of(change.versions[0], keys) if change.versions else ({}, None)
     default = _default_guidance(suite, guidance)
     return SuitePage(
         suite=suite,
         change=change,
-        lines=[_line(*each, last, seals) for each in zip(entries, criteria, strict=True)],
+        lines=[_line(*entry, last, seals) for entry in zip(entries, criteria, strict=True)],
         guidance=guidance,
         default_guidance=default,
         targets=targets,
@@ -279,8 +281,8 @@ def _standards(change: VersionChange, entries: Sequence[SuiteEntry]) -> dict[int
     """Return the standards that were read already, by version and scenario."""
     keys = {each.scenario_version.scenario.key: each.scenario_version.scenario_id for each in entries}
     return {
-        version: {keys[key]: each for key, each in own.items() if key in keys}
-        for version, own in change.standards.items()
+        version: {keys[key]: standard for key, standard in by_key.items() if key in keys}
+        for version, by_key in change.standards.items()
     }
 
 

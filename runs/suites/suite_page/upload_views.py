@@ -89,9 +89,9 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
         return Uploaded(
             name, problems=refused, hints=quote_lines([p for p in error.problems if p.lint], files)
         )
-    hints = quote_lines([lint for each in imported for lint in each.lints], files)
+    hints = quote_lines([lint for suite in imported for lint in suite.lints], files)
     # Import at once for an embedded evalhub; others confirm with a button.
-    versions = [each.version for each in imported] if settings.EMBEDDED else []
+    versions = [suite.version for suite in imported] if settings.EMBEDDED else []
     uploaded = import_uploaded_targets(versions, by=request.user)
     problems = quote_lines(uploaded.problems, _targets_files(versions))
     hints += quote_lines(uploaded.hints, _targets_files(versions))

@@ -32,10 +32,10 @@ def change_between(suite: Suite, before: str, after: str) -> VersionChange | Non
     """Return the changes between any two versions, with the scenarios' contents; None if one is missing. Two queries."""
     numbers = [int(each) for each in (before, after) if each.isdecimal() and len(each) < 9]
     rows = suite.versions.select_related("created_by").defer("targets_text", "solutions", "config")
-    found = {str(each.number): each for each in rows.filter(number__in=numbers)}
-    if before == after or before not in found or after not in found:
+    by_number = {str(each.number): each for each in rows.filter(number__in=numbers)}
+    if before == after or before not in by_number or after not in by_number:
         return None
-    pair = found[before], found[after]
+    pair = by_number[before], by_number[after]
     return VersionChange((), *pair, compare_suites(*contents_of(*pair)))
 
 
@@ -52,7 +52,7 @@ def version_change(suite: Suite, number: str = "", *, whole: bool = False) -> Ve
     after, before = versions[index : index + 2]
     contents = contents_of(before, after, whole=whole)
     standards = {
-        version.pk: {key: each.parts for key, each in own.items()}
-        for version, own in zip((before, after), contents, strict=True)
+        version.pk: {key: each.parts for key, each in scenarios.items()}
+        for version, scenarios in zip((before, after), contents, strict=True)
     }
     return VersionChange(versions[:MOST], before, after, compare_suites(*contents), standards)

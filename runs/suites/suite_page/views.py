@@ -56,27 +56,27 @@ def find_suite_or_404(request: ProjectRequest, slug: str) -> Suite:
 
 @require_safe
 @project_page()
-def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_detail(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Show a suite's scenarios with their last trials, its versions and the hints of its files."""
-    found = find_suite_or_404(request, suite)
+    suite = find_suite_or_404(request, suite_slug)
     shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
     if request.htmx and request.htmx.target == "versions":
-        context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
+        context = {"suite": suite, "change": version_change(suite, shown.version), "shown": shown}
         return page_or_fragment(request, "suites/suites/suite.html", "suites/suites/_versions.html", context)
     if request.htmx and request.htmx.target == "proof":
-        return proofs.proof_part(request, found)
-    page = suite_page(found, shown)
+        return proofs.proof_part(request, suite)
+    page = suite_page(suite, shown)
     lints = [Problem(**lint) for lint in page.version.lints] if page.version else []
     context = {
         "page": page,
         "proof": page.proof,
-        "suite": found,
+        "suite": suite,
         "change": page.change,
         "shown": shown,
         "lines": page.chosen(shown),
         "chips": page.chips(shown),
         "hints": quote_lines(lints, {}),
-        "baselines": list(found.baselines.select_related("target", "by").order_by("target__name", "branch")),
+        "baselines": list(suite.baselines.select_related("target", "by").order_by("target__name", "branch")),
         "may_upload": request.access.may("upload"),
         "may_run": request.access.may("run"),
         "may_triage": request.access.may("triage"),
@@ -86,59 +86,59 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
 
 @require_POST
 @project_page("run")
-def suite_prove(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_prove(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Request a proof of a suite's newest version."""
-    return proofs.prove(request, *_with_version(request, suite))
+    return proofs.prove(request, *_with_version(request, suite_slug))
 
 
 @require_POST
 @project_page("run")
-def suite_aa(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_aa(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Queue two runs of a suite with nothing changed."""
-    return proofs.run_aa_pair(request, *_with_version(request, suite))
+    return proofs.run_aa_pair(request, *_with_version(request, suite_slug))
 
 
 def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersion]:
     """Return a suite and its newest version. Raises `Http404`."""
-    found = find_suite_or_404(request, slug)
-    version = found.versions.select_related("suite__project").first()
+    suite = find_suite_or_404(request, slug)
+    version = suite.versions.select_related("suite__project").first()
     if version is None:
         raise Http404
-    return found, version
+    return suite, version
 
 
 @require_POST
 @project_page("upload")
-def suite_release_rule(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_release_rule(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Set or remove a suite's release rule."""
-    found = find_suite_or_404(request, suite)
+    suite = find_suite_or_404(request, suite_slug)
     if "remove" in request.POST:
-        remove_release_rule(found, by=request.user)
+        remove_release_rule(suite, by=request.user)
         messages.success(request, "Removed the release rule.")
-        return redirect(found.get_absolute_url())
+        return redirect(suite.get_absolute_url())
     form = ReleaseRuleForm(request.POST)
     if form.is_valid():
         share = form.cleaned_data["percent"] / 100
-        set_release_rule(found, form.cleaned_data["k"], share, by=request.user)
+        set_release_rule(suite, form.cleaned_data["k"], share, by=request.user)
         messages.success(
             request, "Saved the release rule. Run pages, reports and exit codes use it from now on."
         )
     else:
         messages.error(request, " ".join(str(each[0]) for each in form.errors.values()))
-    return redirect(found.get_absolute_url() + "#release-rule")
+    return redirect(suite.get_absolute_url() + "#release-rule")
 
 
 @require_safe
 @project_page()
-def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_difference(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Show a version's changes line by line, since the version before or `since`, of one scenario or of the first ones."""
-    found = find_suite_or_404(request, suite)
+    suite = find_suite_or_404(request, suite_slug)
     since, version = (request.GET.get(name, "") for name in ("since", "version"))
-    change = change_between(found, since, version) or version_change(found, version, whole=True)
+    change = change_between(suite, since, version) or version_change(suite, version, whole=True)
     every = change.difference.scenarios if change.difference else ()
     key = request.GET.get("scenario", "")
     chosen = [each for each in every if each.key == key] if key else every[:MOST_DIFFERENCES]
     rest = [each for each in every if each not in chosen]
     files = fixture_differences(change.before, change.after) if change.before and change.after else []
-    context = {"suite": found, "change": change, "shown": chosen, "rest": rest, "files": files}
+    context = {"suite": suite, "change": change, "shown": chosen, "rest": rest, "files": files}
     return render(request, "suites/suites/difference.html", context)

@@ -113,6 +113,6 @@ def _summary(value: dict[str, Json]) -> str:
     item = value.get("item", value.get("part"))
     holder = item if isinstance(item, dict) else value
     kind = f"{value.get('type', 'event')} {holder.get('type', '') if holder is item else ''}".strip()
-    found = (holder.get(name) for name in ("text", "command", "message", "tool", "error", "result"))
-    text = next((text for text in found if isinstance(text, str) and text), "")
+    texts = (holder.get(name) for name in ("text", "command", "message", "tool", "error", "result"))
+    text = next((text for text in texts if isinstance(text, str) and text), "")
     return f"{kind}: {' '.join(text.split())[:LONGEST_ERROR]}" if text else kind

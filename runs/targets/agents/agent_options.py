@@ -34,8 +34,8 @@ class AgentFacts:
 
     def too_old(self, version: str) -> bool:
         """Return whether its stream can't be read; an unreadable version is not too old."""
-        found = VERSION.search(version)
-        return found is not None and (int(found[1]), int(found[2])) < self.oldest
+        match = VERSION.search(version)
+        return match is not None and (int(match[1]), int(match[2])) < self.oldest
 
     def note(self, title: str, version: str) -> str:
         """Return a note on a major version that is not known yet; empty for a known one."""

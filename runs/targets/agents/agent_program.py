@@ -46,11 +46,11 @@ class AgentProgram:
         """Return whether the program exists, starts, is recent enough and can sign in, with its version."""
         if problem := self.containment.agent_problem:
             return Availability(False, problem)
-        found = self._find_program()
-        if found is None:
+        program = self._find_program()
+        if program is None:
             return Availability(False, self._missing())
         try:
-            version = self._version(found)
+            version = self._version(program)
         except ProviderError as error:
             return Availability(False, str(error)) if self.facts else Availability(True)
         problem = self._why_unsupported(version) or self._signed_out()
@@ -58,9 +58,9 @@ class AgentProgram:
 
     def version(self) -> str:
         """Return the program's version as it is now; empty if it can't be found out."""
-        found = self._find_program()
+        program = self._find_program()
         try:
-            return self._version(found) if found else ""
+            return self._version(program) if program else ""
         except ProviderError:
             return ""
 
@@ -70,8 +70,8 @@ class AgentProgram:
 
     def sandbox(self, invocation: Invocation, cwd: Path, *, writable: Sequence[Path] = ()) -> Sandbox:
         """Return a trial's sandbox, which shows the program and the files to read."""
-        found = self._find_program()
-        program = [found, _package(found.resolve())] if found else []
+        executable = self._find_program()
+        program = [executable, _package(executable.resolve())] if executable else []
         elsewhere = not cwd.is_relative_to(invocation.workspace)
         return self.containment.around(
             invocation.workspace,
@@ -101,14 +101,14 @@ class AgentProgram:
     ) -> ProcessResult:
         """Run the program; send its output to the log and sinks. Raises `ProviderError` (kind `start`)."""
         with log or nullcontext():
-            found = self._find_program()
-            if found is None:
+            program = self._find_program()
+            if program is None:
                 raise ProviderError(self._missing())
             return run_process(
-                [*(invocation.mcp.around if invocation.mcp else ()), str(found), *arguments],
+                [*(invocation.mcp.around if invocation.mcp else ()), str(program), *arguments],
                 cwd=cwd,
                 env={**env, **invocation.env},
-                timeout_seconds=self.limit(invocation),
+                timeout_seconds=self.target.options.time_limit(invocation.timeout_seconds),
                 stdin=stdin,
                 sinks=[*([log] if log else []), *sinks],
                 cancelled=invocation.cancelled,
@@ -119,11 +119,6 @@ class AgentProgram:
                 # What an agent starts can't add events to its stream.
                 stdout_socket=self.facts is not None,
             )
-
-    def limit(self, invocation: Invocation) -> float:
-        """Return a trial's time limit in seconds: the lower of its own and the target's."""
-        own = self.target.options.timeout_seconds
-        return invocation.timeout_seconds if own is None else min(own, invocation.timeout_seconds)
 
     def log(
         self, invocation: Invocation, folder: str | None = None, format: LogFormat | None = None
@@ -163,7 +158,7 @@ class AgentProgram:
             raise ProviderError(f"{broken.sentence}{_where(log)}", kind=broken.kind)
         if result.timed_out:
             raise ProviderError(
-                f"{self.about} timed out after {self.limit(invocation):g} s{_where(log)}. "
+                f"{self.about} timed out after {self.target.options.time_limit(invocation.timeout_seconds):g} s{_where(log)}. "
                 "Raise `timeout_seconds`, or find out what it waits for.",
                 kind="timeout",
             )
@@ -189,8 +184,8 @@ class AgentProgram:
             path = Path(self.target.base_folder, Path(self.executable).expanduser()).absolute()
             self.containment.targets.place(self.executable, Use.RUN, base=self.target.base_folder)
             return path if os.access(path, os.X_OK) and path.is_file() else None
-        found = shutil.which(self.executable, path=self.containment.path)
-        return Path(found).absolute() if found else None
+        program = shutil.which(self.executable, path=self.containment.path)
+        return Path(program).absolute() if program else None
 
     def _missing(self) -> str:
         install = f" with `{self.facts.install}`" if self.facts else ""
@@ -220,10 +215,10 @@ class AgentProgram:
             f"allow it in EVALHUB_ENV_ALLOW, and write `api_key: ${{{{ {variable} }}}}` in the target."
         )
 
-    def _version(self, found: Path) -> str:
+    def _version(self, program: Path) -> str:
         """Return what `--version` says. Raises `ProviderError` if it fails."""
-        state = found.stat()
-        key = (str(found.resolve()), self.target.name, state.st_mtime_ns, state.st_size)
+        state = program.stat()
+        key = (str(program.resolve()), self.target.name, state.st_mtime_ns, state.st_size)
         if key not in _VERSIONS:
             _VERSIONS[key] = self._asked_version()
         return _VERSIONS[key]

@@ -52,7 +52,7 @@ def run_session(
 
     Raises `ProviderError` if the program can't start, or if only the answer counts and it is missing.
     """
-    given = stdin.encode("utf-8", "replace")
+    question = stdin.encode("utf-8", "replace")
     printed, calls = PrintedLines(), CallsSoFar(parser)
     version, limit = program.version(), _cost_limit(program, invocation, parser)
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
@@ -62,7 +62,7 @@ def run_session(
         sandbox,
         cwd=cwd,
         env={**sandbox.own_home(), **env},
-        stdin=given,
+        stdin=question,
         log=log,
         sinks=[printed] if invocation.max_usd is None else [printed, limit],
     )
@@ -173,12 +173,12 @@ class CostLimit:
 
     def _cost(self) -> float | None:
         try:
-            found = parse(self._parser, bytes(self._lines))
+            transcript = parse(self._parser, bytes(self._lines))
         except UnreadableTranscript:
             return None
-        if found.cost_usd is not None:
-            return found.cost_usd
-        if found.usage is None:
+        if transcript.cost_usd is not None:
+            return transcript.cost_usd
+        if transcript.usage is None:
             return None
-        computed = compute(found.usage, found.usage_by_model, self._model, self._price_of)
+        computed = compute(transcript.usage, transcript.usage_by_model, self._model, self._price_of)
         return computed.usd if computed else None

@@ -105,7 +105,6 @@ class CliOptions(Options):
     unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | {"base_url"}
 
     refuses_unknown: ClassVar[bool] = True
-    runs_in_eval_folder: ClassVar[bool] = True
     path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK, "read_folders": Use.SHOW}
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
 
@@ -195,7 +194,7 @@ class Cli:
                 [*around, SHELL, "-c", command] if around else command,
                 cwd=cwd,
                 env={**self._options.env, **invocation.env},
-                timeout_seconds=self._timeout(invocation.timeout_seconds),
+                timeout_seconds=self._options.time_limit(invocation.timeout_seconds),
                 # A stream is read from standard output alone.
                 merge_stderr=self._writes_answer and self._options.parser is None,
                 cancelled=invocation.cancelled,
@@ -221,7 +220,7 @@ class Cli:
         health = self._options.healthcheck
         if health is None:
             return ""
-        seconds = health.timeout_seconds or self._timeout(DEFAULT_SECONDS)
+        seconds = health.timeout_seconds or self._options.time_limit(DEFAULT_SECONDS)
         if isinstance(health, HttpHealthcheck):
             return ask_address(health.url, seconds, self._containment.outbound)
         cwd = health.cwd or self._options.cwd
@@ -255,15 +254,13 @@ class Cli:
             written, calls = WrittenLines(files.events), CallsSoFar("events")
             invocation.watch(lambda: calls.read(written.complete(), missed=written.missed))
 
-    def _timeout(self, seconds: float) -> float:
-        own = self._options.timeout_seconds
-        return seconds if own is None else min(seconds, own)
-
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
         # Judges' scripts are laid among the bundle's files later: read-only.
         bundle = [invocation.bundle] if invocation.bundle else []
-        own = (invocation.workspace, *bundle)
-        elsewhere = cwd not in own and not any(cwd.is_relative_to(folder) for folder in own)
+        trial_folders = (invocation.workspace, *bundle)
+        elsewhere = cwd not in trial_folders and not any(
+            cwd.is_relative_to(folder) for folder in trial_folders
+        )
         return self._containment.around(
             invocation.workspace,
             invocation.scratch,
@@ -303,7 +300,7 @@ class Cli:
             return
         command = f" Command: {ran[:LONGEST_SHOWN]}" if ran else ""
         if result.timed_out:
-            seconds = self._timeout(invocation.timeout_seconds)
+            seconds = self._options.time_limit(invocation.timeout_seconds)
             raise ProviderError(
                 f"The command of the target '{self._target.name}' timed out after {seconds:g} s. "
                 f"Raise `timeout_seconds`, or find out what it waits for.{command}",

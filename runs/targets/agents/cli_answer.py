@@ -68,7 +68,7 @@ def _usage(value: Json) -> Usage | None:
         return None
     counts = (value.get(name) for name in ("input", "output", "cached"))
     read, written, cached = (
-        each if isinstance(each, int) and not isinstance(each, bool) else 0 for each in counts
+        count if isinstance(count, int) and not isinstance(count, bool) else 0 for count in counts
     )
     return Usage(read, written, cache_read=cached) if read or written else None
 

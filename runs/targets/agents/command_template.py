@@ -76,12 +76,12 @@ def render(template: str, values: TemplateValues, files_format: str = "{path}") 
         "EVENTS_FILE": quote(values.events_file),
         "MODEL": quote(values.model),
     }
-    return _PLACEHOLDER.sub(lambda found: words[found[1]], refuse_unsupported(template))
+    return _PLACEHOLDER.sub(lambda placeholder: words[placeholder[1]], refuse_unsupported(template))
 
 
 def _files(files: Iterable[str], files_format: str) -> str:
     def one(path: str) -> str:
         parts = {"path": quote(path), "basename": quote(PurePath(path).name)}
-        return _FILE_PLACEHOLDER.sub(lambda found: parts[found[1]], files_format)
+        return _FILE_PLACEHOLDER.sub(lambda placeholder: parts[placeholder[1]], files_format)
 
     return " ".join(one(path) for path in dict.fromkeys(files))

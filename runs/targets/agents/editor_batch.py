@@ -49,7 +49,8 @@ class EditorBatches:
         first = _combine(root, name, list(invocations.values()))
         sandbox = self.editor.sandbox(first, root / name / "messages")
         exchanges = {
-            id: _write_batch(self.editor, each, root, name, sandbox) for id, each in invocations.items()
+            id: _write_batch(self.editor, invocation, root, name, sandbox)
+            for id, invocation in invocations.items()
         }
         together = Exchange.new(root, f"{name}/messages")
         together.write(together.request, batch_text(list(exchanges.values()), sandbox.inside))
@@ -89,10 +90,10 @@ class EditorBatches:
 
     def _index(self, batch: str) -> dict[str, Json]:
         try:
-            found: dict[str, Json] = json.loads(read_beneath(self.root.absolute(), f"{batch}.json"))
+            index: dict[str, Json] = json.loads(read_beneath(self.root.absolute(), f"{batch}.json"))
         except (OSError, ValueError) as error:
             raise self._batch_lost(batch, error) from error
-        return found
+        return index
 
     def _batch_lost(self, batch: str, error: Exception) -> ProviderError:
         return ProviderError(
@@ -117,9 +118,11 @@ def _combine(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invoc
         invocations[0],
         workspace=root / batch / "workspace",
         scratch=root / batch,
-        timeout_seconds=max(each.timeout_seconds for each in invocations),
-        files=tuple(dict.fromkeys(path for each in invocations for path in each.files)),
-        guideline_files=tuple(dict.fromkeys(path for each in invocations for path in each.guideline_files)),
+        timeout_seconds=max(invocation.timeout_seconds for invocation in invocations),
+        files=tuple(dict.fromkeys(path for invocation in invocations for path in invocation.files)),
+        guideline_files=tuple(
+            dict.fromkeys(path for invocation in invocations for path in invocation.guideline_files)
+        ),
     )
 
 

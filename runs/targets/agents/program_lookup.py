@@ -73,15 +73,15 @@ def look_up(
         )
     except ProviderError as error:
         return Availability(False, str(error))
-    found, *missing = result.stdout.decode("utf-8", "replace").split("\n")[:-1] or [""]
-    if not found:
+    located, *missing = result.stdout.decode("utf-8", "replace").split("\n")[:-1] or [""]
+    if not located:
         return Availability(
             False,
             f"There is no program '{words[0]}' inside the sandbox. {advise_on_program(words[0], containment)}",
         )
     if missing:
         return Availability(False, advise_on_program(missing[0], containment))
-    if "/" not in found:
+    if "/" not in located:
         return Availability(True, "The command starts in the shell; the first trial runs it.", tried=False)
     return Availability(True)
 
@@ -91,14 +91,14 @@ def advise_on_program(word: str, containment: Containment) -> str:
     outside = word if word.startswith("/") else shutil.which(word, path=containment.path)
     if outside and Path(outside).exists():
         folder = installation_of(Path(outside).resolve())
-        own = (
+        remedy = (
             f"Add {folder} to the target's `read_folders`, or set"
             if _may_show(folder, containment)
             else "Set"
         )
         return (
             f"The file {outside} exists on the worker, but not inside the sandbox. "
-            f"{own} EVALHUB_SANDBOX_READ={folder} on the worker, or move it to a folder on PATH."
+            f"{remedy} EVALHUB_SANDBOX_READ={folder} on the worker, or move it to a folder on PATH."
         )
     return "Install it on the worker, or correct `command_template`."
 
@@ -127,8 +127,8 @@ def hidden_files(template: str, containment: Containment, shown: Iterable[Path])
     files = [Path(word) for word in words[1:] if word.startswith("/")]
     if words and (program := shutil.which(words[0], path=containment.path)):
         files.insert(0, Path(program))
-    hidden = [each for each in files if each.is_absolute() and each.exists() and not _is_seen(each, visible)]
-    paths = {path for each in hidden for path in (each, each.resolve()) if not _is_beneath(path, visible)}
+    hidden = [file for file in files if file.is_absolute() and file.exists() and not _is_seen(file, visible)]
+    paths = {path for file in hidden for path in (file, file.resolve()) if not _is_beneath(path, visible)}
     folders = {installation_of(path) for path in paths}
     outermost = sorted(each for each in folders if folders.isdisjoint(each.parents))
     try:

@@ -41,27 +41,23 @@ def make_home(scratch: Path, name: str) -> Path:
 
 def codex_sessions(home: Path, *, with_main: bool) -> dict[str, bytes]:
     """Return the rollouts of Codex's sub-agents by artifact, and the agent's own where asked for."""
-    found: dict[str, bytes] = {}
+    sessions: dict[str, bytes] = {}
     number = 0
-    for content in _rollouts(home):
+    for content in _contents(home, "sessions/", ".jsonl"):
         if b'"parent_thread_id"' in content[:_BEGINNING]:
             number += 1
-            found[f"{SUB_AGENT}{number}"] = content
+            sessions[f"{SUB_AGENT}{number}"] = content
         elif with_main:
-            found[MAIN] = content
-    return found
-
-
-def _rollouts(home: Path) -> Iterator[bytes]:
-    yield from _contents(home, "sessions/", ".jsonl")
+            sessions[MAIN] = content
+    return sessions
 
 
 def own_session(home: Path, folder: str, suffix: str) -> dict[str, bytes]:
     """Return the session file that an agent wrote for itself, by artifact; none without one."""
     contents = list(_contents(home, folder, suffix))
     # Gemini CLI writes those of sub-agents beside it.
-    own = [each for each in contents if b'"kind":"subagent"' not in each[:_BEGINNING]]
-    return {MAIN: own[0]} if own else {}
+    main_sessions = [each for each in contents if b'"kind":"subagent"' not in each[:_BEGINNING]]
+    return {MAIN: main_sessions[0]} if main_sessions else {}
 
 
 def opencode_log(data: Path) -> str:
@@ -121,16 +117,16 @@ def opencode_sessions(
         for line in stream.splitlines()
         if b'"task"' in line
     ]
-    own = text_or_none(mapping_or_empty(json_or_none(stream.partition(b"\n")[0])).get("sessionID"))
-    main = export(own) if with_main and own else b""
-    found = {
+    main_id = text_or_none(mapping_or_empty(json_or_none(stream.partition(b"\n")[0])).get("sessionID"))
+    main = export(main_id) if with_main and main_id else b""
+    exports = {
         MAIN: main,
         **{
             f"{SUB_AGENT}{number}": export(id)
             for number, id in enumerate(_sub_sessions([*parts, *_parts(main)]), start=1)
         },
     }
-    return {name: content for name, content in found.items() if content}
+    return {name: content for name, content in exports.items() if content}
 
 
 def _plain(invocation: Invocation) -> Invocation:
@@ -148,11 +144,11 @@ def _parts(export: bytes) -> Iterator[Object]:
 
 def _sub_sessions(parts: Iterable[Object]) -> list[str]:
     """Return the ids of the sessions that `task` calls started, in order."""
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for part in parts:
         id = text_or_none(
             mapping_or_empty(mapping_or_empty(part.get("state")).get("metadata")).get("sessionId")
         )
         if part.get("tool") == "task" and id:
-            found[id] = None
-    return list(found)[:MOST_SESSIONS]
+            ids[id] = None
+    return list(ids)[:MOST_SESSIONS]

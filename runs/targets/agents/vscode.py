@@ -74,8 +74,8 @@ class Vscode:
     @property
     def batching(self) -> Batching | str:
         """Return the client that submits many requests as one."""
-        given = self._options.subagent_root
-        root = self._place(given, Use.WRITE).path if given else Path(gettempdir(), "evalhub-vscode")
+        folder = self._options.subagent_root
+        root = self._place(folder, Use.WRITE).path if folder else Path(gettempdir(), "evalhub-vscode")
         return EditorBatches(root, self)
 
     def invoke(self, invocation: Invocation) -> Recording:
@@ -95,7 +95,7 @@ class Vscode:
         self.dispatch(commands, invocation, sandbox)
         if not self._options.wait_for_response:
             return _record_request(exchange, request, commands, dry_run=False)
-        limit = self._program.limit(invocation)
+        limit = self._options.time_limit(invocation.timeout_seconds)
         if not exchange.wait(limit - (time.monotonic() - began), invocation.cancelled):
             return self._given_up(invocation, limit, time.monotonic() - began)
         return _record_answer(exchange, request, time.monotonic() - began)

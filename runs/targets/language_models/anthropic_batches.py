@@ -37,8 +37,8 @@ class MessageBatches:
 
         def submit(litellm: Any) -> Any:
             requests = [
-                {"custom_id": id, "params": request_body(litellm, self.access, each)}
-                for id, each in invocations.items()
+                {"custom_id": id, "params": request_body(litellm, self.access, invocation)}
+                for id, invocation in invocations.items()
             ]
             return self._send("POST", "", {"requests": requests})
 

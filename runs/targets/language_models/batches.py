@@ -74,11 +74,11 @@ class FileBatches:
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
         """Return the output file's answers and the error file's errors."""
         batch = self._retrieve(external_id)
-        found: dict[str, BatchedAnswer] = {}
+        answers: dict[str, BatchedAnswer] = {}
         for file_id in (batch.error_file_id, batch.output_file_id):
             if file_id:
-                found.update(self._results(file_id))
-        return found
+                answers.update(self._results(file_id))
+        return answers
 
     def cancel_batch(self, external_id: str) -> None:
         """Ask the provider to stop the batch."""
@@ -152,8 +152,8 @@ class FileBatches:
 
 
 def _reasons(batch: Any) -> str:
-    found = getattr(batch.errors, "data", None) or []
-    messages = [str(each.message) for each in found[:3] if getattr(each, "message", None)]
+    errors = getattr(batch.errors, "data", None) or []
+    messages = [str(each.message) for each in errors[:3] if getattr(each, "message", None)]
     return f": {'; '.join(messages)}" if messages else ""
 
 

@@ -19,18 +19,18 @@ def chat_messages(invocation: Invocation) -> list[Message]:
     Leading system messages become one. Later messages of other roles become the assistant's, with the role in
     the first line, because APIs reject a tool's message without its call.
     """
-    given = list(invocation.messages) or [{"role": "user", "content": invocation.prompt}]
+    messages = list(invocation.messages) or [{"role": "user", "content": invocation.prompt}]
     leading: list[str] = (
         [f"[[ ## Guidelines ## ]]\n\n{invocation.guidelines}"] if invocation.guidelines else []
     )
-    while given and given[0]["role"] == "system":
-        leading.append(str(given.pop(0)["content"]))
+    while messages and messages[0]["role"] == "system":
+        leading.append(str(messages.pop(0)["content"]))
     system: list[Message] = [{"role": "system", "content": "\n\n".join(leading)}] if leading else []
-    return system + [_message(each) for each in given]
+    return system + [_message(each) for each in messages]
 
 
-def _message(given: Json) -> Message:
-    role, content = str(given["role"]), given["content"]
+def _message(message: Json) -> Message:
+    role, content = str(message["role"]), message["content"]
     if role in _OWN_ROLES:
         return {"role": role, "content": content}
     return {"role": "assistant", "content": f"@[{role.capitalize()}]:\n{content}"}

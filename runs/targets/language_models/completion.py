@@ -217,16 +217,16 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> ModelAnswer:
     )
 
 
-def usage_of_answer(found: Any) -> Usage | None:
+def usage_of_answer(usage: Any) -> Usage | None:
     """Return the tokens of an answer; None if nothing was counted, which litellm reports as zeros.
 
     litellm gives every provider's usage OpenAI's meaning: input includes the cache, output includes reasoning.
     """
-    read, written = _count(found, "prompt_tokens"), _count(found, "completion_tokens")
+    read, written = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
     if not (read or written):
         return None
     cached, produced = (
-        getattr(found, name, None) for name in ("prompt_tokens_details", "completion_tokens_details")
+        getattr(usage, name, None) for name in ("prompt_tokens_details", "completion_tokens_details")
     )
     lifetimes = getattr(cached, "cache_creation_token_details", None)
     created, for_hour = (
@@ -243,8 +243,8 @@ def usage_of_answer(found: Any) -> Usage | None:
     )
 
 
-def _count(found: Any, name: str) -> int:
-    return getattr(found, name, 0) or 0
+def _count(usage: Any, name: str) -> int:
+    return getattr(usage, name, 0) or 0
 
 
 def price_of_answer(
@@ -253,9 +253,9 @@ def price_of_answer(
     """Return the cost of an answer and the price's source: the project's, else litellm's, else None."""
     if usage is None:
         return None, None
-    own = project_price(access.prices, access.model)
-    if own is not None:
-        return compute_cost(usage, own), own
+    custom_price = project_price(access.prices, access.model)
+    if custom_price is not None:
+        return compute_cost(usage, custom_price), custom_price
     known = litellm_price(access.model, batch=batch)
     if known is None:
         return None, None
@@ -263,18 +263,18 @@ def price_of_answer(
     return (compute_cost(usage, known) if cost is None else cost), known
 
 
-def calls_of(found: Sequence[Any], notes: list[str]) -> tuple[ModelCall, ...]:
+def calls_of(calls: Sequence[Any], notes: list[str]) -> tuple[ModelCall, ...]:
     """Return the tool calls of an answer; arguments that aren't a JSON object are kept as text and noted."""
-    return tuple(_call(each, notes) for each in found)
+    return tuple(_call(each, notes) for each in calls)
 
 
-def _call(found: Any, notes: list[str]) -> ModelCall:
-    name, written = found.function.name or "", found.function.arguments or "{}"
+def _call(call: Any, notes: list[str]) -> ModelCall:
+    name, written = call.function.name or "", call.function.arguments or "{}"
     try:
-        given = json.loads(written)
+        arguments = json.loads(written)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+        arguments = None
+    if not isinstance(arguments, dict):
         notes.append(f"The arguments of the call of {name} aren't a JSON object.")
-        given = {"arguments": written}
-    return ModelCall(name, given, found.id)
+        arguments = {"arguments": written}
+    return ModelCall(name, arguments, call.id)

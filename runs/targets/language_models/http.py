@@ -94,7 +94,7 @@ class Http:
         """
         from runs.sandbox.outbound_http import DeadlineExceeded, Stopped
 
-        limit = self._limit(invocation)
+        limit = self._options.time_limit(invocation.timeout_seconds)
         began = time.monotonic()
         try:
             body = self._send(invocation, limit)
@@ -109,7 +109,7 @@ class Http:
         options = self._options
         values = options.headers.values()
         return bool(options.api_key) or any(
-            secret in each for secret in self._target.secrets for each in values
+            secret in value for secret in self._target.secrets for value in values
         )
 
     @property
@@ -118,10 +118,6 @@ class Http:
 
     def _about(self) -> str:
         return f"The endpoint of the target '{self._target.name}'"
-
-    def _limit(self, invocation: Invocation) -> float:
-        own = self._options.timeout_seconds
-        return invocation.timeout_seconds if own is None else min(own, invocation.timeout_seconds)
 
     def _send(self, invocation: Invocation, limit: float) -> bytes:
         import httpx
@@ -190,27 +186,27 @@ class Http:
     def _recording(self, body: bytes, seconds: float) -> Recording:
         options = self._options
         try:
-            found = chat.read(
+            transcript = chat.read(
                 body, text_at=options.output_field or "", calls_at=options.tool_calls_field or ""
             )
         except UnreadableTranscript as error:
             raise ProviderError(f"{self._about()} gave no answer. {error}", kind="endpoint") from error
-        if failed := next((event.text or "" for event in found.events if event.type == "error"), ""):
+        if failed := next((event.text or "" for event in transcript.events if event.type == "error"), ""):
             # What it said before would be judged as if it were all.
             raise ProviderError(
                 f"{self._about()} answered with an error: {failed[:300].rstrip('.')}. Look at the endpoint's own log.",
                 kind="endpoint",
             )
         # With custom fields only this target can parse the body, so pass its content as events.
-        own = bool(options.output_field or options.tool_calls_field)
+        has_own_fields = bool(options.output_field or options.tool_calls_field)
         return Recording(
             raw=body,
-            parser="plain_text" if own else "chat",
-            events=chat.as_lines(found) if own else None,
-            answer=found.answer,
+            parser="plain_text" if has_own_fields else "chat",
+            events=chat.as_lines(transcript) if has_own_fields else None,
+            answer=transcript.answer,
             exit_code=0,
-            usage=found.usage,
-            cost_usd=found.cost_usd,
+            usage=transcript.usage,
+            cost_usd=transcript.cost_usd,
             seconds=seconds,
             notes=tuple(filter(None, [self._hint])),
         )

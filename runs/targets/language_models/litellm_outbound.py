@@ -14,7 +14,7 @@ import httpx
 
 from evalhub.lib.limits import LARGEST_MESSAGE
 from runs.sandbox.outbound import Outbound
-from runs.sandbox.outbound_http import Backend, Resolve, Transport, resolve_host
+from runs.sandbox.outbound_http import Backend, Transport
 
 T = TypeVar("T")
 
@@ -28,16 +28,15 @@ _limits: ContextVar[tuple[Outbound, int]] = ContextVar(
 class _ByOutbound(httpx.BaseTransport):
     """Reuses connections, but only for requests that may call the same addresses and read as much."""
 
-    def __init__(self, resolve: Resolve) -> None:
-        self._resolve = resolve
+    def __init__(self) -> None:
         self._transports: dict[tuple[Outbound, int], Transport] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         limits = _limits.get()
         transport = self._transports.get(limits)
         if transport is None:
-            made = Transport(Backend(lambda: limits[0], self._resolve), limits[1])
-            transport = self._transports.setdefault(limits, made)
+            created = Transport(Backend(lambda: limits[0]), limits[1])
+            transport = self._transports.setdefault(limits, created)
         return transport.handle_request(request)
 
     def disconnect(self) -> None:
@@ -52,28 +51,26 @@ class _SharedClient(httpx.Client):
 
 
 @cache
-def _transport(resolve: Resolve = resolve_host) -> _ByOutbound:
-    shared = _ByOutbound(resolve)
+def _transport() -> _ByOutbound:
+    shared = _ByOutbound()
     atexit.register(shared.disconnect)
     return shared
 
 
 @cache
-def client_session(resolve: Resolve = resolve_host) -> httpx.Client:
+def client_session() -> httpx.Client:
     """Return this process's client for libraries that accept one; `calling` sets the addresses it may call."""
-    return _SharedClient(
-        transport=_transport(resolve), trust_env=False, timeout=None
-    )  # each request has its own
+    return _SharedClient(transport=_transport(), trust_env=False, timeout=None)  # each request has its own
 
 
-def guard(litellm: Any, resolve: Resolve = resolve_host) -> None:
+def guard(litellm: Any) -> None:
     """Make every client of litellm use checked connections; redirects are checked too.
 
     OpenAI's and Azure's clients take litellm's `client_session`, all others are made with its `sync_transport`.
     """
-    shared = client_session(resolve)
+    shared = client_session()
     litellm.client_session = shared
-    litellm.sync_transport = _transport(resolve)
+    litellm.sync_transport = _transport()
     # litellm created these on import, before the checked transport existed.
     litellm.module_level_client.client = shared
     litellm.in_memory_llm_clients_cache.flush_cache()

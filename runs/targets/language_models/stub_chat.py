@@ -51,15 +51,11 @@ def _chat(messages: Sequence[StubMessage]) -> Iterator[ChatMessage]:
             id = waiting.pop(0) if waiting else ""
             yield {"role": "tool", "tool_call_id": id, "content": message.text}
         elif message.calls:
-            waiting = [_id(turn, place, call) for place, call in enumerate(message.calls)]
+            waiting = [call.id or f"call_{turn}_{place}" for place, call in enumerate(message.calls)]
             calls = [_call(id, call) for id, call in zip(waiting, message.calls, strict=True)]
             yield {"role": "assistant", "content": message.text or None, "tool_calls": calls}
         else:
             yield {"role": message.role, "content": message.text}
-
-
-def _id(turn: int, place: int, call: ModelCall) -> str:
-    return call.id or f"call_{turn}_{place}"
 
 
 def _call(id: str, call: ModelCall) -> ChatMessage:

@@ -69,11 +69,11 @@ class AskedConversation:
         if not slash:
             return tool, ""
         for space in (f"mcp__{server}", server):
-            if found := _alike(space, self.tools):
-                return _alike(name, self.spaces.get(found, ())) or _plain(name), found
+            if offered_name := _alike(space, self.tools):
+                return _alike(name, self.spaces.get(offered_name, ())) or _plain(name), offered_name
         for joined in (f"mcp__{server}__{name}", f"mcp_{server}_{name}", f"{server}_{name}"):
-            if found := _alike(joined, self.tools):
-                return found, ""
+            if offered_name := _alike(joined, self.tools):
+                return offered_name, ""
         begun = (f"mcp__{server}__", f"mcp_{server}_", f"{server}_", f"{server}-")
         used = (each for each in begun if any(offered.startswith(each) for offered in self.tools))
         spelled = f"{next(used, begun[0])}{name}"
@@ -119,16 +119,16 @@ def _plain(name: str) -> str:
 def _of_contents(body: dict[str, Any]) -> dict[str, Any]:
     """Return a request in Gemini's format as one of chat completions."""
     messages = []
-    for each in _dicts(body["contents"]):
-        parts = _dicts(each.get("parts"))
+    for content in _dicts(body["contents"]):
+        parts = _dicts(content.get("parts"))
         called = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), dict)]
-        role = "assistant" if each.get("role") == "model" else "user"
+        role = "assistant" if content.get("role") == "model" else "user"
         messages.append({"role": role, "content": parts, "tool_calls": called})
     instructions = body.get("systemInstruction")
     declared = [one for tool in _dicts(body.get("tools")) for one in _dicts(tool.get("functionDeclarations"))]
     tools = [
-        {**each, "parameters": each.get("parametersJsonSchema") or each.get("parameters")}
-        for each in declared
+        {**function, "parameters": function.get("parametersJsonSchema") or function.get("parameters")}
+        for function in declared
     ]
     system = instructions.get("parts") if isinstance(instructions, dict) else None
     return {"messages": messages, "system": system, "tools": tools}

@@ -130,10 +130,10 @@ class _Handler(BaseHTTPRequestHandler):
         if path.endswith(STREAMED):
             body["stream"] = True
         conversation = read_conversation(body, self.headers.get("x-session-id") or "")
-        found = self.player.turn(conversation)
-        if found is None:
+        played = self.player.turn(conversation)
+        if played is None:
             return self._error(400, "No session of the script fits this question, and it has no `turns`.")
-        return self._play(*found, conversation, wire, body)
+        return self._play(*played, conversation, wire, body)
 
     def _play(
         self, turn: ScriptedTurn, due: bool, conversation: AskedConversation, wire: Wire, body: dict[str, Any]
@@ -164,8 +164,8 @@ class _Handler(BaseHTTPRequestHandler):
         if conversation.shell is None or (turn.command is turn.tool is None and not nonsense):
             return reply
         name, namespace = conversation.spelled(turn.tool) if turn.tool else (conversation.shell.name, "")
-        given = turn.arguments if turn.tool else conversation.shell.arguments(turn.command or "")
-        arguments = NONSENSE if nonsense else compact_json(given)
+        values = turn.arguments if turn.tool else conversation.shell.arguments(turn.command or "")
+        arguments = NONSENSE if nonsense else compact_json(values)
         also = tuple(self._reply(each, conversation, model, nonsense=False) for each in turn.also)
         return replace(reply, text="", tool=name, namespace=namespace, arguments=arguments, also=also)
 

@@ -64,11 +64,11 @@ class ModelAccess:
         """Raise `AddressRefused` if this worker may not call the target's address."""
         host = urlsplit(str(self.connection.get("api_base", ""))).hostname or ""
         try:
-            found = getaddrinfo(host, None, type=SOCK_STREAM) if host else []
+            addresses = getaddrinfo(host, None, type=SOCK_STREAM) if host else []
         except (gaierror, UnicodeError):
             # Not resolved now; the request reports it and retries.
             return
-        for *_, address in found:
+        for *_, address in addresses:
             if why := self.outbound.refusal(host, parse_address(str(address[0]))):
                 raise AddressRefused(f"The target '{self.name}' can't be called: {why}")
 
@@ -123,7 +123,7 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
     if options.api_key and not service.ignores_key:
         return target
     _refuse_hidden(options.model, service.added_without_key, variables)
-    key = next((found for name in service.keys if (found := variables.get(name, "").strip())), "")
+    key = next((value for name in service.keys if (value := variables.get(name, "").strip())), "")
     # Also for a server of one's own.
     if key and service.reads_itself:
         return target
@@ -181,12 +181,12 @@ def _check_service(id: str, name: str) -> str:
 
 def _settings(options: ModelOptions) -> dict[str, Json]:
     thinking = options.thinking_budget if isinstance(options, AnthropicOptions) else None
-    given: dict[str, Json] = {
+    settings: dict[str, Json] = {
         "temperature": options.temperature,
         "max_tokens": options.max_output_tokens,
         "thinking": {"type": "enabled", "budget_tokens": thinking} if thinking else None,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _connection(**given: str | None) -> dict[str, Json]:
@@ -236,16 +236,16 @@ def _reach_litellm(options: ModelOptions, model: str) -> tuple[str, dict[str, Js
     )
 
 
-def _same_provider(model: str, own: str) -> str:
+def _same_provider(model: str, target_model: str) -> str:
     """Return a model's id with the target's provider; another provider would get the wrong key."""
-    provider = own.partition("/")[0]
+    provider = target_model.partition("/")[0]
     if "/" in model and model.partition("/")[0] != provider:
         raise ProviderError(
             f"The target's key is for '{provider}', and the model '{model}' has another provider. "
             f"Choose a model of '{provider}', or make a target of its own for it.",
             kind="configuration",
         )
-    return model if "/" in model or "/" not in own else f"{provider}/{model}"
+    return model if "/" in model or "/" not in target_model else f"{provider}/{model}"
 
 
 _REACH: Mapping[str, Reach] = {

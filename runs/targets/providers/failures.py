@@ -80,11 +80,11 @@ def _message(error: BaseException, secrets: tuple[str, ...]) -> str:
 def _headers(chain: list[BaseException]) -> Mapping[str, str] | None:
     """Return the headers of an error's response; None without a response."""
     for error in chain:
-        found: Any = getattr(error, "litellm_response_headers", None)
-        if found is None:
-            found = getattr(getattr(error, "response", None), "headers", None)
-        if found is not None:
-            return {str(name).lower(): str(value) for name, value in dict(found).items()}
+        headers: Any = getattr(error, "litellm_response_headers", None)
+        if headers is None:
+            headers = getattr(getattr(error, "response", None), "headers", None)
+        if headers is not None:
+            return {str(name).lower(): str(value) for name, value in dict(headers).items()}
     return None
 
 

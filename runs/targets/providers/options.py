@@ -148,8 +148,6 @@ class Options(TargetModel):
     """Fields of every target that this kind has no use for."""
     limits_turns: ClassVar[bool] = False
     """Whether it can limit its agent's turns, or has an answer without any."""
-    runs_in_eval_folder: ClassVar[bool] = False
-    """Whether `cwd` defaults to the eval file's folder."""
 
     path_fields: ClassVar[Mapping[str, Use]] = {}
     """Fields with a path on the worker's machine, and how it is used."""
@@ -210,6 +208,10 @@ class Options(TargetModel):
     def asked_model(self) -> str:
         """The model for the task if the run names none; empty if the target has none either."""
         return self.model or ""
+
+    def time_limit(self, seconds: float) -> float:
+        """Return a trial's time limit in seconds: the lower of its own and the target's."""
+        return min(seconds, self.timeout_seconds or seconds)
 
     @property
     def retry(self) -> Retry | None:

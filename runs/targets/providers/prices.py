@@ -57,9 +57,9 @@ def known_price(prices: Iterable[Price], model: str, *, today: str = "") -> Pric
 
 
 def _per_million(info: dict[str, Any], field: str, batch: bool) -> float | None:
-    found = info.get(f"{field}_batches") if batch else None
-    found = info.get(field) if found is None else found
-    return None if found is None else found * MILLION
+    per_token = info.get(f"{field}_batches") if batch else None
+    per_token = info.get(field) if per_token is None else per_token
+    return None if per_token is None else per_token * MILLION
 
 
 def litellm_cost(response: Any, model: str) -> float | None:

@@ -58,8 +58,8 @@ class RequestFailure:
         """The HTTP status, from the message if it is nowhere else."""
         if self.status is not None:
             return self.status
-        found = _HTTP_STATUS.search(self.message)
-        return int(found[1]) if found else None
+        match = _HTTP_STATUS.search(self.message)
+        return int(match[1]) if match else None
 
 
 class RequestFailed(Exception):
@@ -83,8 +83,8 @@ class Backoff:
     @classmethod
     def of(cls, retry: Retry | None) -> Backoff:
         """Return a target's settings, completed with the defaults."""
-        given = {name: value for name, value in retry or () if value is not None}
-        return cls(**given)
+        settings = {name: value for name, value in retry or () if value is not None}
+        return cls(**settings)
 
 
 def is_retryable(failure: RequestFailure, codes: Collection[int] = RETRYABLE_STATUS_CODES) -> bool:

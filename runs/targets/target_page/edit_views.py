@@ -77,11 +77,11 @@ class TargetEditor:
 
     def read(self) -> str:
         """Return the submitted definition as YAML; empty if it has problems, which the form shows then."""
-        given = self.request.POST
-        self.prompt = given.get("prompt", "").strip()[:LONGEST_OUTPUT] or PROMPT
-        if given.get("view") == "form":
-            return self._read_fields(given.get("kind", ""))
-        self.form = TargetForm(given)
+        posted = self.request.POST
+        self.prompt = posted.get("prompt", "").strip()[:LONGEST_OUTPUT] or PROMPT
+        if posted.get("view") == "form":
+            return self._read_fields(posted.get("kind", ""))
+        self.form = TargetForm(posted)
         if not self.form.is_valid():
             return ""
         text: str = self.form.cleaned_data["definition"]

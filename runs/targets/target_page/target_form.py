@@ -97,8 +97,8 @@ class TargetFieldsForm(forms.Form):
         self.described = fields_of(kind)
         if name:
             del self.fields["name"]
-        for each in self.described:
-            self.fields[each.name] = _field(each)
+        for target_field in self.described:
+            self.fields[target_field.name] = _field(target_field)
         for field_name, field in self.fields.items():
             if not field.widget.is_hidden:
                 field.widget.attrs["aria-describedby"] = f"{field_name}-note"
@@ -118,14 +118,14 @@ class TargetFieldsForm(forms.Form):
 
     def entry(self) -> dict[str, Json]:
         """Return the entry that the form describes. Requires a valid form."""
-        given = self.cleaned_data
+        values = self.cleaned_data
         try:
-            base = load(given["base"])
+            base = load(values["base"])
         except ScenarioFileError:
             base = None
-        name = self.given_name or given["name"]
+        name = self.given_name or values["name"]
         base = base if isinstance(base, dict) else {}
-        return entry_of(given, self.described, name=name, kind=self.kind, base=base)
+        return entry_of(values, self.described, name=name, kind=self.kind, base=base)
 
     def add_problems(self, problems: tuple[Problem, ...]) -> None:
         """Show problems at their fields, and others above the form."""
@@ -133,7 +133,9 @@ class TargetFieldsForm(forms.Form):
             where = problem.where.removeprefix(f"{self.given_name or self.data.get('name', '')}.")
             first = where.replace("[", ".").split(".")[0]
             spelled = {
-                name: each.name for each in self.described for name in _spellings(self.kind, each.name)
+                name: target_field.name
+                for target_field in self.described
+                for name in _spellings(self.kind, target_field.name)
             }
             field = spelled.get(first.lower(), first)
             self.add_error(field if field in self.fields else None, f"{problem.what} {problem.fix}".strip())
@@ -157,15 +159,15 @@ def _spellings(kind: str, name: str) -> tuple[str, ...]:
     return (*names, *(each.replace("_", "") for each in names))
 
 
-def _field(each: TargetField) -> forms.CharField | forms.ChoiceField:
-    label = LABELS.get(each.name, each.name.replace("_", " ").capitalize())
-    hint = HINTS.get(each.name, f"Default: {str(each.default).removesuffix('.')}." if each.default else "")
-    if each.choices:
-        shown = [(value, YES_NO.get(value, value)) for value in each.choices]
+def _field(field: TargetField) -> forms.CharField | forms.ChoiceField:
+    label = LABELS.get(field.name, field.name.replace("_", " ").capitalize())
+    hint = HINTS.get(field.name, f"Default: {str(field.default).removesuffix('.')}." if field.default else "")
+    if field.choices:
+        shown = [(value, YES_NO.get(value, value)) for value in field.choices]
         return forms.ChoiceField(
             label=label, required=False, help_text=hint, choices=[("", "default"), *shown]
         )
-    rows = ROWS.get(each.name, 3 if each.widget in ("lines", "pairs", "yaml") else 0)
+    rows = ROWS.get(field.name, 3 if field.widget in ("lines", "pairs", "yaml") else 0)
     attrs: dict[str, Any] = {"spellcheck": "false", **({"rows": rows} if rows else {})}
     widget = forms.Textarea(attrs=attrs) if rows else forms.TextInput(attrs=attrs)
     return forms.CharField(

@@ -110,14 +110,14 @@ def take(request: ProjectRequest, name: str, content: bytes) -> ImportedTargets:
 
 @require_POST
 @project_page("upload")
-def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
+def suite_targets(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Import the targets file of a suite's newest version."""
-    found = get_object_or_404(Suite, project=request.access.project, slug=suite)
-    version = found.versions.first()
+    suite = get_object_or_404(Suite, project=request.access.project, slug=suite_slug)
+    version = suite.versions.first()
     file, text = (version.targets_file, version.targets_text) if version else ("", "")
     if version is None or not text:
         messages.error(
-            request, f"{found.name} has no targets file. Upload one with the suite or import it here."
+            request, f"{suite.name} has no targets file. Upload one with the suite or import it here."
         )
         return redirect("target-list", request.access.project.slug)
     try:

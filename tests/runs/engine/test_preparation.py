@@ -7,7 +7,7 @@ import pytest
 from evalhub.teams.models import Project
 from runs.engine import lanes, preparation, run_here
 from runs.models import Run, RunSlot, Trial
-from runs.targets.versions import definition_hash
+from runs.targets.definitions import definition_hash
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
 from scenarios.storing import keep_fixture

@@ -12,7 +12,7 @@ from runs.errors import RequestError
 from runs.launch.separation import request_separation, separation_of
 from runs.models import Run, Trial
 from runs.models.run import Trigger
-from runs.targets.versions import version_of
+from runs.targets.definitions import version_of
 from tests.builders import (
     close,
     make_compared,

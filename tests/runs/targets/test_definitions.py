@@ -4,7 +4,8 @@ import pytest
 
 from runs.errors import ProviderError
 from runs.sandbox.variables import allowed_variables, parse_rules
-from runs.targets.definitions import TargetDefinition, define, hints_of_file, read_targets, resolve_definition
+from runs.targets.definitions import define, hints_of_file, read_targets, resolve_definition
+from runs.targets.entries import TargetDefinition
 from runs.targets.providers.options import camel_case
 from runs.targets.providers.registry import ALIASES, OPTIONS, PROVIDERS, make_provider
 from scenarios.formats.problems import Problem, ScenarioFileError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runs.models import Change, Run, Target
-from runs.targets.versions import version_of
+from runs.targets.definitions import version_of
 from scenarios.models import ScenarioVersion
 from tests.builders import (
     close,

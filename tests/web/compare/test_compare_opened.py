@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runs.models import Run
-from runs.targets.versions import version_of
+from runs.targets.definitions import version_of
 from tests.builders import (
     close,
     make_compared,

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from runs.models import Run, TargetTry, Trial
+from runs.workers import jobs
 from tests.builders import make_target
 from tests.runs.jobs import do_job
 from tests.web.screen import parse
@@ -105,5 +106,6 @@ def test_a_try_without_an_answer_says_so_and_is_removed_later(signed_in, project
     row = TargetTry.objects.get()
     TargetTry.objects.update(created=row.created - timedelta(minutes=6))
     assert "No worker answered." in parse(client.get(f"{ADDRESS}tries/{row.pk}/"))
-    TargetTry.remove_expired(now=row.created + timedelta(hours=2))
+    TargetTry.objects.update(created=row.created - timedelta(hours=2))
+    jobs.remove_expired()
     assert not TargetTry.objects.exists()

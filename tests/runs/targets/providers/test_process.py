@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from runs.errors import ProviderError
+from runs.targets.providers.recent_lines import PrintedLines
 from tests.runs.processes import ENV, open_descriptors, run
 
 pytestmark = pytest.mark.one_database
@@ -63,17 +64,15 @@ def test_it_keeps_head_and_tail_of_a_long_output(tmp_path):
     assert len(result.stdout) < 1100
 
 
-def test_it_writes_the_output_to_a_file_as_it_comes(tmp_path):
-    seen: list[bytes] = []
-    log = tmp_path / "log"
+def test_it_hands_on_the_output_as_it_comes(tmp_path):
+    printed, seen = PrintedLines(), []
 
     def look() -> bool:
-        if log.exists() and log.read_bytes():
-            seen.append(log.read_bytes())
+        seen.extend(printed.complete().splitlines())
         return bool(seen)
 
-    run("echo early; sleep 30", tmp_path, stream_to=log, cancelled=look)
-    assert seen == [b"early\n"]
+    run("echo early; sleep 30", tmp_path, sinks=[printed], cancelled=look)
+    assert seen == [b"early"]
 
 
 @pytest.mark.parametrize(
