@@ -122,7 +122,10 @@ def test_what_broke_are_all_that_pass_less_often_the_largest_loss_first(signed_i
     keys = [f"s{n:02}" for n in range(12)]
     version = make_suite(project, keys)
     before = {key: ["pass"] * 4 + ["fail"] for key in keys} | {"s00": ["pass"] * 5}
-    after = {key: ["pass"] + ["fail"] * 4 for key in keys} | {"s00": ["pass"] * 4 + ["fail"], "s11": ["fail"] * 5}
+    after = {key: ["pass"] + ["fail"] * 4 for key in keys} | {
+        "s00": ["pass"] * 4 + ["fail"],
+        "s11": ["fail"] * 5,
+    }
     run = make_compared(version, before, fingerprint=FINGERPRINT)
     found = page(signed_in(), make_compared(version, after, fingerprint=FINGERPRINT, baseline=run))
     (sentence, *_) = found.all("h2")
