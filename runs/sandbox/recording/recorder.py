@@ -47,7 +47,7 @@ _SEIZE, _CONT, _LISTEN, _DETACH, _GET_MESSAGE = 0x4206, 7, 0x4208, 17, 0x4201
 _TRACE_EXEC, _EVENT_EXEC, _EVENT_STOP, _WALL = 1 << 4, 4, 128, 0x40000000
 _PIDFD_GET_INFO, _EXIT_KNOWN = 0xC040FF0B, 8
 _STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-_UNTRACED_SECONDS = 0.05
+_UNTRACED_SECONDS = 1.0
 MOST_CALLS = 200_000
 LARGEST_SETTINGS = 1 << 16
 MOST_KNOWN_FILES = 200_000
@@ -150,12 +150,7 @@ class Recorder:
     def reap(self) -> None:
         """Handle the stops and ends of attached processes."""
         for untraced in tuple(self.untraced):
-            if (
-                changed := image_of(untraced.pid) != untraced.image
-            ) or time.time() - untraced.asked.began > _UNTRACED_SECONDS:
-                self.untraced.remove(untraced)
-                if changed:
-                    self.look(untraced.pid, untraced.asked, attached=False)
+            self.look_at_untraced(untraced)
         while True:
             # Before a parent can hear of an end: the agent's own comes later.
             now = time.time()
@@ -170,6 +165,20 @@ class Recorder:
             else:
                 self.asked.pop(pid, None)
                 self.ended(pid, os.waitstatus_to_exitcode(state), now)
+
+    def look_at_untraced(self, untraced: Untraced) -> None:
+        """Look at a process once it has executed its program, or forget it after `_UNTRACED_SECONDS`."""
+        image, lost = image_of(untraced.pid), self.lost
+        is_over = not image[0] or time.time() - untraced.asked.began > _UNTRACED_SECONDS
+        if image != untraced.image:
+            self.look(untraced.pid, untraced.asked, attached=False)
+        elif not is_over:
+            return
+        if self.lost > lost and not is_over:
+            # Amid an exec the program is the new one, and its arguments aren't there yet.
+            self.lost = lost
+        else:
+            self.untraced.remove(untraced)
 
     def stopped(self, pid: int, number: int, event: int) -> None:
         stays = True
