@@ -21,7 +21,7 @@ from evalhub import api_health
 from evalhub.lib.busy import TryLater
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
-from evalhub.web.rest.request_body import JsonBodies
+from evalhub.web.rest.json_bodies import JsonBodies
 from runs.alerts import api as alerts
 from runs.alerts.notifications import api as notifications
 from runs.compare import annotations_api as trend_annotations

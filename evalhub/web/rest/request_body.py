@@ -1,27 +1,16 @@
-"""What requests carry: JSON within a limit, and texts, keys and JSON that every database can keep."""
+"""What requests carry: texts, keys and JSON that every database can keep."""
 
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated, Any
 
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest
-from ninja.parser import Parser
-from ninja.types import DictStrAny
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from evalhub.lib.limits import DEEPEST_JSON
 from evalhub.lib.storable_text import storable_text
 from evalhub.web.paging import LARGEST_KEY
-
-MAX_VALUES = 500_000
-"""Values in a body; one that isn't a field of the operation takes a kilobyte, because its error names it."""
-
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+\\?"?', re.DOTALL)
-"""A string of JSON, or the rest of a text that ends within one: so each quote is read once."""
 
 
 def validate_json(value: Any) -> Any:
@@ -55,18 +44,3 @@ class RequestBody(BaseModel):
     """Base of every request body: a name that does not exist is an error, and so is Infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class JsonBodies(Parser):
-    """Reads JSON of at most `MAX_VALUES`, whatever type the request declares. Raises `RequestDataTooBig`."""
-
-    def parse_body(self, request: HttpRequest) -> DictStrAny:
-        body = request.body
-        if _most_values(body) > MAX_VALUES and _most_values(_STRING.sub(b"", body)) > MAX_VALUES:
-            raise RequestDataTooBig(f"The body has more than {MAX_VALUES:,} values. Send less at once.")
-        return super().parse_body(request)
-
-
-def _most_values(text: bytes) -> int:
-    """Return a number that JSON has no more values than: each begins with a bracket, or follows one or a comma."""
-    return sum(map(text.count, (b"[", b"{", b",")))

@@ -36,7 +36,6 @@ ALLOWED = {
     "sandbox/recording/recognition.py": "reads programs by descriptors that never lead out of the process's root",
     "sandbox/recording/recorder.py": "lists names without following links, in a process of its own",
     "sandbox/process.py": "asks whether the working directory exists, which the sandbox then opens by itself",
-    "sandbox/process_io.py": "writes to a file that its caller names; no provider does",
     "targets/agents/agent_program.py": "makes the folder for logs and finds the program that the target names",
     "targets/agents/editor_exchange.py": "makes the folder and reads the template that the target names",
     "targets/providers/replay.py": "asks whether the recordings that the target names exist",
