@@ -181,11 +181,11 @@ def _drawn_run(run: Run) -> DrawnRun:
 
 
 def _earlier(run: Run) -> list[DrawnRun]:
-    """Return `earlier_runs`, oldest first. One query."""
-    return [DrawnRun(*row) for row in reversed(earlier_runs(run).values_list(*DrawnRun._fields))]
+    """Return `shown_before`, oldest first. One query."""
+    return [DrawnRun(*row) for row in reversed(shown_before(run).values_list(*DrawnRun._fields))]
 
 
-def earlier_runs(run: Run) -> QuerySet[Run]:
+def shown_before(run: Run) -> QuerySet[Run]:
     """Return the measured runs before this one on the same suite, target and model that are shown, newest first."""
     branches = MAINLINE if run.branch in MAINLINE else (run.branch,)
     same = Run.objects.filter(

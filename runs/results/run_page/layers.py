@@ -28,7 +28,7 @@ from runs.results.layer_totals import GateKind, LayerTotals
 from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.repeated_statements import RepeatedStatement
 from runs.results.rollups import FALSE_DONE, so_far
-from runs.results.run_page.first_screen import earlier_runs
+from runs.results.run_page.first_screen import shown_before
 from runs.results.run_trials import RunTrials
 from scenarios.formats.agent_skills import NAME as SKILLS
 
@@ -46,7 +46,7 @@ class Mean:
     compared: ShownChange | None = None
     """Its stored change over the scenarios that can be compared; None without any."""
     band: tuple[float, float] | None = None
-    """The smallest and largest mean of its line's runs, else of `earlier_runs`; None below `FEWEST_RUNS`."""
+    """The smallest and largest mean of its line's runs, else of `shown_before`; None below `FEWEST_RUNS`."""
 
     @property
     def before(self) -> float | None:
@@ -236,7 +236,7 @@ def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
 
 
 def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str], Mean]:
-    line = run.old_side.get("runs") or earlier_runs(run).values("pk")
+    line = run.old_side.get("runs") or shown_before(run).values("pk")
     rows = RunMeasure.objects.filter(Q(run=run) | Q(run__in=line), scenario=None)
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     of_run = {}
