@@ -25,7 +25,7 @@ def test_siblings_are_compared_and_the_result_is_written(stand: Stand, tmp_path:
     out = tmp_path / "out"
     stand.env["EVALHUB_OUTPUT_DIR"] = str(out)
     worker = stand.start_worker(threads=4)
-    start_run(stand, tmp_path, trials=3, concurrency=1)
+    start_run(stand, tmp_path, trials=10, concurrency=1)
     words = ["--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--baseline", "1", "--json"]
     stand.manage("run_scenarios", str(tmp_path / "slow"), *words)
     second = "SELECT followed_up FROM runs_run WHERE id = 2 AND state = 'finished'"
