@@ -19,7 +19,7 @@ from django.test import Client
 from evalhub.teams.models import ApiToken
 from evalhub.web.body_limits import FORM, STRANGER
 from evalhub.web.middleware import LONGEST_ADDRESS
-from evalhub.web.rest.request_body import MAX_VALUES
+from evalhub.web.rest.json_bodies import MAX_VALUES
 from scenarios.formats.problems import MOST_PROBLEMS
 from scenarios.formats.text_decoding import MAX_BYTES
 from tests.builders import make_member, make_project, make_suite
