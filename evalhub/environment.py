@@ -124,7 +124,8 @@ def kept_secret(name: str, file: Path) -> str:
 SQLITE_OPTIONS = {
     # Immediate transactions take the write lock at once: upgrading a read lock later fails at once instead of waiting.
     "transaction_mode": "IMMEDIATE",
-    "timeout": 20,
+    # Seconds; who waits isn't served in turn, so a busy machine's first start took more than 20.
+    "timeout": 60,
     # Every thread keeps its connection, so each cache is small; the file is not mapped, because what is read of it
     # would count as memory of the process, 50 MB over a long history.
     "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;"
