@@ -1,11 +1,8 @@
-"""Forms that several pages use, and the query of the page that one was on."""
+"""Forms that several pages use."""
 
 from __future__ import annotations
 
 from django import forms
-from django.http import HttpRequest, QueryDict
-
-from evalhub.lib.limits import LONGEST_ADDRESS
 
 
 class SentenceForm(forms.Form):
@@ -26,9 +23,3 @@ class FileForm(forms.Form):
             "empty": "The file is empty. Choose another file.",
         }
     )
-
-
-def posted_query(request: HttpRequest) -> QueryDict:
-    """Return the field `query` decoded, which takes up to 80 times its memory; nothing if no address is as long."""
-    text = request.POST.get("query", "")
-    return QueryDict(text if len(text) <= LONGEST_ADDRESS else "")

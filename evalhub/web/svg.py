@@ -165,16 +165,6 @@ def dumbbell(
 
     `band` is an area of the axis behind both.
     """
-    left, right = (_dumbbell_x(share) for share in band) if band else (0.0, 0.0)
-    behind = (
-        format_html(
-            '<rect class="band" x="{}" y="2" width="{}" height="10" rx="2"/>',
-            f"{left - 2:.1f}",
-            f"{right - left + 4:.1f}",
-        )
-        if band
-        else ""
-    )
     old, new = _dumbbell_x(before), _dumbbell_x(after)
     return format_html(
         '<svg class="dumbbell {}" role="img" aria-label="{}" viewBox="0 0 120 14" width="120" height="14">'
@@ -182,9 +172,15 @@ def dumbbell(
         '<circle class="old" cx="{}" cy="7" r="3.5"/><circle class="new" cx="{}" cy="7" r="4"/></svg>',
         look,
         label or f"{percent(before)} to {percent(after)}",
-        behind,
+        _draw_band(*band) if band else "",
         *(f"{each:.1f}" for each in (old, new, old, new)),
     )
+
+
+def _draw_band(low: float, high: float) -> SafeString:
+    left, right = _dumbbell_x(low) - 2, _dumbbell_x(high) + 2
+    sizes = f"{left:.1f}", f"{right - left:.1f}"
+    return format_html('<rect class="band" x="{}" y="2" width="{}" height="10" rx="2"/>', *sizes)
 
 
 def _dumbbell_x(share: float) -> float:

@@ -16,9 +16,9 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
-from evalhub.web.forms import posted_query
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
+from evalhub.web.posted_query import posted_query
 from runs.alerts.alert_filters import (
     NOBODY,
     AlertCounts,

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_POST, require_safe
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
-from evalhub.web.forms import posted_query
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of
+from evalhub.web.posted_query import posted_query
 from runs.compare.annotations import (
     LONGEST_ANNOTATION,
     add_annotation,

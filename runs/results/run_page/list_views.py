@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import Cell, Table, csv_response, wants_csv
-from evalhub.web.forms import posted_query
 from evalhub.web.fragments import page_or_fragment
+from evalhub.web.posted_query import posted_query
 from runs.errors import RequestError
 from runs.models import Run
 from runs.models.comparison import VERDICTS
