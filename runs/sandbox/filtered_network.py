@@ -47,8 +47,9 @@ nft -f "/proc/self/fd/$1"
 echo ready
 read -r word
 if [ -e /proc/sys/net/ipv6/conf/{DEVICE} ]; then
-  ip -6 address add {OWN6}/64 dev {DEVICE} nodad
-  ip -6 route add default via {GATEWAY6} dev {DEVICE}
+  # On a busy machine the forwarder's own announcement has set a route already.
+  ip -6 address replace {OWN6}/64 dev {DEVICE} nodad
+  ip -6 route replace default via {GATEWAY6} dev {DEVICE}
 fi
 [ "$word" != loopback ] || echo 1 > /proc/sys/net/ipv4/conf/{DEVICE}/route_localnet
 echo ready

@@ -71,7 +71,8 @@ def test_the_profile_runs_trials_and_shares_no_disk(stack: Stack, store: str, tm
     words = [str(tmp_path / "one.yaml"), "--targets", str(tmp_path / "targets.yaml"), "--target", "shell"]
     stack.manage("run_scenarios", *words, "--trials", "24", "--concurrency", "24")
     stack.until(lambda: row(stack, "SELECT state FROM runs_run") == ("finished",), 90, "worker")
-    assert row(stack, "SELECT passed, failed, errors, open FROM runs_run") == (24, 0, 0, 0)
+    errors = row(stack, "SELECT array_agg(error) FROM runs_trial WHERE error <> ''")
+    assert row(stack, "SELECT passed, failed, errors, open FROM runs_run") == (24, 0, 0, 0), errors
     assert row(stack, "SELECT count(DISTINCT worker) FROM runs_trial") == (3,)
     assert len({stack.disk(name) for name in ("web", *WORKERS, "beat")}) == 5
     assert not any((stack.disk(name) / "artifacts").exists() for name in ("web", *WORKERS))

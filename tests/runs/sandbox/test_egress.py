@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,15 @@ import pytest
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.errors import ProviderError
 from runs.sandbox import filtered_network
-from runs.sandbox.egress import Allowed, Egress, parse_allowed, resolver_settings
+from runs.sandbox.egress import (
+    GATEWAY6,
+    Allowed,
+    Egress,
+    parse_allowed,
+    resolver_settings,
+    ruleset,
+    worker_addresses,
+)
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT, COMMAND
 from runs.sandbox.sandbox import Containment, Level
@@ -31,6 +39,7 @@ from runs.targets.providers.registry import OPTIONS
 from tests.requirements import missing
 from tests.runs.containments import containment
 from tests.runs.sandbox.small_world import PORT, PRIVATE, PUBLIC, WORKER
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 OPEN = ("127.0.0.1:8000", "192.168.9.9:8000", "[fd12::1]:8000", "[::1]:8000")
@@ -183,6 +192,23 @@ def test_nothing_of_a_network_is_left(folders):
     assert psutil.Process().num_fds() <= before
 
 
+def test_a_network_that_is_slow_to_come_up_has_its_route():
+    """On a busy machine the forwarder's own announcement has set a route first."""
+    rules = ruleset((), worker_addresses())
+    with ExitStack() as stack:
+        holder = filtered_network._hold_namespaces(stack, rules)  # noqa: SLF001
+        filtered_network._forward(stack, holder.pid, ())  # noqa: SLF001
+        inside = [f"--{kind}=/proc/{holder.pid}/ns/{kind}" for kind in ("user", "net")]
+        command = ["nsenter", "--preserve-credentials", *inside, "ip", "-6", "route"]
+        until(lambda: b"proto ra" in subprocess.check_output(command))
+        filtered_network._send(holder, "go")  # noqa: SLF001
+        assert f"default via {GATEWAY6}".encode() in subprocess.check_output(command)
+
+
+def started_by(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    return psutil.Process(worker.pid).children(recursive=True)
+
+
 def test_a_network_goes_with_a_killed_worker(folders):
     program = (
         "import sys; from pathlib import Path; from dataclasses import replace\n"
@@ -196,12 +222,9 @@ def test_a_network_goes_with_a_killed_worker(folders):
     )
     with subprocess.Popen([sys.executable, "-c", program, *map(str, folders)], cwd=ROOT) as worker:
         try:
-            until = time.monotonic() + 20
-            started: list[psutil.Process] = []
-            while "sleep" not in [each.name() for each in started] and time.monotonic() < until:
-                time.sleep(0.1)
-                started = psutil.Process(worker.pid).children(recursive=True)
-            assert {"slirp4netns", "bwrap", "sleep"} <= {each.name() for each in started}
+            until(lambda: "sleep" in [child.name() for child in started_by(worker)], 10)
+            started = started_by(worker)
+            assert {"slirp4netns", "bwrap", "sleep"} <= {child.name() for child in started}
         finally:
             worker.send_signal(signal.SIGKILL)
     assert psutil.wait_procs(started, timeout=5)[1] == []
