@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,15 +24,7 @@ import pytest
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.errors import ProviderError
 from runs.sandbox import filtered_network
-from runs.sandbox.egress import (
-    GATEWAY6,
-    Allowed,
-    Egress,
-    parse_allowed,
-    resolver_settings,
-    ruleset,
-    worker_addresses,
-)
+from runs.sandbox.egress import GATEWAY6, Allowed, Egress, parse_allowed, resolver_settings
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT, COMMAND
 from runs.sandbox.sandbox import Containment, Level
@@ -192,17 +185,36 @@ def test_nothing_of_a_network_is_left(folders):
     assert psutil.Process().num_fds() <= before
 
 
+def children() -> list[int]:
+    """Return this process's children in the order of their starts; faster than psutil, which reads every process."""
+    lists = [file.read_text() for file in Path("/proc/self/task").glob("*/children")]
+    return sorted(int(word) for text in lists for word in text.split())
+
+
 def test_a_network_that_is_slow_to_come_up_has_its_route():
     """On a busy machine the forwarder's own announcement has set a route first."""
-    rules = ruleset((), worker_addresses())
-    with ExitStack() as stack:
-        holder = filtered_network._hold_namespaces(stack, rules)  # noqa: SLF001
-        filtered_network._forward(stack, holder.pid, ())  # noqa: SLF001
-        inside = [f"--{kind}=/proc/{holder.pid}/ns/{kind}" for kind in ("user", "net")]
+    earlier = children()
+
+    def shown_routes(holder: int) -> str:
+        inside = [f"--{kind}=/proc/{holder}/ns/{kind}" for kind in ("user", "net")]
         command = ["nsenter", "--preserve-credentials", *inside, "ip", "-6", "route"]
-        until(lambda: b"proto ra" in subprocess.check_output(command))
-        filtered_network._send(holder, "go")  # noqa: SLF001
-        assert f"default via {GATEWAY6}".encode() in subprocess.check_output(command)
+        return subprocess.check_output(command, text=True)
+
+    def delay() -> None:
+        """Stop the process that configures the network while the forwarder starts, until its announcement is there."""
+        end = time.monotonic() + 60
+        while len(started := [pid for pid in children() if pid not in earlier]) < 2:
+            assert time.monotonic() < end, "no forwarder was started"
+        os.kill(started[0], signal.SIGSTOP)
+        until(lambda: "proto ra" in shown_routes(started[0]))
+        os.kill(started[0], signal.SIGCONT)
+
+    with ThreadPoolExecutor() as beside:
+        delayed = beside.submit(delay)
+        with filtered_network.filtered_network(()) as network:
+            delayed.result()
+            routes = subprocess.check_output([*network.enter, "ip", "-6", "route"], text=True)
+    assert f"default via {GATEWAY6}" in routes
 
 
 def started_by(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
