@@ -32,6 +32,12 @@ def drop_triggers(versions: Sequence[SuiteVersion]) -> list[SuiteVersion]:
     return [each for each in versions if not is_trigger_suite(each.suite.format, each.suite.slug)]
 
 
+def has_skill(suite: Suite, guidance: Guidance | None) -> bool:
+    """Return whether a lift says what the skill in a suite's guidance adds. One query if its files aren't loaded."""
+    files = guidance_files(guidance)
+    return without_skills(files) != files and not is_trigger_suite(suite.format, suite.slug)
+
+
 def lift_arms(
     versions: Sequence[SuiteVersion], chosen: Sequence[Guidance], previous: str | GuidanceFiles = ""
 ) -> list[Guidance]:

@@ -28,6 +28,7 @@ from runs.errors import RequestError
 from runs.launch.budgets import budget_warning, month_warning
 from runs.launch.command_line import as_command
 from runs.launch.estimate import PlanEstimate, estimate_plan, line_targets
+from runs.launch.lift import has_skill
 from runs.launch.look_plan import LookPlan, look_plan
 from runs.launch.new_run_page.forms import RunForm, edited_guidance, previous_choices
 from runs.launch.new_run_page.named_choices import (
@@ -307,6 +308,9 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         "has_changed": status == 409,
         "swapped": bool(request.htmx),
         "suite_changed": suite_changed,
+        # One that was chosen before stays, with the plan's sentence and a box to take it back.
+        "offers_lift": bool(page.form["lift"].value())
+        or (version is not None and has_skill(version.suite, latest)),
         "scenarios_changed": suite_changed or PICK in request.POST,
         # Don't replace a number while it is being typed.
         "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",

@@ -17,13 +17,12 @@ from evaluators.grading.criteria import Criteria
 from evaluators.statistics.comparability import Standard
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.compare.guidance.lift_findings import LatestLift, latest_lift
+from runs.launch.lift import has_skill
 from runs.models import Target
 from runs.results.outcome_history import Strip, strips
 from runs.results.seals import ScenarioSeal, count_seals, seals_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
 from runs.suites.suite_page.versions import VersionChange, version_change
-from scenarios.formats.agent_skills import is_trigger_suite
-from scenarios.guidance import is_skill_file
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
 
 Value = TypeVar("Value")
@@ -162,7 +161,7 @@ class SuitePage:
     @property
     def has_skill(self) -> bool:
         """Whether a lift says what the suite's skill adds."""
-        return _has_skill(self.suite, self.default_guidance)
+        return has_skill(self.suite, self.default_guidance)
 
     @property
     def format(self) -> str:
@@ -268,13 +267,8 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         target=chosen,
         facts=suite_facts(entries, criteria),
         proof=shown_proof(suite, count_seals(seals.values()), len(entries), proof, chosen),
-        lift=latest_lift(suite) if _has_skill(suite, default) else None,
+        lift=latest_lift(suite) if has_skill(suite, default) else None,
     )
-
-
-def _has_skill(suite: Suite, guidance: Guidance | None) -> bool:
-    paths = (each["path"] for each in (guidance.files if guidance else ()))
-    return any(map(is_skill_file, paths)) and not is_trigger_suite(suite.format, suite.slug)
 
 
 def _standards(change: VersionChange, entries: Sequence[SuiteEntry]) -> dict[int, dict[int, Standard]]:

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import TargetCheck
+from scenarios.models import Upload
 from tests.builders import make_guidance, make_run, make_suite, make_target
 from tests.runs.past_runs import past_run
 from tests.web.launch.form import ADDRESS, FETCHED, given
@@ -194,7 +195,8 @@ def test_guidance_and_baselines_follow_the_suite(signed_in, version, project):
     client = signed_in()
     plan = parse(client.post(ADDRESS, form, headers=FETCHED))
     assert [each["value"] for each in plan.all("#guidance [name=guidance]")] == ["", str(own.pk)]
-    baselines, previous = plan.all("select[hx-swap-oob]")
+    (baselines,) = plan.all("select[hx-swap-oob]")
+    (previous,) = plan.all("#lift-fields select")
     assert [each["value"] for each in baselines.all("option")] == ["", "last-pass", str(baseline.pk)]
     assert [each["value"] for each in previous.all("option")] == ["", "none", str(own.number)]
     assert "Second has no skill, so there is no lift." in plan
@@ -202,6 +204,28 @@ def test_guidance_and_baselines_follow_the_suite(signed_in, version, project):
     assert "Start 6 trials" in plan
     again = client.post(ADDRESS, {**form, "planned_suite": "second"}, headers=FETCHED)
     assert parse(again).all("select[hx-swap-oob]") == []
+
+
+def test_a_lift_is_offered_for_a_suite_with_a_skill(signed_in, version, project):
+    skilled = make_suite(project, name="Skilled")
+    skill = make_guidance(skilled.suite)
+    skill.files = [{"path": ".claude/skills/stock/SKILL.md", "content": "# Stock"}]
+    skill.save()
+    Upload.objects.filter(suite=skilled.suite).update(guidance=skill)
+    client = signed_in()
+
+    def offers(page) -> bool:
+        return [each["name"] for each in parse(page).all("#lift-fields :is(input, select)")] == [
+            "lift",
+            "previous",
+        ]
+
+    assert offers(client.get(f"{ADDRESS}?suite=skilled"))
+    assert not offers(client.get(f"{ADDRESS}?suite=basics"))
+    assert offers(client.get(f"{ADDRESS}?suite=basics&lift=on"))
+    for suite, other in (("skilled", "basics"), ("basics", "skilled")):
+        plan = client.post(ADDRESS, given(suite=suite, planned_suite=other), headers=FETCHED)
+        assert offers(plan) == (suite == "skilled")
 
 
 def test_judges_of_other_targets_are_not_offered(signed_in, version, project):
