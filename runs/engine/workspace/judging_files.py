@@ -18,6 +18,7 @@ from evaluators.grading.judges.rubric import RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.upload import is_below
 from scenarios.formats.yaml_text import read_yaml
 
 _PATH = re.compile(rb"[\w.+-]+(?:/[\w.+-]+)*")
@@ -103,9 +104,9 @@ def judging_files(
     closed = {
         candidate
         for candidate in candidates
-        if not _holds(candidate, folder) and not any(_holds(candidate, one) for one in shared)
+        if not is_below(candidate, folder) and not any(is_below(candidate, one) for one in shared)
     }
-    beside = {path for path in contents if any(_holds(each, path) for each in closed)}
+    beside = {path for path in contents if any(is_below(each, path) for each in closed)}
     read = _read_along(named | beside, contents)
     rubrics = rubric_files(files, judging.rubrics)
     return frozenset((named - target_files) | ((beside | read | rubrics) - used)) - frozenset(attachments)
@@ -147,11 +148,6 @@ def _mappings(value: Json) -> Iterator[Mapping[str, Json]]:
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     for part in parts:
         yield from _mappings(part)
-
-
-def _holds(folder: str, path: str) -> bool:
-    """Return whether a path is a folder or lies in it."""
-    return not folder or path == folder or path.startswith(folder + "/")
 
 
 def _find_named(commands: Iterable[Command], contents: Mapping[str, bytes]) -> tuple[set[str], set[str]]:
