@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from django.dispatch import receiver
 from django.test.signals import setting_changed
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from evalhub.console import YOUNG_OBJECTS
 from tests.all import repeated
@@ -26,6 +28,10 @@ gc.disable()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background so, and some tests press Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says something about the machine, not about what is tested.
+hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("unhurried")
 
 SEED = 12
 """Of the sample of simulations; one whose cases take little time."""

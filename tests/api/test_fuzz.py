@@ -51,7 +51,6 @@ def send_cases(operation: APIOperation, sent: dict[str, Any]) -> None:
 
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

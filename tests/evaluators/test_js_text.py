@@ -1,13 +1,10 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.js_text import javascript_json, string_of
-
-CALM = settings(deadline=None)
-"""Other tests share the machine."""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +38,6 @@ def test_a_text_inside_an_object_is_quoted():
     assert javascript_json(["a"]) == '["a"]'
 
 
-@CALM
 @given(
     st.recursive(
         st.none()

@@ -183,7 +183,7 @@ def test_an_upload_is_an_archive_or_a_file_alone():
     assert (bundle.name, bundle.files) == ("weather", {"weather.yaml": b"a: 1"})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.sampled_from([zipped(("s/a.yaml", "x" * 50)), tarred(("s/a.yaml", b"x" * 50), pack=bytes)]), st.data()
 )

@@ -1,7 +1,7 @@
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.grading.template_tokens import (
@@ -13,9 +13,6 @@ from evaluators.grading.template_tokens import (
     tokens_in,
 )
 from evaluators.js_text import string_of
-
-CALM = settings(deadline=None)
-"""Other tests share the machine."""
 
 SEED = {
     "holdings": {"equities": [{"symbol": "AAPL", "shares": 150, "name": "Apple Inc."}]},
@@ -109,7 +106,6 @@ KEYS = st.text(string.ascii_letters + string.digits + "_-", min_size=1)
 LEAVES = st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)
 
 
-@CALM
 @given(st.lists(KEYS | st.integers(0, 5), min_size=1, max_size=6), LEAVES)
 @pytest.mark.spec("tool-forge", "Paths with dots and indexes")
 def test_every_leaf_can_be_reached_by_its_path(steps, leaf):
@@ -124,14 +120,12 @@ def test_every_leaf_can_be_reached_by_its_path(steps, leaf):
     )
 
 
-@CALM
 @given(st.text(), st.text())
 def test_it_takes_any_text(value, path):
     resolve_tokens(value, SOURCES)
     resolve_tokens(f"{{{{seed:{path}}}}}", SOURCES)
 
 
-@CALM
 @given(st.text(st.characters(exclude_characters="{}")))
 def test_a_text_without_braces_stays_as_it_is(value):
     assert resolve_tokens(value, SOURCES) == Resolved(value)

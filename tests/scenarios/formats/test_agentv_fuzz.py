@@ -16,7 +16,7 @@ from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import ScenarioFileError
 
-CALM = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+CALM = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 WORDS = [
     "type",
     "value",

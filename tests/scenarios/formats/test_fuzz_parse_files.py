@@ -8,7 +8,7 @@ from llm_tool_test_files import RUBRIC, SCENARIO, upload
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 
-CALM = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+CALM = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 scalars = (
     st.none()

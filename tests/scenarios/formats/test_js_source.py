@@ -4,7 +4,7 @@ import json
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.formats.js_source import (
@@ -14,9 +14,6 @@ from scenarios.formats.js_source import (
     object_literals,
     parse,
 )
-
-CALM = settings(deadline=None)
-"""Other tests share the machine."""
 
 
 def value_of(source):
@@ -63,7 +60,6 @@ def test_what_cannot_be_parsed_is_refused_with_its_line(source, line):
         object_literals(parse(source))
 
 
-@CALM
 @given(st.text(string.printable + "é😀"))
 def test_any_text_is_read_or_refused_in_a_sentence(source):
     try:
@@ -79,13 +75,11 @@ JSON = st.recursive(
 )
 
 
-@CALM
 @given(JSON)
 def test_json_is_read_as_the_value_it_is(value):
     assert value_of(json.dumps(value)) == value
 
 
-@CALM
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r\0")))
 def test_a_template_says_what_it_holds(text):
     escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("$", "\\$")

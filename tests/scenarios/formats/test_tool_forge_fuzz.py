@@ -15,7 +15,7 @@ from scenarios.formats.tool_forge import case_models
 from scenarios.spec import ScenarioSpec
 from tests.scenarios.formats.tool_forge_files import spec
 
-CALM = settings(max_examples=60, deadline=None)
+CALM = settings(max_examples=60)
 TEXTS = st.sampled_from(["a", "", "__none__", "{{seed:a}}", "{{snapshot:b[0]}}", "(", "equals", "7"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 9) | st.floats(0, 9) | TEXTS,

@@ -16,13 +16,15 @@ from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 CASE = Path(__file__).parents[3] / "files/cases/05"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
-SECONDS_A_TURN = 0.4
+LIMITING_TURN = 4
+"""The turn whose cost exceeds 0.10 USD, from 0."""
 
 
-def session(folder: Path, *, max_usd: float, says: str = "") -> Called:
+def session(folder: Path, *, max_usd: float, says: str = "", seconds_after_limit: float = 0.4) -> Called:
     """Run the case's session of 12 turns for 0.279 USD; its result reports `says` more."""
     program = folder / "fake-claude"
-    text = (CASE / "fake-claude").read_text().replace("time.sleep(1.2)", f"time.sleep({SECONDS_A_TURN})")
+    seconds = f"time.sleep({seconds_after_limit} if i >= {LIMITING_TURN} else 0.4)"
+    text = (CASE / "fake-claude").read_text().replace("time.sleep(1.2)", seconds)
     program.write_text(text.replace("total_cost_usd=cost", f"total_cost_usd=cost{says}"))
     program.chmod(0o755)
     (folder / "scenario.yaml").write_text(
@@ -59,11 +61,11 @@ def test_a_session_below_its_limit_ends_by_itself(tmp_path: Path) -> None:
 
 
 def test_a_session_stops_at_its_limit_and_everything_says_so(tmp_path: Path) -> None:
-    called = session(tmp_path, max_usd=0.1)
+    called = session(tmp_path, max_usd=0.1, seconds_after_limit=30)
     trial = Trial.objects.get()
     sentence = "The agent was stopped: it cost more than $0.10 (cost.max_usd)."
     a_turn = 0.279 / 12
-    assert trial.cost_usd is not None and 0.1 < trial.cost_usd < 0.1 + 5 * a_turn
+    assert trial.cost_usd is not None and 0.1 < trial.cost_usd < 0.1 + 1.5 * a_turn
     assert trial.completed is False
     assert sentence in called.out and "1 trial reached the cost limit (cost.max_usd)." in called.out
     assert sentence in shown(trial.run, f"trials/{trial.pk}")
