@@ -6,6 +6,7 @@ from typing import Any
 
 from ninja import File, Form, Router, Schema, Status, UploadedFile
 
+from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
 from runs.exchange.exports.sessions import sessions_document
@@ -64,9 +65,9 @@ class ImportedSessionsOut(Schema):
 
 
 class SessionsIn(Schema):
-    tool: str
+    tool: Text
     """The program whose commands are kept."""
-    pattern: str = ""
+    pattern: Text = ""
     """A regular expression that finds its commands."""
     keep_transcript: bool = False
     """Keep whole transcripts, redacted."""

@@ -136,7 +136,7 @@ class ReassessIn(RequestBody):
 
 class PlanQuery(BaseModel):
     kind: Literal["judge", "grade"] = "judge"
-    rubric: str = ""
+    rubric: Text = ""
 
 
 class NotGradedOut(Schema):

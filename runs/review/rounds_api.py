@@ -85,7 +85,7 @@ class LabelIn(RequestBody):
     """A person's answer, made without seeing the judge's."""
 
     answer: Literal["pass", "fail", "unclear"]
-    criteria: Annotated[dict[str, bool], Field(max_length=200)] = {}
+    criteria: Annotated[dict[Text, bool], Field(max_length=200)] = {}
     note: Annotated[Text, Field(max_length=5000)] = ""
 
 
@@ -99,11 +99,11 @@ class AssigneeIn(RequestBody):
 class QueueQuery(BaseModel):
     """The filters of the queue on the page."""
 
-    suite: str = ""
-    tool_version: str = ""
-    guidance: str = ""
-    criterion: str = ""
-    judge: str = ""
+    suite: Text = ""
+    tool_version: Text = ""
+    guidance: Text = ""
+    criterion: Text = ""
+    judge: Text = ""
     unreviewed: Literal["", "yes"] = ""
 
 

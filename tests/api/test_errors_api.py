@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -12,6 +14,21 @@ pytestmark = pytest.mark.one_database
 
 OPERATIONS = [
     (method, path) for path, methods in DOCUMENT["paths"].items() for method in methods if path != "/health"
+]
+
+
+def holds_any_text(schema: dict[str, Any]) -> bool:
+    """Return whether a parameter takes texts of every kind, one or several."""
+    parts = [schema, schema.get("items", {}), *schema.get("anyOf", ())]
+    limits = {"enum", "format", "pattern"}
+    return any(part.get("type") == "string" and not limits & part.keys() for part in parts)
+
+
+TEXTS = [
+    (method, path, parameter["name"])
+    for method, path in OPERATIONS
+    for parameter in DOCUMENT["paths"][path][method].get("parameters", ())
+    if parameter["in"] == "query" and holds_any_text(parameter["schema"])
 ]
 
 
@@ -27,6 +44,14 @@ def assert_shape(response: Any, status: int, id: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_operation_refuses_in_one_shape(client, db, method, path):
     assert_shape(client.generic(method.upper(), f"/api/v1{path}"), 401, "api/unauthenticated")
+
+
+@pytest.mark.parametrize(("method", "path", "name"), TEXTS)
+def test_a_text_that_no_database_keeps_is_refused_by_name(api, method, path, name):
+    address = re.sub(r"\{\w+\}", "1", f"/api/v1{path}?{urlencode({name: 'a' + chr(0)})}")
+    body = assert_shape(api("author").client.generic(method.upper(), address), 422, "api/invalid")
+    (problem,) = [each for each in body["problems"] if name in each["where"].split(".")]
+    assert "NUL" in problem["what"]
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)

@@ -37,6 +37,13 @@ def test_a_dry_run_shows_what_would_be_kept(api: Any) -> None:
     assert not Run.objects.exists()
 
 
+@pytest.mark.parametrize("field", ["tool", "pattern"])
+def test_what_no_database_keeps_is_refused(api: Any, field: str) -> None:
+    response = bring(api("author"), claude(), **{field: "a\0"})
+    assert response.status_code == 422
+    assert "NUL" in str(response.json()["problems"])
+
+
 def test_sessions_are_stored_once(api: Any) -> None:
     author = api("author")
     run = bring(author, claude()).json()["run"]
