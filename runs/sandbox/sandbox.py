@@ -265,7 +265,7 @@ class Containment:
     def working_folder(
         self, cwd: str | None, start: Path, bundle: Path | None = None, *, base: str = ""
     ) -> Path:
-        """Return a command's working folder: `own`, one beneath it or the bundle, or one allowed to targets.
+        """Return a command's working folder: `start`, one beneath it or the bundle, or one allowed to targets.
 
         Raises `PathRefused`.
         """

@@ -95,19 +95,16 @@ def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefiniti
 
 
 def resolve_definition(
-    definition: TargetDefinition, env: Mapping[str, str], *, base_folder: str = "", eval_folder: str = ""
+    definition: TargetDefinition, env: Mapping[str, str], *, base_folder: str = ""
 ) -> ResolvedTarget:
     """Return the target with its variables resolved.
 
-    `env` has only variables that the project may use (see `allowed`). `eval_folder` is the working directory of
-    a `cli` target without `cwd`. Raises `ProviderError` (kind `configuration`) naming the variable or field that is wrong.
+    `env` has only variables that the project may use (see `allowed`). Raises `ProviderError` (kind `configuration`) naming the variable or field that is wrong.
     """
     resolution = _Resolution(definition, env)
     values = resolution.values()
     if values.get("cwd") and base_folder:
         values["cwd"] = str(Path(base_folder, str(values["cwd"])))
-    if definition.options.runs_in_eval_folder and not values.get("cwd") and eval_folder:
-        values["cwd"] = eval_folder
     try:
         options = definition.options.model_validate(values)
     except ValidationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from evaluators.grading.criteria import Criteria
@@ -16,6 +16,7 @@ from evaluators.model import Completion, Score, Transcript
 from evaluators.tool_use.guidelines import is_guideline
 from evaluators.transcripts.traces import read_trace, summarize_trace
 from runs.errors import ProviderError
+from runs.sandbox.sandbox import Level
 from runs.targets import definitions
 from runs.targets.agents.cli import output_name
 from runs.targets.agents.command_template import TemplateValues, render
@@ -29,19 +30,23 @@ from runs.targets.providers.retry import (
     with_retry,
 )
 from scenarios.formats.problems import ScenarioFileError
+from tests.runs.containments import containment
 
 
 def _target(given: Any) -> Any:
-    folder = str(PurePosixPath(given["eval_file_path"]).parent) if given.get("eval_file_path") else ""
     try:
         definition = definitions.define(given["definition"])
-        target = definitions.resolve_definition(definition, given["env"], eval_folder=folder)
+        target = definitions.resolve_definition(definition, given["env"])
     except (ScenarioFileError, ProviderError) as error:
         return {"error": str(error)}
+    config = target.options.as_config()
+    if target.kind == "cli" and given.get("eval_file_path"):
+        folder = Path(given["eval_file_path"]).parent
+        config["cwd"] = str(containment(Level.OFF).working_folder(target.options.cwd, folder))
     retry = target.options.retry.as_config() if target.options.retry else None
     return {
         "kind": target.kind,
-        "config": target.options.as_config(),
+        "config": config,
         "providerBatching": target.options.provider_batching,
         "retry": retry,
         "retry_subset": retry,

@@ -150,6 +150,8 @@ class SuitePage:
     target: Target | None
     facts: SuiteFacts
     proof: ShownProof
+    has_skill: bool
+    """Whether a lift says what the suite's skill adds."""
     lift: LatestLift | None = None
     """The newest lift of the suite's skill."""
 
@@ -157,11 +159,6 @@ class SuitePage:
     def version(self) -> SuiteVersion | None:
         """Return the newest version."""
         return next(iter(self.change.versions), None)
-
-    @property
-    def has_skill(self) -> bool:
-        """Whether a lift says what the suite's skill adds."""
-        return has_skill(self.suite, self.default_guidance)
 
     @property
     def format(self) -> str:
@@ -257,6 +254,7 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     keys = {entry.scenario_version_id: entry.scenario_version.scenario.key for entry in entries}
     seals, proof = seals_of(change.versions[0], keys) if change.versions else ({}, None)
     default = _default_guidance(suite, guidance)
+    skilled = has_skill(suite, default)
     return SuitePage(
         suite=suite,
         change=change,
@@ -267,7 +265,8 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         target=chosen,
         facts=suite_facts(entries, criteria),
         proof=shown_proof(suite, count_seals(seals.values()), len(entries), proof, chosen),
-        lift=latest_lift(suite) if has_skill(suite, default) else None,
+        has_skill=skilled,
+        lift=latest_lift(suite) if skilled else None,
     )
 
 

@@ -105,7 +105,6 @@ class CliOptions(Options):
     unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | {"base_url"}
 
     refuses_unknown: ClassVar[bool] = True
-    runs_in_eval_folder: ClassVar[bool] = True
     path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK, "read_folders": Use.SHOW}
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
 

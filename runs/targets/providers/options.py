@@ -148,8 +148,6 @@ class Options(TargetModel):
     """Fields of every target that this kind has no use for."""
     limits_turns: ClassVar[bool] = False
     """Whether it can limit its agent's turns, or has an answer without any."""
-    runs_in_eval_folder: ClassVar[bool] = False
-    """Whether `cwd` defaults to the eval file's folder."""
 
     path_fields: ClassVar[Mapping[str, Use]] = {}
     """Fields with a path on the worker's machine, and how it is used."""

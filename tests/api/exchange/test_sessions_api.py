@@ -41,7 +41,8 @@ def test_a_dry_run_shows_what_would_be_kept(api: Any) -> None:
 def test_what_no_database_keeps_is_refused(api: Any, field: str) -> None:
     response = bring(api("author"), claude(), **{field: "a\0"})
     assert response.status_code == 422
-    assert "NUL" in str(response.json()["problems"])
+    (problem,) = response.json()["problems"]
+    assert problem["where"].endswith(field) and "NUL" in problem["what"]
 
 
 def test_sessions_are_stored_once(api: Any) -> None:

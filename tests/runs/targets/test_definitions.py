@@ -238,17 +238,6 @@ def test_a_blank_model_of_gemini_is_the_default(model):
     assert resolved.options.model == "gemini-2.5-flash"
 
 
-def test_a_command_without_a_folder_runs_in_its_eval_files():
-    resolved = {
-        provider: resolve_definition(
-            target(provider=provider, cwd="${{ V }}", **fields), {}, eval_folder="/suite"
-        )
-        for provider, fields in {"cli": {"command": "echo {PROMPT}"}, "codex": {}}.items()
-    }
-    assert resolved["cli"].options.cwd == "/suite"
-    assert not resolved["codex"].options.cwd
-
-
 def test_a_field_of_two_options_is_reported_once():
     with pytest.raises(ScenarioFileError) as caught:
         target(provider="azure", endpoint="x", api_key="${{ KEY }}", model="pre-${{ M }}")
