@@ -72,9 +72,13 @@ def test_a_trend_is_filtered_in_place(as_admin: Page, live_server: Any, project:
     fill(project)
     as_admin.goto(f"{live_server.url}/p/tools/trends/")
     expect(as_admin.get_by_label("Target")).to_have_value("claude")
-    expect(as_admin.get_by_role("region", name="Values, table").locator("tbody tr")).to_have_count(12)
+    rows = as_admin.get_by_role("region", name="Values, table").locator("tbody tr")
+    expect(rows).to_have_count(0)
+    as_admin.get_by_text("12 runs as a table").click()
+    expect(rows).to_have_count(12)
     as_admin.get_by_label("Tool version").select_option("ledger 3.0")
-    expect(as_admin.get_by_role("region", name="Values, table").locator("tbody tr")).to_have_count(4)
+    as_admin.get_by_text("4 runs as a table").click()
+    expect(rows).to_have_count(4)
     assert "tool_version=ledger%203.0" in as_admin.url
 
 

@@ -45,6 +45,7 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
         "suite_choices": [(each.slug, each.name) for each in suites],
         "suite": suite,
         "trend": page,
+        "shows_values": "values" in request.GET,
         "annotations": [(each, may_remove(each, request.access)) for each in page.annotations]
         if page
         else [],

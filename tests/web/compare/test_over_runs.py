@@ -42,7 +42,7 @@ def history(version, *outcomes, **changes):
 
 def test_a_trend_is_drawn_oldest_first_with_its_table(signed_in, version):
     runs = history(version, "pass", "fail")
-    page = parse(signed_in().get("/p/tools/trends/?suite=basics&measure=trial/pass"))
+    page = parse(signed_in().get("/p/tools/trends/?suite=basics&measure=trial/pass&values=shown"))
     points = charts(page)["Pass rate"]
     assert [f"Run {run.pk}, " in point for run, point in zip(runs, points, strict=True)] == [True, True]
     assert ": 100 %" in points[0]
@@ -53,7 +53,7 @@ def test_a_trend_is_drawn_oldest_first_with_its_table(signed_in, version):
 
 def test_the_overview_has_a_chart_for_each_headline(signed_in, version):
     history(version, "pass", "pass")
-    page = parse(signed_in().get("/p/tools/trends/"))
+    page = parse(signed_in().get("/p/tools/trends/?values=shown"))
     assert list(charts(page))[:4] == ["Pass rate", "Judge score", "First-try success", "Error rate"]
     assert "export" in charts(page)
     assert page.table("Values").rows[0].cell("Error rate").text == "25 %"
@@ -76,7 +76,7 @@ def test_the_large_chart_has_a_figure_to_zoom_into(signed_in, version):
 
 def test_a_pass_rate_is_shown_in_percent(signed_in, version):
     history(version, "pass", "fail")
-    table = parse(signed_in().get("/p/tools/trends/?measure=trial/pass")).table("Values")
+    table = parse(signed_in().get("/p/tools/trends/?measure=trial/pass&values=shown")).table("Values")
     assert [row.cell("Pass rate").text for row in table.rows] == ["0 %", "100 %"]
 
 
@@ -106,7 +106,7 @@ def test_a_regressed_run_names_its_alert_on_its_point(signed_in, version):
     runs = history(version, "pass", "fail")
     Run.objects.filter(pk=runs[1].pk).update(verdict="regressed")
     Alert.objects.create(project=runs[1].project, run=runs[1])
-    page = parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
+    page = parse(signed_in().get("/p/tools/trends/?measure=trial/pass&values=shown"))
     assert ["regressed, alert untriaged" in point for point in charts(page)["Pass rate"]] == [False, True]
     assert "regressed" in page.table("Values").rows[0].text
 
@@ -217,10 +217,10 @@ def test_a_step_with_another_threshold_is_no_change_point(signed_in, project):
 def test_a_trend_opens_with_the_target_of_the_newest_run(signed_in, version):
     history(version, "pass")
     newest = measured_run(version, "pass", target=make_target(version.suite.project, "gemini"))
-    page = parse(signed_in().get("/p/tools/trends/"))
+    page = parse(signed_in().get("/p/tools/trends/?values=shown"))
     assert page.field("Target").value == "gemini"
     assert page.table("Values").row_names == [str(newest.pk)]
-    everything = parse(signed_in().get("/p/tools/trends/?target="))
+    everything = parse(signed_in().get("/p/tools/trends/?target=&values=shown"))
     assert len(everything.table("Values").rows) == 2
 
 
@@ -228,7 +228,7 @@ def test_a_trend_opens_with_the_target_of_the_newest_run(signed_in, version):
 def test_a_trend_is_filtered(signed_in, version, name):
     history(version, "pass", **{name: "old"})
     run = measured_run(version, "pass", **{name: "new"})
-    page = parse(signed_in().get(f"/p/tools/trends/?target=&{name}=new"))
+    page = parse(signed_in().get(f"/p/tools/trends/?target=&{name}=new&values=shown"))
     assert page.table("Values").row_names == [str(run.pk)]
 
 
