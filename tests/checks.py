@@ -35,6 +35,8 @@ SERVER = {
 NOT_FOR_OTHERS = re.compile(
     rb"\b(?:files\.pythonhosted\.org|registry\.npmjs\.org|proxy\.golang\.org)\b|--(?:extra-)?index-url"
 )
+# A database and a secret of somebody's own evalhub.
+DATA = re.compile(r"(?:^|/)(?:[^/]+\.sqlite3|secret_key)$")
 
 
 def run(*argv: str, **env: str) -> list[str]:
@@ -89,11 +91,13 @@ def locks() -> list[str]:
 
 
 def tracked() -> list[str]:
-    """Return lines of tracked files that name a registry."""
+    """Return tracked files that are data of an evalhub, and lines that name a registry."""
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     problems = []
     for name in filter(None, listing.stdout.decode().split("\0")):
         path = ROOT / name
+        if DATA.search(name):
+            problems.append(f"{name}: data of an evalhub. Remove it.")
         content = path.read_bytes() if path.is_file() else b""
         for match in NOT_FOR_OTHERS.finditer(content):
             line = content.count(b"\n", 0, match.start()) + 1
