@@ -67,11 +67,11 @@ def test_it_escapes_names_and_shows_what_is_hidden_in_them(signed_in, project):
     assert "<b>x</b>⟨U+202E⟩exe" in parse(signed_in().get(ADDRESS)).table("Runs")
 
 
-def test_a_regressed_run_shows_its_change(signed_in, version):
+def test_a_regressed_run_says_so_once_and_by_how_much(signed_in, version):
     for outcome in ("pass", "fail"):
         tried(version, outcome, "pass", trials=6)
     newest, oldest = parse(signed_in().get(ADDRESS)).table("Runs").rows
-    assert (newest.cell("State").text, newest.cell("Verdict").text) == ("regressed", "regressed ▼ 50 pts")
+    assert (newest.cell("State").text, newest.cell("Verdict").text) == ("regressed", "▼ 50 pts")
     (change,) = newest.cell("Verdict").all(".sub")
     assert (change.text, change.classes) == ("▼ 50 pts", {"sub", "worse"})
     assert (oldest.cell("State").text, oldest.cell("Verdict").text) == ("new line", "–")
