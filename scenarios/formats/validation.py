@@ -87,9 +87,9 @@ def _cut(value: Json, loc: Location, stand_ins: Mapping[Location, Json]) -> None
         value = inner
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `Did you mean '…'?`, or nothing if no known name is similar."""
-    close = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+def did_you_mean(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """Return `Did you mean '…'?`, or nothing if no known name is similar (`likeness` from 0 to 1)."""
+    close = get_close_matches(name.lower(), list(known), n=1, cutoff=likeness)
     return f"Did you mean '{close[0]}'?" if close else ""
 
 

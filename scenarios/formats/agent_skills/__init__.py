@@ -8,33 +8,18 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from evaluators.model import Json
-from scenarios.formats.positions import Location, PositionedDocument
+from scenarios.formats.agent_skills.case_lists import find_cases, holds_cases
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside, is_below
 
 NAME = "agent_skills"
 TRIGGERS = "-triggers"
 """The end of the name of a suite whose cases all say whether the skill must be loaded."""
-CASES = ("evals.json", "evals.yaml", "evals.yml")
 
 
 def is_trigger_suite(format: str, slug: str) -> bool:
     """Return whether a suite's cases all say whether a skill must be loaded."""
     return format == NAME and slug.endswith(TRIGGERS)
-
-
-def matches(path: str, value: Json) -> bool:
-    """Return whether a document has cases of a skill, or trigger queries."""
-    if isinstance(value, list):
-        return are_triggers(value)
-    if not isinstance(value, dict) or not isinstance(value.get("evals"), list):
-        return False
-    return "skill_name" in value or posixpath.basename(path) in CASES
-
-
-def are_triggers(cases: Sequence[Json]) -> bool:
-    """Return whether every case says whether the skill must be loaded."""
-    return bool(cases) and all(isinstance(case, dict) and "should_trigger" in case for case in cases)
 
 
 def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
@@ -45,18 +30,12 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     return Parsed.of(*read_eval_files(upload, documents))
 
 
-def cases_of(document: PositionedDocument) -> tuple[list[Json], Location]:
-    """Return the cases of a document and where they are."""
-    value = document.value
-    return (value["evals"], ("evals",)) if isinstance(value, dict) else (value, ())
-
-
 def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> frozenset[str]:
     """Return files that cases name, and folders of workspaces and of skills; nothing in them is a scenario."""
     from scenarios.formats.agent_skills.gates_file import workspace_folder
 
     eval_folders = {posixpath.dirname(document.file) for document in documents}
-    named = {path for document in documents for path in _named_paths(document, upload)}
+    named = {path for document in documents for path in named_paths(document, upload)}
     fixtures = (
         named
         | {posixpath.dirname(path) for path in named}
@@ -77,10 +56,10 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
     )
 
 
-def _named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
+def named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
+    """Yield the files and folders of the upload that a document's cases name."""
     folder = posixpath.dirname(document.file)
-    cases, _ = cases_of(document)
-    listed = (case.get("files") for case in cases if isinstance(case, dict))
+    listed = (case.get("files") for case, _ in find_cases(document.value) if isinstance(case, dict))
     names = {name for files in listed if isinstance(files, list) for name in files if isinstance(name, str)}
     for name in names:
         for base in dict.fromkeys((folder, posixpath.dirname(folder), "")):
@@ -94,4 +73,4 @@ def companions(document: PositionedDocument) -> tuple[str, ...]:
     return ()
 
 
-FORMAT = Format(NAME, matches, parse, fixture_folders, companions)
+FORMAT = Format(NAME, holds_cases, parse, fixture_folders, companions)

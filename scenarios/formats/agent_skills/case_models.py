@@ -51,10 +51,18 @@ class SkillCase(BaseModel):
     """What the agent is asked."""
     query: Text | None = None
     """Another name of `prompt`, as trigger queries have it."""
+    input: Text | None = None
+    """Another name of `prompt`, as the four after it."""
+    task: Text | None = None
+    question: Text | None = None
+    user_prompt: Text | None = None
+    user_request: Text | None = None
     should_trigger: bool | None = None
     """Whether the agent must load the skill for this prompt, or must not."""
     expected_output: str | None = None
     """What the agent should produce, as one text; a judge reads it with the statements, or alone."""
+    expected_behavior: str | Statements | None = None
+    """Another name of `expected_output`, or of `assertions` where it is a list."""
     assertions: Statements | None = None
     """Statements that a judge checks one by one."""
     expectations: Statements | None = None
@@ -68,6 +76,9 @@ class SkillCase(BaseModel):
     name: Any = None
     eval_name: Any = None
     title: Any = None
+    description: Any = None
+    skills: Any = None
+    """The skills that the case is about; the file's folder says it, too."""
     tags: Any = None
 
 
@@ -75,8 +86,6 @@ LISTS = tuple(name for name, field in SkillCase.model_fields.items() if field.an
 """Names under which statements are written."""
 TEXTS = tuple(StatementObject.model_fields)
 """Keys of a statement that is an object, the first one present counts."""
-PROMPTS = ("prompt", "query")
-"""Names of a prompt, the first one present counts."""
 _ID_LENGTH = 60
 """Characters of an id made from words."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.grading.criteria import Criteria
@@ -12,48 +11,30 @@ from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
+from scenarios.formats.agent_skills.case_files import SkillContext, path_in, read_files
+from scenarios.formats.agent_skills.case_lists import PROMPTS
 from scenarios.formats.agent_skills.case_models import (
     LISTS,
-    PROMPTS,
     TEXTS,
     SkillCase,
     join_words,
     key_of_id,
     statement_ids,
 )
-from scenarios.formats.agent_skills.gates_file import GatesFile
-from scenarios.formats.agent_skills.skill_folders import Skill
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
-from scenarios.formats.upload import UploadedFiles, inside, is_below
 from scenarios.formats.validation import did_you_mean, kind
 from scenarios.spec import ScenarioSpec, TrialLimits
 
-_NAMES = ("name", "eval_name", "title")
+_NAMES = ("name", "eval_name", "title", "description")
 _KNOWN = tuple(SkillCase.model_fields)
+_OF_STATEMENT = (*TEXTS, "id", "name", "type", "kind", "pattern", "passed", "evidence")
+"""Keys of a statement that say nothing more than its text, or are read."""
+_SIMILAR = 0.8
+"""From which likeness on a key is a misspelling: `expected_status` isn't one of `expected_output`."""
 SHOULD, SHOULD_NOT = "should-trigger", "should-not-trigger"
 """Tags of cases that say whether the skill must be loaded."""
-
-
-@dataclass(frozen=True)
-class SkillContext:
-    """One eval file with what its cases share."""
-
-    document: PositionedDocument
-    upload: UploadedFiles
-    skills: tuple[Skill, ...]
-    gates: GatesFile
-
-    @property
-    def folder(self) -> str:
-        """The eval file's folder in the upload."""
-        return posixpath.dirname(self.document.file)
-
-    @property
-    def places(self) -> list[str]:
-        """The folders in which a case's files are looked for: the eval file's, the skill's, the repository's root."""
-        return list(dict.fromkeys((self.folder, *(skill.folder for skill in self.skills), "")))
 
 
 @dataclass
@@ -64,6 +45,8 @@ class ReadCase:
     files: tuple[FixtureFile, ...] = ()
     names: tuple[str, ...] = ()
     """What gates.yaml may call it."""
+    unread: tuple[str, ...] = ()
+    """Keys that nothing reads, of the case and of its statements."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -71,6 +54,7 @@ class ReadCase:
 class _Statements:
     texts: list[str] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -85,11 +69,13 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
     key, read.names = _key(case, context, at, position, read.problems)
     prompt, prompt_at = _prompt(case, context, at, read.problems)
     statements = _statements(case, context, at)
-    read.problems += [*statements.problems, *_unknown_keys(case, context, at)]
-    read.files = tuple(_files(case, context, at, read.problems))
+    others = _other_keys(case)
+    read.unread = (*(name for name in others if not _are_statements(others[name])), *statements.unread)
+    read.problems += [*statements.problems, *_unread_values(others, context, at)]
+    read.files = tuple(read_files(case, context, at, read.problems))
     loaded = _loading_gates(case, context, at, read.problems)
     checks = context.gates.checks_of(read.names)
-    expected = _text(case, "expected_output", context, at, read.problems)
+    expected = _expected(case, context, at, read.problems)
     gates = (*loaded, *statements.gates, *checks.gates)
     rubric = _rubric(statements.texts, expected)
     if rubric is None and not gates:
@@ -108,7 +94,7 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
             gates=gates,
             judge=JudgeCriteria(rubric=rubric, pass_threshold=1.0) if rubric else None,
         ),
-        metadata={name: value for name, value in case.items() if name not in _KNOWN},
+        metadata=others,
         file=document.file,
         line=document.positions.line(prompt_at),
     )
@@ -139,9 +125,10 @@ def _key(
 def _prompt(
     case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
 ) -> tuple[str, Location]:
-    name = next((name for name in PROMPTS if name in case), "")
+    name = _name_of_prompt(case)
     if not name:
-        close = next((each for each in case if did_you_mean(each, PROMPTS)), "")
+        others = (each for each in case if each not in _KNOWN)
+        close = next((each for each in others if did_you_mean(each, PROMPTS, _SIMILAR)), "")
         what = "The case has no prompt."
         fix = f"Rename '{close}' to 'prompt'." if close else 'Add "prompt" with what the agent is asked.'
         problems.append(context.document.problem(at, what, fix=fix, id="format/missing-field"))
@@ -151,6 +138,17 @@ def _prompt(
         what, fix = "The prompt is empty.", "Write what the agent is asked."
         problems.append(context.document.problem((*at, name), what, fix=fix, id="format/empty-value"))
     return prompt, (*at, name)
+
+
+def _name_of_prompt(case: dict[str, Json]) -> str:
+    return next((name for name in PROMPTS if name in case), "")
+
+
+def _expected(case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]) -> str:
+    names = ["expected_output"]
+    names += ["expected_behavior"] * (not isinstance(case.get("expected_behavior"), list))
+    texts = [_text(case, name, context, at, problems) for name in names]
+    return "\n".join(dict.fromkeys(filter(None, texts)))
 
 
 def _text(
@@ -177,26 +175,43 @@ def _tags(case: dict[str, Json]) -> list[str]:
     return [each.strip() for each in tags if isinstance(each, str)] if isinstance(tags, list) else []
 
 
-def _unknown_keys(case: dict[str, Json], context: SkillContext, at: Location) -> Iterator[Problem]:
-    for name, value in case.items():
-        if name in _KNOWN:
-            continue
-        if isinstance(value, list) and value and all(map(_is_statement, value)):
+def _other_keys(case: dict[str, Json]) -> dict[str, Json]:
+    """Return what nothing reads; a second prompt isn't read either."""
+    prompt = _name_of_prompt(case)
+    return {
+        name: value
+        for name, value in case.items()
+        if name not in _KNOWN or (name in PROMPTS and name != prompt)
+    }
+
+
+def _unread_values(others: dict[str, Json], context: SkillContext, at: Location) -> Iterator[Problem]:
+    for name, value in others.items():
+        if _are_statements(value):
             what = f"'{name}' is a list of texts that nothing reads."
-            fix = "Did you mean 'assertions'? Write other data as one text or an object."
+            fix = "Write what must hold as sentences in 'assertions', other data as one text or an object."
             yield context.document.problem((*at, name), what, fix=fix, id="format/unknown-list")
-        elif close := did_you_mean(name, _KNOWN):
+        elif path := path_in(name, value, context):
+            what = f"'{name}' names '{path}', and nothing reads it."
+            fix = f"Write 'files': ['{path}'], if the agent needs it."
+            yield context.document.problem((*at, name), what, fix=fix, id="format/unread-file", lint=True)
+        elif name not in _KNOWN and (close := did_you_mean(name, _KNOWN, _SIMILAR)):
             what = f"Unknown key '{name}'."
             yield context.document.problem((*at, name), what, fix=close, id="format/unknown-key", lint=True)
 
 
+def _are_statements(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_statement, value))
+
+
 def _is_statement(item: Json) -> bool:
-    return isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("text"), str))
+    return isinstance(item, str) or (isinstance(item, dict) and bool(_first_text(item, TEXTS)))
 
 
 def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _Statements:
     statements = _Statements()
-    for name in LISTS:
+    behavior = ("expected_behavior",) if isinstance(case.get("expected_behavior"), list) else ()
+    for name in (*LISTS, *behavior):
         value = case.get(name)
         if value is None:
             continue
@@ -207,12 +222,16 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
                 context.document.problem((*at, name), what, fix=fix, id="format/wrong-type")
             )
             continue
+        # The same statements may stand under two names, for two programs.
+        earlier = set(statements.texts)
         for index, item in enumerate(value):
-            _read_statement(item, statements, context, (*at, name, index))
+            _read_statement(item, statements, earlier, context, (*at, name, index))
     return statements
 
 
-def _read_statement(item: Json, statements: _Statements, context: SkillContext, at: Location) -> None:
+def _read_statement(
+    item: Json, statements: _Statements, earlier: Set[str], context: SkillContext, at: Location
+) -> None:
     if isinstance(item, dict) and item.get("type") == "regex" and isinstance(item.get("pattern"), str):
         _read_pattern(item, statements, context, at)
         return
@@ -222,7 +241,10 @@ def _read_statement(item: Json, statements: _Statements, context: SkillContext, 
         fix = 'Write it as text, or as an object with "text".'
         statements.problems.append(context.document.problem(at, what, fix=fix, id="format/empty-value"))
         return
-    statements.texts.append(text.strip())
+    if isinstance(item, dict):
+        statements.unread += [name for name in item if name not in _OF_STATEMENT]
+    if text.strip() not in earlier:
+        statements.texts.append(text.strip())
 
 
 def _read_pattern(
@@ -283,56 +305,3 @@ def _loading_gates(
 
 def _trigger_tags(loaded: Sequence[SkillLoaded | SkillNotLoaded]) -> list[str]:
     return [SHOULD if gate.expected else SHOULD_NOT for gate in loaded]
-
-
-def _files(
-    case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
-) -> Iterator[FixtureFile]:
-    files = case.get("files")
-    listed = [files] if isinstance(files, str) else files or []
-    if not isinstance(listed, list):
-        what = f"'files' must be a list of paths, not {kind(files)}."
-        problems.append(
-            context.document.problem((*at, "files"), what, fix='Write ["data.csv"].', id="format/wrong-type")
-        )
-        return
-    for index, item in enumerate(listed):
-        here = (*at, "files", index)
-        name = item.get("path") if isinstance(item, dict) else item
-        if not isinstance(name, str) or not name.strip():
-            what = f"A file must be named by its path, not {kind(item)}."
-            problems.append(
-                context.document.problem(here, what, fix='Write ["data.csv"].', id="format/wrong-type")
-            )
-            continue
-        yield from _named_files(name.strip(), context, here, problems)
-
-
-def _named_files(
-    name: str, context: SkillContext, at: Location, problems: list[Problem]
-) -> Iterator[FixtureFile]:
-    """Yield a named file, or the files of a named folder, under the path that the case writes."""
-    candidates = [path for folder in context.places if (path := inside(folder, name)) is not None]
-    if not candidates:
-        what = f"'{name}' is outside the upload."
-        fix = "Name a file in the skill's folder, relative to it."
-        problems.append(context.document.problem(at, what, fix=fix, id="format/file-outside"))
-        return
-    upload = context.upload
-    path = next((each for each in candidates if each in upload.files or each in upload.folders), None)
-    written = posixpath.normpath(name)
-    shown = path if path and written.startswith("..") else written
-    if path is None:
-        places = ", ".join(f"'{each}'" for each in dict.fromkeys(candidates))
-        what = f"The file '{name}' is not in the upload. Looked for {places}."
-        fix = "Add the file, or remove it from the case."
-        problems.append(context.document.problem(at, what, fix=fix, id="format/missing-file"))
-    elif is_below(path, context.document.file):
-        what = f"'{name}' contains the evals, so the agent could read its assertions."
-        fix = "Name the files that the case needs, or a folder of their own."
-        problems.append(context.document.problem(at, what, fix=fix, id="format/fixture-holds-scenario"))
-    elif path in upload.files:
-        yield FixtureFile(shown, upload.files[path], executable=path in upload.executables)
-    else:
-        for file in upload.below(path):
-            yield FixtureFile(f"{shown}/{file.path}", file.content, executable=file.executable)

@@ -7,18 +7,30 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from scenarios.formats.agent_skills import NAME, TRIGGERS, are_triggers, cases_of
-from scenarios.formats.agent_skills.case_reader import ReadCase, SkillContext, read_skill_case
+from scenarios.formats.agent_skills import NAME, TRIGGERS, named_paths
+from scenarios.formats.agent_skills.case_files import SkillContext
+from scenarios.formats.agent_skills.case_lists import (
+    TRIGGER_LISTS,
+    Case,
+    are_triggers,
+    find_cases,
+    hold_prompts,
+    name_of_list,
+)
+from scenarios.formats.agent_skills.case_reader import ReadCase, read_skill_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
 from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
 from scenarios.formats.agent_skills.skill_folders import Skill, find_skills, installed_files, skills_of
+from scenarios.formats.candidates import decode_file
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
-from scenarios.formats.positions import PositionedDocument
-from scenarios.formats.problems import Problem
+from scenarios.formats.positions import Location, PositionedDocument
+from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, find_targets_file
 from scenarios.guidance import SKILLS
 from scenarios.spec import ScenarioSpec
 
+_KNOWN = frozenset(("skill_name", "skill", "description", "note", "notes", "version", "name", "$schema"))
+"""Keys beside the cases that are read, or say nothing about them."""
 WORKSPACE = "workspace"
 """The fixture of cases without files of their own."""
 
@@ -35,8 +47,13 @@ class _EvalFile:
     problems: list[Problem] = field(default_factory=list)
 
     @property
+    def found(self) -> list[Case]:
+        """The cases as they are written, with their places."""
+        return find_cases(self.document.value)
+
+    @property
     def is_trigger_list(self) -> bool:
-        return are_triggers(cases_of(self.document)[0])
+        return are_triggers([case for case, _ in self.found])
 
 
 def read_eval_files(
@@ -51,6 +68,7 @@ def read_eval_files(
         _read_file(document, upload, skills, gates[posixpath.dirname(document.file)])
         for document in documents
     ]
+    files[0].problems += _unread_files(upload, files)
     names = _suite_names(files)
     suites = [_suite(file, upload, hidden, name) for file, name in zip(files, names, strict=True)]
     problems = [problem for file in files for problem in file.problems]
@@ -70,25 +88,70 @@ def read_eval_files(
 def _read_file(
     document: PositionedDocument, upload: UploadedFiles, skills: Sequence[Skill], gates: GatesFile
 ) -> _EvalFile:
-    value = document.value
-    skill_name = value.get("skill_name") if isinstance(value, dict) else None
+    value = document.value if isinstance(document.value, dict) else {}
+    skill_name = value.get("skill_name", value.get("skill"))
     name = skill_name.strip() if isinstance(skill_name, str) else ""
     read = _EvalFile(document, name, skills_of(document.file, name, skills), gates)
     if not read.skills:
         read.problems.append(_no_skill(document, name, upload))
     if read.is_trigger_list and len(read.skills) > 1:
         read.problems.append(_several_skills(document, read.skills))
-    cases, at = cases_of(document)
-    if not cases:
-        what, fix = "The file has no cases.", "Add a case to 'evals', or remove the file."
-        read.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
+    if not read.found:
+        read.problems.append(_no_cases(document))
     context = SkillContext(document, upload, read.skills, gates)
-    read.cases = [read_skill_case(case, context, (*at, index), index) for index, case in enumerate(cases)]
+    read.cases = [
+        read_skill_case(case, context, at, position) for position, (case, at) in enumerate(read.found)
+    ]
     read.problems += [problem for case in read.cases for problem in case.problems]
+    read.problems += _unread_keys(read)
     read.problems += _repeated_ids(read)
     read.problems += [lint for skill in read.skills for lint in skill.lints]
     read.problems += [*_other_name(read), *_no_tool(read)]
     return read
+
+
+def _no_cases(document: PositionedDocument) -> Problem:
+    """Return a hint where the list of cases is empty, and an error where there is no list."""
+    name = name_of_list(document.value)
+    if not name and not isinstance(document.value, list):
+        what, fix = "The file has no list of cases.", "Write the cases as a list 'evals'."
+        return document.problem((), what, fix=fix, id="format/no-case-list")
+    what, fix = "The file has no cases.", "Add a case to 'evals', or remove the file."
+    return document.problem((name,) if name else (), what, fix=fix, id="format/no-cases", lint=True)
+
+
+def _unread_keys(read: _EvalFile) -> Iterator[Problem]:
+    """Yield one hint with all keys that nothing reads."""
+    value = read.document.value if isinstance(read.document.value, dict) else {}
+    lists = {name_of_list(value)} if name_of_list(value) else TRIGGER_LISTS.keys()
+    is_single = any(at == () for _, at in read.found)
+    names = [name for name in value if name not in _KNOWN | lists and not is_single]
+    names += [name for case in read.cases for name in case.unread]
+    if names:
+        listed = ", ".join(f"'{name}'" for name in dict.fromkeys(names))
+        what = f"Nothing reads {listed}."
+        fix = "What must hold belongs in 'assertions', what the agent needs in 'files'."
+        yield read.document.problem((), what, fix=fix, id="format/unread-key", lint=True)
+
+
+def _unread_files(upload: UploadedFiles, read: Sequence[_EvalFile]) -> Iterator[Problem]:
+    """Yield a hint for each file beside the evals whose prompts nothing reads."""
+    folders = {posixpath.dirname(each.document.file) for each in read}
+    known = {each.document.file for each in read}
+    known |= {path for each in read for path in named_paths(each.document, upload)}
+    for path in upload.files.keys() - known:
+        if posixpath.dirname(path) in folders and path.endswith(".json") and _has_prompts(path, upload):
+            what = "Nothing reads the prompts of this file."
+            fix = "Move its cases into evals.json, or give each 'should_trigger'."
+            yield Problem(path, 1, "", what, fix, "format/unread-file", lint=True)
+
+
+def _has_prompts(path: str, upload: UploadedFiles) -> bool:
+    try:
+        value = decode_file(path, upload.files[path]).value
+    except ScenarioFileError:
+        return False
+    return hold_prompts(find_cases(value))
 
 
 def _no_skill(document: PositionedDocument, name: str, upload: UploadedFiles) -> Problem:
@@ -134,19 +197,18 @@ def _no_tool(read: _EvalFile) -> Iterator[Problem]:
 
 
 def _repeated_ids(read: _EvalFile) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    _, at = cases_of(read.document)
-    for index, case in enumerate(read.cases):
+    first: dict[str, Location] = {}
+    for case, (_, at) in zip(read.cases, read.found, strict=True):
         if case.spec is None:
             continue
-        earlier = first.setdefault(case.spec.key, index)
-        if earlier != index:
-            line = read.document.positions.line((*at, earlier))
+        earlier = first.setdefault(case.spec.key, at)
+        if earlier != at:
+            line = read.document.positions.line(earlier)
             what = f"Duplicate id '{case.spec.key}', first in line {line}."
             fix = "Give each case of a file a unique id."
             if read.is_trigger_list:
                 what, fix = f"The query is repeated, first in line {line}.", "Remove one of them."
-            yield read.document.problem((*at, index), what, fix=fix, id="format/duplicate-scenario")
+            yield read.document.problem(at, what, fix=fix, id="format/duplicate-scenario")
 
 
 def _suite_names(files: Sequence[_EvalFile]) -> list[str]:

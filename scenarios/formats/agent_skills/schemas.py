@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evaluators.grading.gates import GATES
-from scenarios.formats.agent_skills import CASES
-from scenarios.formats.agent_skills.case_models import PROMPTS, TEXTS, NamedFile, SkillCase, StatementObject
+from scenarios.formats.agent_skills.case_lists import CASE_LISTS, FILES, PROMPTS, TRIGGER_LISTS
+from scenarios.formats.agent_skills.case_models import TEXTS, NamedFile, SkillCase, StatementObject
 from scenarios.formats.agent_skills.gates_file import NAME, GatesModel
 from scenarios.formats.json_schemas import (
     NOT_EMPTY,
@@ -22,22 +22,34 @@ from scenarios.formats.llm_tool_test.schemas import add_tool_rules, gate_schema
 def evals_schema() -> Schema:
     """Return the schema of a skill's cases."""
     writer, case = _cases()
+    lists = {name: schema_of_list(case) for name in CASE_LISTS}
     root: Schema = {
-        "type": "object",
-        "required": ["evals"],
-        "properties": {
-            "skill_name": {"description": "The skill's name, as in SKILL.md."},
-            "evals": schema_of_list(case),
-        },
+        "anyOf": [
+            {"type": "object", "anyOf": [{"required": [name]} for name in CASE_LISTS], "properties": lists},
+            schema_of_list(case),
+            {"allOf": [case, has("expected_behavior")]},
+        ],
+        "properties": {"skill_name": {"description": "The skill's name, as in SKILL.md."}},
     }
     return writer.write(root, statements=_statements(writer))
 
 
 def triggers_schema() -> Schema:
-    """Return the schema of a list of trigger queries."""
+    """Return the schema of trigger queries: one list, or two by whether the skill must be loaded."""
     writer, case = _cases()
-    writer.of(SkillCase)["allOf"].append(has("should_trigger"))
-    return writer.write(schema_of_list(case, minItems=1), statements=_statements(writer))
+    queries = schema_of_list({"allOf": [case, has("should_trigger")]}, minItems=1)
+    by_answer = schema_of_list({"if": {"type": "string"}, "then": NOT_EMPTY, "else": case})
+    grouped: Schema = {
+        "type": "object",
+        "anyOf": [{"required": [name]} for name in TRIGGER_LISTS],
+        "properties": dict.fromkeys(TRIGGER_LISTS, by_answer),
+    }
+    named: Schema = {
+        "type": "object",
+        "anyOf": [{"required": [name]} for name in CASE_LISTS],
+        "properties": dict.fromkeys(CASE_LISTS, queries),
+    }
+    return writer.write(any_of(queries, grouped, named), statements=_statements(writer))
 
 
 def gates_schema() -> Schema:
@@ -53,7 +65,8 @@ def _cases() -> tuple[SchemaWriter, Schema]:
     case = writer.of(SkillCase)
     case["allOf"] = [has(*PROMPTS)]
     # Other keys are stored, but a list of statements under another name would be lost.
-    statement = any_of({"type": "string"}, {"type": "object", "required": ["text"]})
+    texts = any_of(*({"required": [key], "properties": {key: NOT_EMPTY}} for key in TEXTS))
+    statement = any_of({"type": "string"}, {"type": "object", **texts})
     case["additionalProperties"] = {"not": schema_of_list(statement, minItems=1)}
     return writer, writer.reference(SkillCase)
 
@@ -74,7 +87,7 @@ SCHEMAS = (
         "agent-skills",
         "Evals of a skill",
         "The cases of an Agent Skill, in evals/ of its folder.",
-        tuple(f"evals/{name}" for name in CASES),
+        tuple(f"evals/{name}" for name in FILES),
         evals_schema,
     ),
     FileSchema(

@@ -211,4 +211,131 @@ SAMPLES = {
         statements=2,
         gates=3,
     ),
+    **{
+        f"cases under another name: {name}": Sample(
+            {
+                "SKILL.md": SKILL,
+                "evals/evals.json": json.dumps({"skill": "notetool", name: [case(assertions=TWO)]}),
+            },
+            {"notetool": 1},
+            statements=2,
+            lints=(NO_TOOL,),
+        )
+        for name in ("cases", "tests", "test_cases", "queries")
+    },
+    "cases as a bare list": Sample(
+        skill(json.dumps([case(1, assertions=TWO), case(2, expected_output="A note.")])),
+        {"notetool": 2},
+        statements=3,
+        lints=(NO_TOOL,),
+    ),
+    "one case as a file, as Anthropic's guide has it": Sample(
+        skill(json.dumps({"id": 1, "skills": ["notetool"], "query": "Add X", "expected_behavior": TWO})),
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
+    "a list of such cases": Sample(
+        skill(
+            json.dumps(
+                [
+                    {"id": 1, "skills": ["notetool"], "query": "Add X", "expected_behavior": TWO},
+                    {"id": 2, "skills": ["notetool"], "query": "Add Y", "expected_behavior": ["Y exists."]},
+                ]
+            )
+        ),
+        {"notetool": 2},
+        statements=3,
+        lints=(NO_TOOL,),
+    ),
+    "the prompt and what is expected under other names": Sample(
+        skill(
+            evals(
+                {"id": 1, "user_request": "Add X", "expected_behavior": "A note."},
+                {"id": 2, "input": "Add Y", "expected_behavior": "A note.", "expected_output": "Y exists."},
+            )
+        ),
+        {"notetool": 2},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
+    "the same statements under two names, for two programs": Sample(
+        skill(evals(case(expectations=TWO, assertions=[*TWO, "It is short."]))),
+        {"notetool": 1},
+        statements=3,
+        lints=(NO_TOOL,),
+    ),
+    "two lists of trigger queries, as objects and texts": Sample(
+        skill(
+            evals(case(assertions=TWO)),
+            **{
+                "evals/triggers.json": json.dumps(
+                    {
+                        "should_trigger": [{"id": "a", "query": "Note this"}, "Write this down"],
+                        "should_not_trigger": ["What is a notebook?"],
+                    }
+                )
+            },
+        ),
+        {"notetool": 1, "notetool-triggers": 3},
+        statements=2,
+        gates=3,
+        lints=(NO_TOOL,),
+    ),
+    "trigger queries in an object": Sample(
+        skill(
+            evals(case(assertions=TWO)),
+            **{
+                "evals/triggers.json": json.dumps(
+                    {"queries": [{"query": "Note this", "should_trigger": True}], "version": 1}
+                )
+            },
+        ),
+        {"notetool": 1, "notetool-triggers": 1},
+        statements=2,
+        gates=1,
+        lints=(NO_TOOL,),
+    ),
+    "keys that nothing reads, of the file, a case and a statement": Sample(
+        skill(
+            evals(
+                case(
+                    difficulty="hard",
+                    assertions=[{"criterion": "Delivery", "threshold": 8, "rubric": {"8": "All."}}],
+                ),
+                common_assertions=TWO,
+            )
+        ),
+        {"notetool": 1},
+        statements=1,
+        lints=(NO_TOOL, "format/unread-key"),
+    ),
+    "a folder that nothing reads": Sample(
+        skill(
+            evals(case(assertions=TWO, fixture="shop")),
+            **{"evals/fixtures/shop/prices.csv": "a,1"},
+        ),
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL, "format/unread-file", "format/unread-key"),
+    ),
+    "a file with prompts that nothing reads": Sample(
+        skill(
+            evals(case(assertions=TWO)),
+            **{"evals/more.json": json.dumps({"cases": [{"prompt": "Note this", "expect": ["notetool"]}]})},
+        ),
+        {"notetool": 1},
+        statements=2,
+        lints=("format/unread-file", NO_TOOL),
+    ),
+    "files of the skill itself": Sample(
+        skill(
+            evals(case(assertions=TWO, files=["SKILL.md", "references/keys.md", "assets/list.txt"])),
+            **{"references/keys.md": "k", "assets/list.txt": "x"},
+        ),
+        {"notetool": 1},
+        statements=2,
+        inputs=1,
+        lints=(NO_TOOL, "format/own-file", "format/own-file"),
+    ),
 }

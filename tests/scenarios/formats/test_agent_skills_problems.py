@@ -29,7 +29,7 @@ BROKEN = {
     ),
     "statements under another name": (
         skill(evals(case(expected_outcomes=["It exists.", "It is short."]))),
-        ("evals/evals.json", 7, "format/unknown-list", "Did you mean 'assertions'?"),
+        ("evals/evals.json", 7, "format/unknown-list", "as sentences in 'assertions'"),
     ),
     "a list of texts as the expected output": (
         skill(evals(case(expected_output=["It exists."]))),
@@ -58,6 +58,26 @@ BROKEN = {
             "format/missing-file",
             "Looked for 'skills/notetool/evals/data/a.csv', 'skills/notetool/data/a.csv', 'data/a.csv'.",
         ),
+    ),
+    "a path of another machine": (
+        skill(evals(case(files=["C:\\Users\\me\\evals\\in\\a.csv"])), **{"evals/in/a.csv": "1"}),
+        ("evals/evals.json", 8, "format/file-outside", "Write 'evals/in/a.csv'."),
+    ),
+    "a path of an older folder": (
+        skill(evals(case(files=["notes/evals/in/a.csv"])), **{"evals/in/a.csv": "1"}),
+        ("evals/evals.json", 8, "format/missing-file", "Write 'evals/in/a.csv'."),
+    ),
+    "a path that two files end with": (
+        skill(evals(case(files=["/tmp/a.csv"])), **{"evals/in/a.csv": "1", "evals/out/a.csv": "2"}),
+        ("evals/evals.json", 8, "format/file-outside", "Name a file in the skill's folder"),
+    ),
+    "an eval file without a list of cases": (
+        skill(json.dumps({"skill_name": "notetool", "cases": {"one": case()}})),
+        ("evals/evals.json", 1, "format/no-case-list", "Write the cases as a list 'evals'."),
+    ),
+    "statements as objects under another name": (
+        skill(evals(case(criteria=[{"name": "Exists", "description": "The note exists."}]))),
+        ("evals/evals.json", 7, "format/unknown-list", "as sentences in 'assertions'"),
     ),
     "a file outside": (
         skill(evals(case(files=["/etc/passwd"]))),

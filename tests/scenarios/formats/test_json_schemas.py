@@ -94,8 +94,10 @@ def schema_of(path: str, content: bytes, value: Any) -> str:
     if path.startswith("rubrics/"):
         return "rubric"
     format = detect_format(path, content)
-    if isinstance(value, list) and format in ("agentv", "agent_skills"):
-        return {"agentv": "agentv-dataset", "agent_skills": "trigger-queries"}[format]
+    if isinstance(value, list) and format == "agentv":
+        return "agentv-dataset"
+    if format == "agent_skills" and basename(path) != "evals.json":
+        return "trigger-queries"
     return format.replace("_", "-")
 
 
