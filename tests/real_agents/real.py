@@ -21,6 +21,7 @@ from runs.targets.model_server.server import ScriptPlayer, SeenRequest, serve_mo
 from runs.targets.providers.base import Invocation, Look, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
+from tests.waiting import PATIENCE
 
 PROGRAMS = Path(__file__).parents[2] / ".agents/node_modules/.bin"
 AGENTS = {
@@ -108,7 +109,7 @@ def invocation(tmp_path: Path, kind: str = "codex", **changes: Any) -> Invocatio
     (workspace / "taskmgr").write_text(TASKMGR)
     (workspace / "taskmgr").chmod(0o755)
     (workspace / AGENTS[kind][1]).write_text("Rule 4711: use taskmgr.")
-    given = {"prompt": "Create a task.", "key": "tasks", "timeout_seconds": 60.0, **changes}
+    given = {"prompt": "Create a task.", "key": "tasks", "timeout_seconds": PATIENCE * 60.0, **changes}
     return Invocation(workspace=workspace, scratch=scratch, **given)
 
 

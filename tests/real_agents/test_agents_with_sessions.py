@@ -41,7 +41,7 @@ from tests.real_agents.test_mcp import FOUND, SCENARIO, TURNS
 from tests.runs.carrying import launch
 from tests.runs.engine.mcp.servers import NOTES_SERVER, serving
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.parametrize("kind", SESSION_AGENTS)
