@@ -44,6 +44,8 @@ _RESULTS: Mapping[str, str] = {
 _ADVICE: Mapping[str, str] = {
     "promptfoo's": "Write a file that is read: `promptfoo eval -o results.json`, or of a stored eval "
     "`promptfoo export eval ID -o results.json`",
+    "a benchmark.json of Agent Skills": "No entry of its `runs` has a `result`: import the folder with its "
+    "grading.json files",
 }
 
 

@@ -38,6 +38,8 @@ OUTPUTS = "outputs"
 """The folder with an agent's files, which aren't results whatever they are called."""
 _WITHOUT = ("without_skill", "old_skill", "baseline")
 """Configurations that the one with the skill is compared with."""
+_LISTS = frozenset(("expectations", "assertion_results"))
+"""Names of the judged statements."""
 TOTALS = "skill-creator tells tokens as one sum, which is shown as input tokens."
 UNGRADED = "skill-creator graded no assertion of this case."
 
@@ -67,7 +69,7 @@ def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
 def _of_file(results_file: ResultsFile) -> Iterator[_Benchmark]:
     value = results_file.value
     if _is_benchmark(value):
-        yield _benchmark("", value)
+        yield _benchmark("", value, {})
     elif _is_grading(value):
         yield _Benchmark("", {}, [_Graded(_read_grading(value, {}, "with_skill"), {})])
 
@@ -84,10 +86,18 @@ def _of_folder(results_file: ResultsFile) -> Iterator[_Benchmark]:
     for at in sorted({*whole, *gradings}, key=_in_order):
         benchmark = whole.get(at)
         yield (
-            _benchmark(at.name, benchmark)
+            _benchmark(at.name, benchmark, _cases_below(at, files))
             if benchmark
             else _Benchmark(at.name, {"skill_name": _skill_of(at)}, gradings[at])
         )
+
+
+def _cases_below(folder: PurePosixPath, files: Mapping[PurePosixPath, Any]) -> dict[str, dict[str, Any]]:
+    """Return what the files of cases say, by the cases' keys."""
+    found = (
+        object_of(value) for path, value in files.items() if path.name == CASE and folder in path.parents
+    )
+    return {key_of_id(case.get("eval_id")): case for case in found if "eval_id" in case}
 
 
 def _read_files(members: Mapping[str, bytes]) -> dict[PurePosixPath, Any]:
@@ -115,7 +125,7 @@ def mean_shares(members: Mapping[str, bytes]) -> dict[str, float]:
         return {}
     last = whole[max(whole, key=_in_order)]
     trials: dict[str, list[float]] = {}
-    for trial in _benchmark("", last).trials:
+    for trial in _benchmark("", last, {}).trials:
         shares = [score["value"] for score in _trial(trial).scores if score["name"] == "judge"]
         trials.setdefault(_configuration(trial.values), []).extend(shares)
     means = {}
@@ -137,9 +147,13 @@ def _grading_in_folder(
     """Return the folder of a grading's case, and the trial: `<case>/<configuration>/[run-N/]grading.json`."""
     run = path.parent
     arm = run.parent if re.fullmatch(r"run-\d+", run.name) else run
-    case = arm.parent
-    metadata = object_of(files.get(case / CASE)) or object_of(files.get(run / CASE))
-    values = _read_grading(value, object_of(files.get(run / TIMING)), arm.name)
+    # Without folders of configurations, a case lies in its iteration.
+    has_arms = not re.fullmatch(r"iteration-\d+", arm.parent.name)
+    case = arm.parent if has_arms else arm
+    metadata = next(
+        (found for place in (case, arm, run) if (found := object_of(files.get(place / CASE)))), {}
+    )
+    values = _read_grading(value, object_of(files.get(run / TIMING)), arm.name if has_arms else "with_skill")
     number = re.match(r"eval-(\d+)(?:-|$)", case.name)
     case_id = int(number[1]) if number else case.name
     values["eval_id"] = metadata.get("eval_id", case_id)
@@ -154,23 +168,37 @@ def _read_grading(value: dict[str, Any], timing: dict[str, Any], configuration: 
     if seconds is None:
         seconds = number_of(timing.get("duration_ms"), 1_000)
     result = {**summary, "time_seconds": seconds, "tokens": timing.get("total_tokens")}
-    expectations = list_of(value.get("expectations")) or list_of(value.get("assertion_results"))
-    return {"configuration": configuration, "result": result, "expectations": expectations}
+    return {"configuration": configuration, "result": result, "expectations": _expectations(value)}
 
 
 def _is_benchmark(value: Any) -> bool:
     runs = list_of(value.get("runs")) if isinstance(value, dict) else []
-    return bool(runs) and all(isinstance(run, dict) and isinstance(run.get("result"), dict) for run in runs)
+    return bool(runs) and all(isinstance(run, dict) and bool(_result_of(run)) for run in runs)
+
+
+def _result_of(run: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a run, which some authors write beside its names; empty without any."""
+    return object_of(run.get("result")) or (run if "configuration" in run and "pass_rate" in run else {})
 
 
 def _is_grading(value: Any) -> bool:
-    if not isinstance(value, dict) or not isinstance(value.get("summary"), dict):
+    """Return whether a file has judged statements; not every author writes their summary."""
+    if not isinstance(value, dict):
         return False
-    return any(isinstance(value.get(name), list) for name in ("expectations", "assertion_results"))
+    if isinstance(value.get("summary"), dict):
+        return bool(_LISTS & value.keys())
+    statements = _expectations(value)
+    return bool(statements) and all(isinstance(each, dict) and "passed" in each for each in statements)
 
 
-def _benchmark(name: str, value: dict[str, Any]) -> _Benchmark:
-    return _Benchmark(name, object_of(value.get("metadata")), [_Graded(each, {}) for each in value["runs"]])
+def _expectations(value: dict[str, Any]) -> list[Any]:
+    return next((each for name in sorted(_LISTS, reverse=True) if (each := list_of(value.get(name)))), [])
+
+
+def _benchmark(name: str, value: dict[str, Any], cases: Mapping[str, dict[str, Any]]) -> _Benchmark:
+    metadata = {"skill_name": value.get("skill_name"), **object_of(value.get("metadata"))}
+    trials = [_Graded(each, cases.get(key_of_id(each.get("eval_id")), {})) for each in value["runs"]]
+    return _Benchmark(name, metadata, trials)
 
 
 def _in_order(path: PurePosixPath) -> tuple[tuple[int, str], ...]:
@@ -225,8 +253,10 @@ def _external_id(suite: str, iteration: str, arm: str, trials: Sequence[_Graded]
 
 
 def _trial(graded: _Graded) -> ExternalTrial:
-    values, result = graded.values, object_of(graded.values.get("result"))
-    statements = [each for each in list_of(values.get("expectations")) if isinstance(each, dict)]
+    values, result = graded.values, _result_of(graded.values)
+    written = [each for each in list_of(values.get("expectations")) if isinstance(each, dict)]
+    # A statement that wasn't judged is neither passed nor failed.
+    statements = [each for each in written if each.get("passed") is not None]
     passed, total = count_of(result.get("passed")), count_of(result.get("total"))
     if not total:
         passed, total = sum(each.get("passed") is True for each in statements), len(statements)
@@ -234,14 +264,16 @@ def _trial(graded: _Graded) -> ExternalTrial:
     if share is None and total:
         share = passed / total
     tokens = count_of(result.get("tokens"))
-    is_graded = bool(total)
+    is_graded = bool(total) and bool(statements or not written)
+    name = str(values.get("eval_name") or graded.case.get("eval_name") or "")
     holds = total == passed
     return ExternalTrial(
-        key=key_of_text(key_of_id(values.get("eval_id")) or "eval"),
+        key=key_of_text(key_of_id(values.get("eval_id")) or name or "eval"),
         outcome=("pass" if holds else "fail") if is_graded else "error",
-        description=str(values.get("eval_name") or ""),
+        description=name,
         prompt=str(graded.case.get("prompt") or ""),
-        seconds=number_of(result.get("time_seconds"), 1),
+        # Its scripts write 0 where no timing.json was found.
+        seconds=number_of(result.get("time_seconds"), 1) or None,
         scores=(*_judge_scores(share, holds=holds), *_statements(statements)) if is_graded else (),
         error="" if is_graded else UNGRADED,
         usage=Usage(input=tokens) if tokens else None,

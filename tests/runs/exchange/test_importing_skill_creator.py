@@ -186,6 +186,75 @@ def test_a_grading_alone_is_one_trial():
     assert mean(run, "judge", "judge") == pytest.approx(0.67)
 
 
+def test_a_grading_without_a_summary_counts_its_statements(tmp_path):
+    first = "notetool-workspace/iteration-1"
+    write(
+        tmp_path, f"{first}/eval-0/with_skill/grading.json", {"expectations": expectations(True, True, False)}
+    )
+    write(tmp_path, f"{first}/eval-1/with_skill/grading.json", grading(True, True, True))
+    (run,) = import_results(make_project(), pack_folder(tmp_path), "results", by=None)
+    assert (run.trials, run.passed, run.failed) == (2, 1, 1)
+    assert mean(run, "judge", "judge") == pytest.approx((2 / 3 + 1) / 2)
+
+
+def test_a_case_without_folders_of_configurations_is_one_with_the_skill(tmp_path):
+    write(tmp_path, "notetool-workspace/iteration-1/eval-add/grading.json", grading(True, True, True))
+    (run,) = import_results(make_project(), pack_folder(tmp_path), "results", by=None)
+    assert run.target.name == "skill-creator, with skill"
+    assert Trial.objects.get().scenario_version.scenario.key == "eval-add"
+
+
+def test_a_case_may_be_described_in_the_folder_of_a_configuration(tmp_path):
+    arm = "notetool-workspace/iteration-1/add/with_skill"
+    write(tmp_path, f"{arm}/eval_metadata.json", {"eval_id": 7, "prompt": "Add X."})
+    write(tmp_path, f"{arm}/run-1/grading.json", grading(True, True, True))
+    import_results(make_project(), pack_folder(tmp_path), "results", by=None)
+    version = Trial.objects.get().scenario_version
+    assert (version.scenario.key, version.spec.prompt) == ("eval-7", "Add X.")
+
+
+def test_a_statement_that_was_not_judged_is_not_failed():
+    missing = [{**each, "passed": None} for each in expectations(True, True, True)]
+    (run,) = store(
+        {"expectations": missing, "summary": {"passed": 0, "total": 3, "pass_rate": 0}}, "grading.json"
+    )
+    assert (run.failed, run.errors) == (0, 1)
+
+
+def test_a_benchmark_takes_prompts_from_the_files_of_its_cases(tmp_path):
+    unnamed = {name: value for name, value in ENTRIES[0].items() if name != "eval_name"}
+    write(tmp_path, "iteration-1/benchmark.json", benchmark([unnamed]))
+    case = {"eval_id": 0, "eval_name": "add", "prompt": "Add X."}
+    write(tmp_path, "iteration-1/eval-0/eval_metadata.json", case)
+    import_results(make_project(), pack_folder(tmp_path), "results", by=None)
+    spec = Trial.objects.get().scenario_version.spec
+    assert (spec.prompt, spec.description) == ("Add X.", "add")
+
+
+def test_what_was_not_measured_is_not_zero():
+    result = {**ENTRIES[0]["result"], "time_seconds": 0.0, "tokens": 0}
+    store(benchmark([{**ENTRIES[0], "result": result}]))
+    trial = Trial.objects.get()
+    assert (trial.seconds, trial.tokens_in) == (None, None)
+
+
+def test_the_skill_may_be_named_at_the_top():
+    (run,) = store({"skill_name": "notetool", "runs": ENTRIES[:1]})
+    assert run.suite.name == "notetool"
+
+
+def test_figures_may_stand_beside_the_names_of_a_run():
+    flat = {"eval_name": "add", "configuration": "with_skill", "pass_rate": 1, "passed": 6, "total": 6}
+    (run,) = store({"runs": [flat], "run_summary": {}})
+    assert (run.trials, run.passed) == (1, 1)
+    assert Trial.objects.get().scenario_version.scenario.key == "add"
+
+
+def test_a_benchmark_without_results_says_what_to_import():
+    with pytest.raises(RequestError, match="import the folder with its grading"):
+        store({"metadata": {}, "runs": [], "run_summary": {}})
+
+
 def test_a_case_without_graded_assertions_is_an_error():
     bare = {**ENTRIES[0], "result": {"time_seconds": 3.0, "tokens": 5}, "expectations": []}
     (run,) = store(benchmark([bare]))
