@@ -278,6 +278,8 @@ class RubricJudgeFile(EvaluatorFile):
 
 
 class CodeJudgeFile(EvaluatorFile):
+    """A script; it gets the other keys as settings, too."""
+
     unrunnable: ClassVar[Mapping[str, str]] = {
         **EvaluatorFile.unrunnable,
         "target": "Remove it: a script can't ask a model here.",

@@ -172,6 +172,10 @@ def _add_rules(writer: SchemaWriter) -> None:
         names = [name for name in model.model_fields if name.startswith(("max_", "target_"))]
         writer.of(model).setdefault("allOf", []).append(has(*names))
     writer.of(assertion_models.ToolCountFile)["allOf"] = [has("name", "pattern")]
+    # Keys that a script's model doesn't know are the script's settings.
+    script = writer.of(eval_models.CodeJudgeFile)
+    del script["additionalProperties"]
+    script["propertyNames"] = {"not": {"enum": sorted(eval_models.CodeJudgeFile.unrunnable)}}
     # `assert-set` calls its lowest passing score a threshold, too.
     share = writer.of(assertion_models.AssertSetFile)["properties"]["min_score"]
     writer.of(assertion_models.AssertSetFile)["properties"]["threshold"] = share

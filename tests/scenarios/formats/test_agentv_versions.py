@@ -111,6 +111,14 @@ def test_required_and_negated_assertions_are_read():
     assert (required.required, required.min_score, negated.negate) == (True, 0.6, True)
 
 
+def test_other_keys_of_a_script_are_its_settings():
+    grader = "{type: code-grader, command: [bun, run, g.ts], fields: [{path: a.b, threshold: 0.9}], mode: near, config: {mode: far}}"
+    found = suite(f"tests: [{{id: a, input: x, assertions: [{grader}]}}]", **{"g.ts": ""})
+    (script,) = found.scenarios[0].criteria.evaluators
+    assert script.config == {"fields": [{"path": "a.b", "threshold": 0.9}], "mode": "far"}
+    assert found.lints == ()
+
+
 def test_variables_and_files_fill_the_input():
     text = "tests: [{id: a, vars: {who: Ada, n: {m: 2}}, input_files: [data.txt], input: 'Hi {{ who }} {{ n.m }} {{ other }}', criteria: '{{who}}'}]"
     found = spec(text, **{"data.txt": "the data"})
