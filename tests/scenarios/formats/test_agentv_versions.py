@@ -141,6 +141,15 @@ def test_cases_of_other_files_are_read_and_kept_from_the_agent(named, file, cont
     assert [one.path for one in found.fixtures["files"]] == ["kept.txt"]
 
 
+@pytest.mark.parametrize("key", ["target: llm", "name: x\nproviders: [llm]", "default_test: {vars: {a: b}}"])
+def test_a_file_with_prompts_and_cases_elsewhere_is_agentvs(key):
+    text = f"{key}\nprompts: ['{{{{ input }}}}']\ntests: ./cases.jsonl\n"
+    (found,) = suite(
+        text, **{"cases.jsonl": '{"id": "a", "vars": {"input": "x"}, "assert": ["ok"]}\n'}
+    ).scenarios
+    assert (found.key, found.prompt) == ("a", "x")
+
+
 def test_included_assertions_are_read():
     template = {
         ".agentv/templates/safe.yaml": "assertions: [{type: contains, value: y}, {include: ./more.yaml}]\n"
