@@ -106,9 +106,14 @@ def is_agentv_suite(value: Any) -> bool:
     """Return whether a decoded YAML file has AgentV's cases, and nothing that only promptfoo has."""
     return (
         isinstance(value, dict)
-        and bool({"evalcases", "eval_cases", "tests"} & value.keys())
+        and (bool({"evalcases", "eval_cases", "tests"} & value.keys()) or _has_imports(value))
         and not is_promptfoo(value)
     )
+
+
+def _has_imports(value: Mapping[str, Any]) -> bool:
+    imports = value.get("imports")
+    return isinstance(imports, dict) and bool({"tests", "suites"} & imports.keys())
 
 
 def is_promptfoo(value: Any) -> bool:

@@ -77,9 +77,9 @@ def _drop_included(
 
     included: set[str | None] = set()
     for document in documents:
-        if isinstance(document.value, dict) and (tests := document.value.get("tests")):
+        if isinstance(document.value, dict):
             context = EvalFileContext(document, upload)
-            included.update(context.find_file(name) for name in case_files(tests))
+            included.update(context.find_file(name) for name in case_files(document.value))
     return [document for document in documents if document.file not in included]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evaluators.model import Json
@@ -14,6 +14,8 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 
 PREFIX = "file://"
 _TEMPLATES = ".agentv/templates"
+_SUITES = (".eval.yaml", ".eval.yml")
+"""Endings of files that are suites of their own, even if others import their cases."""
 Case = tuple[EvalFileContext, Json, Location]
 """A case with the file that it is in and its place there."""
 
@@ -56,10 +58,17 @@ def _decode(
         return None
 
 
-def case_files(value: Json) -> list[str]:
-    """Return the names of files that `tests` includes."""
-    listed = value if isinstance(value, list) else [value]
-    return [one.removeprefix(PREFIX) for one in listed if isinstance(one, str)]
+def case_files(value: Mapping[str, Json]) -> list[str]:
+    """Return the names of files that `tests` and `imports` include, without imported suites."""
+    imports = value.get("imports")
+    imported = _listed(imports.get("tests")) if isinstance(imports, dict) else []
+    paths = [one.get("path", one.get("include")) if isinstance(one, dict) else one for one in imported]
+    kept = [path for path in paths if not str(path).lower().endswith(_SUITES)]
+    return [one.removeprefix(PREFIX) for one in (*_listed(value.get("tests")), *kept) if isinstance(one, str)]
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
 
 
 def expand_cases(

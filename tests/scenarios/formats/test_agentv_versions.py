@@ -150,6 +150,39 @@ def test_a_file_with_prompts_and_cases_elsewhere_is_agentvs(key):
     assert (found.key, found.prompt) == ("a", "x")
 
 
+IMPORTED = {
+    "cases/a.yaml": "- {id: a1, vars: {q: x}, assert: [ok], metadata: {tags: [fast], size: 1}}\n"
+    "- {id: a2, vars: {q: x}, assert: [ok]}\n",
+    "cases/b.jsonl": '{"id": "b1", "input": "x", "criteria": "c"}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("imports", "tests", "keys"),
+    [
+        ("[{path: cases/a.yaml}, {path: cases/b.jsonl}]", "[{id: own, assert: [ok]}]", "a1 a2 b1 own"),
+        ("cases/a.yaml", "", "a1 a2"),
+        ("[{include: ./cases/a.yaml, select: '*2'}, cases/b.jsonl]", "", "a2 b1"),
+        ("{path: cases/a.yaml, select: {tags: fa*, metadata: {size: [1, 2]}}}", "", "a1"),
+        ("{path: cases/a.yaml, select: {tags: [all]}}", "", "a1 a2"),
+    ],
+)
+def test_imported_cases_come_before_the_files_own(imports, tests, keys):
+    text = f"prompts: [hi]\nmetadata: {{tags: [all]}}\nimports: {{tests: {imports}}}\n" + (
+        f"tests: {tests}\n" if tests else ""
+    )
+    found = suite(text, **{name: each for name, each in IMPORTED.items() if name in imports})
+    assert [one.key for one in found.scenarios] == keys.split()
+    assert found.lints == ()
+
+
+def test_a_suite_whose_cases_are_imported_stays_one():
+    other = "name: other\ntests: [{id: b, input: x, criteria: c}]\n"
+    files = {"a.eval.yaml": "imports: {tests: [b.eval.yaml]}\n", "b.eval.yaml": other}
+    suites = parse_files({name: text.encode() for name, text in files.items()}, name="folder")
+    assert [(found.name, found.scenarios[0].key) for found in suites] == [("a", "b"), ("other", "b")]
+
+
 def test_included_assertions_are_read():
     template = {
         ".agentv/templates/safe.yaml": "assertions: [{type: contains, value: y}, {include: ./more.yaml}]\n"
@@ -204,6 +237,11 @@ REFUSED = {
     "a prompt that is a program": ("prompts:\n- file://p.py:make\ntests: [{id: a, assert: [ok]}]\n", 2, "prompts[0]", "must not be a program"),
     "cases in CSV": ("tests: file://c.csv\nname: x\n", 1, "tests", "evalhub can't read 'c.csv'."),
     "cases that are gone": ("name: x\ntests: ./gone.yaml\n", 2, "tests", "is not in the upload"),
+    "imported suites": ("name: x\nimports:\n  suites: [b.eval.yaml]\n", 3, "imports.suites", "can't run 'suites'"),
+    "an import with settings of runs": ("imports:\n  tests:\n  - path: c.csv\n    run: {threshold: 1}\n", 4, "imports.tests[0].run", "can't run 'run'"),
+    "an import that is gone": ("imports:\n  tests: [gone.yaml]\ntests: [{id: a, input: x, criteria: c}]\n", 2, "imports.tests[0].path", "is not in the upload"),
+    "an import of nothing": ("name: x\nimports: {tests: []}\n", 1, "", "has no eval cases"),
+    "a selection that is no glob": ("imports:\n  tests: {path: c.csv, select: '{'}\n", 2, "imports.tests.select", "do not match"),
     "score ranges": ("tests:\n- id: a\n  input: x\n  assertions:\n  - {type: rubrics, criteria: [{outcome: x, score_ranges: {0: y}}]}\n", 5, "tests[0].assertions[0].criteria[0].score_ranges", "decides the verdict"),
 }  # fmt: skip
 
