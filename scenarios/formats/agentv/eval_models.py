@@ -380,6 +380,8 @@ AGGREGATORS: Mapping[str, type[Mirror]] = {
     "llm_judge": LlmAggregatorFile,
 }
 """The models of aggregators, by their types."""
+AGGREGATOR_ALIASES = {"script": "code_judge", "llm_rubric": "llm_judge"}
+"""The names of aggregators after AgentV 4.42."""
 
 
 class GuidelineSettings(Mirror):

@@ -287,7 +287,7 @@ class EvaluatorReader(AssertionReader):
     ) -> WeightedAverage | PassedShare | CodeAggregator | LlmAggregator | None:
         item = item or {"type": "weighted_average"}
         name = str(item.get("type")).replace("-", "_").replace("grader", "judge")
-        match name:
+        match eval_models.AGGREGATOR_ALIASES.get(name, name):
             case "weighted_average":
                 average = self.valid(eval_models.WeightedAverageFile, item, at)
                 return WeightedAverage(weights=average.weights) if average else None

@@ -235,7 +235,7 @@ def _aggregator(writer: SchemaWriter) -> Schema:
     spelled = {
         spelling: schema
         for name, schema in kinds.items()
-        for word in dict.fromkeys((name, name.replace("judge", "grader")))
+        for word in dict.fromkeys((name, name.replace("judge", "grader"), *_aliases_of(name)))
         for spelling in dict.fromkeys((word, word.replace("_", "-")))
     }
     return {
@@ -243,6 +243,10 @@ def _aggregator(writer: SchemaWriter) -> Schema:
         "if": {"type": "object", "minProperties": 1},
         "then": schema_by_kind(spelled),
     }
+
+
+def _aliases_of(aggregator: str) -> list[str]:
+    return [alias for alias, name in eval_models.AGGREGATOR_ALIASES.items() if name == aggregator]
 
 
 def _allow_variables(schema: Schema) -> None:

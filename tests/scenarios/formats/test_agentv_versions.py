@@ -119,6 +119,19 @@ def test_other_keys_of_a_script_are_its_settings():
     assert found.lints == ()
 
 
+@pytest.mark.parametrize(
+    ("aggregator", "kind"),
+    [
+        ("{type: script, path: bun run ../or.js}", "code_judge"),
+        ("{type: llm-rubric, prompt: Any?}", "llm_judge"),
+    ],
+)
+def test_aggregators_have_the_names_of_later_versions(aggregator, kind):
+    group = f"{{type: composite, assert: [{{type: contains, value: y}}], aggregator: {aggregator}}}"
+    (composite,) = spec(f"tests: [{{id: a, input: x, assert: [{group}]}}]").criteria.evaluators
+    assert composite.aggregator.type == kind
+
+
 def test_variables_and_files_fill_the_input():
     text = "tests: [{id: a, vars: {who: Ada, n: {m: 2}}, input_files: [data.txt], input: 'Hi {{ who }} {{ n.m }} {{ other }}', criteria: '{{who}}'}]"
     found = spec(text, **{"data.txt": "the data"})
