@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.formats import parse_files
+from scenarios.formats import companions, parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.spec import MatrixEntry, ScenarioSpec
@@ -163,6 +163,46 @@ def test_a_file_with_prompts_and_cases_elsewhere_is_agentvs(key):
     assert (found.key, found.prompt) == ("a", "x")
 
 
+FOLDERS = {
+    "cases/add/case.yaml": "criteria: c\ninput: x\n",
+    "cases/fix/case.yml": "id: own\ncriteria: c\ninput: x\n",
+    "cases/notes/readme.md": "",
+    "cases/fix/deep/case.yaml": "criteria: c\ninput: x\n",
+}
+GLOBBED = {
+    "cases/a.cases.yaml": "- {id: a, criteria: c, input: x}\n",
+    "cases/deep/b.cases.jsonl": '{"id": "b", "criteria": "c", "input": "x"}\n',
+    "cases/.kept/c.cases.yaml": "- {id: c, criteria: c, input: x}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "keys"),
+    [
+        ("tests: ./cases/\n", FOLDERS, "add own"),
+        ("imports: {tests: [{path: cases}]}\n", FOLDERS, "add own"),
+        ("tests: ['file://cases/**/*.cases.{yaml,jsonl}']\n", GLOBBED, "a b"),
+        ("tests: ['file://./cases/*.cases.yaml', {id: own, criteria: c, input: x}]\n", GLOBBED, "a own"),
+    ],
+)
+def test_cases_of_folders_and_globs_are_read(text, files, keys):
+    suites = parse_files({"a.eval.yaml": text.encode()} | {k: v.encode() for k, v in files.items()}, name="x")
+    found = next(each for each in suites if each.name == "a")
+    assert [one.key for one in found.scenarios] == keys.split()
+    assert "cases/add/case.yaml" not in {one.path for one in found.fixtures.get("files", ())}
+
+
+def test_the_workspace_of_a_folders_case_is_refused():
+    files = {"cases/a/case.yaml": "criteria: c\ninput: x\n", "cases/a/workspace/b.txt": ""}
+    (problem,) = refused("tests: ./cases/\n", **files)
+    assert (problem.file, problem.where) == ("cases/a/case.yaml", "workspace")
+
+
+def test_a_single_file_names_the_folder_of_its_glob():
+    text = b"tests: ['file://cases/*/x.yaml', 'file://*.yaml', './more/']\n"
+    assert {"cases/", "./more/"} <= set(companions("a.eval.yaml", text))
+
+
 IMPORTED = {
     "cases/a.yaml": "- {id: a1, vars: {q: x}, assert: [ok], metadata: {tags: [fast], size: 1}}\n"
     "- {id: a2, vars: {q: x}, assert: [ok]}\n",
@@ -255,6 +295,10 @@ REFUSED = {
     "an import that is gone": ("imports:\n  tests: [gone.yaml]\ntests: [{id: a, input: x, criteria: c}]\n", 2, "imports.tests[0].path", "is not in the upload"),
     "an import of nothing": ("name: x\nimports: {tests: []}\n", 1, "", "has no eval cases"),
     "a selection that is no glob": ("imports:\n  tests: {path: c.csv, select: '{'}\n", 2, "imports.tests.select", "do not match"),
+    "a folder without cases": ("name: x\ntests: ./empty/\n", 2, "tests", "The folder './empty/' has no cases."),
+    "a glob of nothing": ("name: x\ntests:\n- file://gone/*.yaml\n", 3, "tests[0]", "No file of the upload matches"),
+    "a glob that is none": ("name: x\ntests:\n- file://gone/{.yaml\n", 3, "tests[0]", "do not match"),
+    "a glob of CSV": ("name: x\ntests:\n- file://*.csv\n", 3, "tests[0]", "evalhub can't read 'c.csv'."),
     "score ranges": ("tests:\n- id: a\n  input: x\n  assertions:\n  - {type: rubrics, criteria: [{outcome: x, score_ranges: {0: y}}]}\n", 5, "tests[0].assertions[0].criteria[0].score_ranges", "decides the verdict"),
 }  # fmt: skip
 
@@ -262,7 +306,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "line", "where", "what"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.spec("agentv", "What can't be run is refused")
 def test_what_cannot_be_run_is_refused_with_its_key_and_line(text, line, where, what):
-    problems = refused(text, **{"c.csv": "id\n"})
+    problems = refused(text, **{"c.csv": "id\n", "empty/readme.md": ""})
     assert (line, where) in [(problem.line, problem.where) for problem in problems]
     assert any(what in f"{problem.what} {problem.fix}" for problem in problems)
     assert len(problems) == 1
