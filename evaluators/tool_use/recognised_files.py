@@ -97,8 +97,8 @@ _OF_AGENTV |= {
 """Keys of AgentV that promptfoo doesn't have."""
 _OF_PROMPTFOO = {"defaultTest", "evaluateOptions", "commandLineOptions", "derivedMetrics", "nunjucksFilters"}
 _OF_PROMPTFOO |= {"outputPath", "redteam", "writeLatestResults", "providerPromptMap"}
-_CODE_OF_PROMPTFOO = re.compile(r"\{\{[^{}]*\|[^{}]*\}\}|\{%")
-"""Filters and statements of its templates."""
+_CODE_OF_PROMPTFOO = re.compile(r"\{\{(?!\s*env\.)[^{}]*\|[^{}]*\}\}|\{%")
+"""Filters and statements of its templates; AgentV has defaults of environment variables, too."""
 _ASSERTIONS_OF_PROMPTFOO = frozenset(("javascript", "not-javascript"))
 
 

@@ -286,6 +286,7 @@ REFUSED = {
     "no input": ("tests:\n- id: a\n  criteria: c\n", 2, "tests[0].input", "'input' is missing"),
     "nothing to judge by": ("tests:\n- id: a\n  input: x\n", 2, "tests[0]", "says nothing about a good answer"),
     "an environment variable": ("tests:\n- id: a\n  input: x ${{ HOME }}\n  criteria: c\n", 3, "tests[0].input", "variables of the environment"),
+    "an environment variable with a default": ("target: x\nprompts: ['{{ env.URL | default(\"x\") }}']\ntests: [{id: a, assert: [ok]}]\n", 2, "prompts[0]", "variables of the environment"),
     "a variable without a value": ("prompts:\n- '{{ gone }}'\ntests: [{id: a, assert: [ok]}]\n", 2, "prompts[0]", "'gone' has no value"),
     "a prompt that is a program": ("prompts:\n- file://p.py:make\ntests: [{id: a, assert: [ok]}]\n", 2, "prompts[0]", "must not be a program"),
     "cases in CSV": ("tests: file://c.csv\nname: x\n", 1, "tests", "evalhub can't read 'c.csv'."),
