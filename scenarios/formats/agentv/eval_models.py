@@ -227,7 +227,9 @@ class RubricItemFile(Mirror):
     )
 
     id: Text | None = None
-    description: Text = Field(validation_alias=AliasChoices("description", "outcome", "criteria"))
+    description: Text = Field(
+        validation_alias=AliasChoices("description", "outcome", "criteria", "expected_outcome")
+    )
     operator: Literal["correctness", "contradiction"] = "correctness"
     weight: Weight = 1.0
     required: bool = True

@@ -132,6 +132,11 @@ def test_aggregators_have_the_names_of_later_versions(aggregator, kind):
     assert composite.aggregator.type == kind
 
 
+def test_statements_have_the_key_of_earlier_versions():
+    found = spec("tests: [{id: a, input: x, rubrics: [{id: r, expected_outcome: Is short}]}]")
+    assert found.criteria.evaluators[0].rubrics[0].description == "Is short"
+
+
 def test_variables_and_files_fill_the_input():
     text = "tests: [{id: a, vars: {who: Ada, n: {m: 2}}, input_files: [data.txt], input: 'Hi {{ who }} {{ n.m }} {{ other }}', criteria: '{{who}}'}]"
     found = spec(text, **{"data.txt": "the data"})
