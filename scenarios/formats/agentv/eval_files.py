@@ -11,7 +11,7 @@ from evaluators.model import Json
 from scenarios.formats.agentv import NAME
 from scenarios.formats.agentv.eval_cases import EvalCaseReading, SuiteDefaults, read_cases
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile
+from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile, TrialsFile
 from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
 from scenarios.formats.agentv.file_versions import (
     CASES_KEYS,
@@ -86,16 +86,23 @@ def _without_eval(name: str, version: FileVersion) -> str:
     return name.removesuffix(".eval") if version.is_later else name
 
 
+def _find_trials(eval_file: EvalFile) -> tuple[TrialsFile | None, Location]:
+    """Return how often the file asks to run each case, if it does, and where."""
+    if (options := eval_file.evaluate_options) and options.repeat:
+        return options.repeat, ("evaluate_options", "repeat")
+    if eval_file.repeat:
+        return eval_file.repeat, ("repeat",)
+    return eval_file.execution.trials if eval_file.execution else None, ("execution", "trials")
+
+
 def _trials_setting(eval_file: EvalFile) -> dict[str, Json]:
-    """Return how often the file asks to run each case, if it does."""
-    repeat = eval_file.evaluate_options.repeat if eval_file.evaluate_options else None
-    trials = repeat or (eval_file.execution.trials if eval_file.execution else None)
+    trials, _ = _find_trials(eval_file)
     return {"trials": trials.count} if trials and trials.count > 1 else {}
 
 
 def _trials_lint(eval_file: EvalFile, document: PositionedDocument) -> Iterator[Problem]:
     if trials := _trials_setting(eval_file).get("trials"):
-        at = ("evaluate_options", "repeat") if eval_file.evaluate_options else ("execution", "trials")
+        _, at = _find_trials(eval_file)
         what = f"The file runs each case {trials} times."
         fix = f"Start runs with {trials} trials each; the form of a new run proposes them."
         yield document.problem(at, what, fix=fix, id="format/trials", lint=True)

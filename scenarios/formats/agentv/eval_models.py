@@ -162,6 +162,8 @@ class EvalFile(Mirror):
     default_test: Annotated[DefaultTest | None, reads_as("default_test")] = None
     """What all tests share, here or in a file."""
     evaluate_options: EvaluateOptions | None = None
+    repeat: Trials | None = None
+    """How often each case runs."""
     timeout_seconds: Seconds | None = None
     """Time limit of the agent in seconds."""
 

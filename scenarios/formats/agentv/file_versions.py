@@ -63,7 +63,17 @@ def version_of_dataset(lines: Json) -> FileVersion:
 
 
 _ONLY_LATER_OF_FILE = frozenset(
-    ("name", "suite", "threshold", "evaluators", "input", "input_files", "targets", "timeout_seconds")
+    (
+        "name",
+        "suite",
+        "threshold",
+        "evaluators",
+        "input",
+        "input_files",
+        "targets",
+        "timeout_seconds",
+        "repeat",
+    )
 )
 _ONLY_LATER_OF_CASE = frozenset(("description", "threshold", "vars", "input_files"))
 

@@ -268,6 +268,13 @@ def test_repeats_are_proposed_for_runs():
     assert "format/trials" in [lint.id for lint in found.lints]
 
 
+@pytest.mark.parametrize("repeat", ["4", "{count: 4, strategy: pass_any}"])
+def test_a_files_own_repeats_are_proposed(repeat):
+    found = suite(f"repeat: {repeat}\ntests: [{{id: a, input: x, criteria: c}}]\n")
+    assert found.settings["trials"] == 4
+    assert [(lint.id, lint.where) for lint in found.lints] == [("format/trials", "repeat")]
+
+
 def test_a_variable_can_hold_messages_and_one_prompt_keeps_the_id():
     text = "prompts: ['{{ input }}']\ntests: [{id: a, vars: {input: [{role: system, content: s}, {role: user, content: u}]}, assert: [ok]}]"
     found = spec(text)
