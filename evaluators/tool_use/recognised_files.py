@@ -84,13 +84,23 @@ def _has(*names: str) -> Callable[[Any], bool]:
 
 _CASES = frozenset(("evalcases", "eval_cases", "tests", "scenarios"))
 _OF_AGENTV = frozenset(
-    ("evalcases", "eval_cases", "default_test", "evaluate_options", "environment", "extensions", "execution")
+    ("evalcases", "eval_cases", "imports", "default_test", "evaluate_options", "environment")
 )
+_OF_AGENTV |= {
+    "target",
+    "execution",
+    "workspace",
+    "assert",
+    "assertions",
+    "threshold",
+    "input",
+    "input_files",
+}
 """Keys of AgentV that promptfoo doesn't have."""
 _OF_PROMPTFOO = {"defaultTest", "evaluateOptions", "commandLineOptions", "derivedMetrics", "nunjucksFilters"}
 _OF_PROMPTFOO |= {"outputPath", "redteam", "writeLatestResults", "providerPromptMap"}
-_CODE_OF_PROMPTFOO = re.compile(r"\{\{[^{}]*\|[^{}]*\}\}|\{%")
-"""Filters and statements of its templates."""
+_CODE_OF_PROMPTFOO = re.compile(r"\{\{(?!\s*env\.)[^{}]*\|[^{}]*\}\}|\{%")
+"""Filters and statements of its templates; AgentV has defaults of environment variables, too."""
 _ASSERTIONS_OF_PROMPTFOO = frozenset(("javascript", "not-javascript"))
 
 
@@ -98,15 +108,20 @@ def is_agentv_suite(value: Any) -> bool:
     """Return whether a decoded YAML file has AgentV's cases, and nothing that only promptfoo has."""
     return (
         isinstance(value, dict)
-        and bool({"evalcases", "eval_cases", "tests"} & value.keys())
+        and (bool({"evalcases", "eval_cases", "tests"} & value.keys()) or _has_imports(value))
         and not is_promptfoo(value)
     )
+
+
+def _has_imports(value: Mapping[str, Any]) -> bool:
+    imports = value.get("imports")
+    return isinstance(imports, dict) and bool({"tests", "suites"} & imports.keys())
 
 
 def is_promptfoo(value: Any) -> bool:
     """Return whether a decoded file is a configuration of promptfoo: by its own keys, assertions and templates.
 
-    AgentV after 4.42 has prompts, providers and tests, too, but each of its tests has an id.
+    AgentV after 4.42 has prompts, providers and tests, too, but it has keys of its own, or its tests have ids.
     """
     if not isinstance(value, dict) or not (_CASES | {"prompts"}) & value.keys():
         return False
@@ -116,8 +131,9 @@ def is_promptfoo(value: Any) -> bool:
     if "prompts" not in value:
         return False
     listed = [one for one in tests if isinstance(one, dict)] if isinstance(tests, list) else []
-    has_ids = bool(_OF_AGENTV & value.keys()) or any("id" in one for one in listed)
-    return not has_ids or _has_code(value["prompts"]) or _has_code(tests)
+    is_named = "name" in value and isinstance(tests, str)
+    is_agentv = is_named or bool(_OF_AGENTV & value.keys()) or any("id" in one for one in listed)
+    return not is_agentv or _has_code(value["prompts"]) or _has_code(tests)
 
 
 def _has_own_assertion(value: Any) -> bool:

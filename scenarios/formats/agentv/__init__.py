@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from evaluators.model import Json
@@ -72,14 +74,17 @@ def _drop_included(
     documents: Sequence[PositionedDocument], upload: UploadedFiles
 ) -> list[PositionedDocument]:
     """Return the documents that no other one includes as its cases."""
+    from evaluators.tool_use.guidelines import BadGlob
     from scenarios.formats.agentv.eval_file_context import EvalFileContext
-    from scenarios.formats.agentv.included_files import case_files
+    from scenarios.formats.agentv.included_files import case_files, find_case_files
 
-    included: set[str | None] = set()
+    included: set[str] = set()
     for document in documents:
-        if isinstance(document.value, dict) and (tests := document.value.get("tests")):
+        if isinstance(document.value, dict):
             context = EvalFileContext(document, upload)
-            included.update(context.find_file(name) for name in case_files(tests))
+            for name in case_files(document.value):
+                with suppress(BadGlob):
+                    included.update(find_case_files(name, context))
     return [document for document in documents if document.file not in included]
 
 
@@ -124,16 +129,23 @@ def _named_files(value: Json) -> Iterator[str]:
 
                 yield from script_files(item)
             elif key in _NAMES_A_FILE and isinstance(item, str) and _may_be_path(item):
-                yield item.removeprefix("file://").lstrip("/")
+                yield _before_glob(item.removeprefix("file://").lstrip("/"))
                 if key == "include":
                     yield f".agentv/templates/{item}.yaml"
             elif key in ("tests", "input_files", "prompts") and isinstance(item, list):
                 yield from (
-                    one.removeprefix("file://") for one in item if isinstance(one, str) and _may_be_path(one)
+                    _before_glob(one.removeprefix("file://"))
+                    for one in item
+                    if isinstance(one, str) and _may_be_path(one)
                 )
                 yield from _named_files(item)
             else:
                 yield from _named_files(item)
+
+
+def _before_glob(path: str) -> str:
+    """Return the folder of a glob, or a path without one unchanged."""
+    return path if not (glob := re.search(r"[^/]*[*?{]", path)) else path[: glob.start()] or path
 
 
 def _may_be_path(text: str) -> bool:

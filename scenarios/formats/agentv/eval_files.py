@@ -11,7 +11,7 @@ from evaluators.model import Json
 from scenarios.formats.agentv import NAME
 from scenarios.formats.agentv.eval_cases import EvalCaseReading, SuiteDefaults, read_cases
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile
+from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile, TrialsFile
 from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
 from scenarios.formats.agentv.file_versions import (
     CASES_KEYS,
@@ -23,6 +23,7 @@ from scenarios.formats.agentv.file_versions import (
     without_later_keys,
 )
 from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
+from scenarios.formats.agentv.imported_cases import read_imports
 from scenarios.formats.agentv.included_files import Case, cases_of_file, expand_cases, read_named
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
@@ -58,7 +59,7 @@ def read_file(
         for reading in read_cases(value, replace(suite, context=case_context), at)
     ]
     problems += [problem for reading in readings for problem in reading.problems]
-    problems += _repeated_ids(readings, document)
+    problems += _repeated_ids(readings)
     targets_file, targets_text, more = find_targets(upload, document.file)
     problems += more
     bundle = _bundle(context, evals)
@@ -85,16 +86,23 @@ def _without_eval(name: str, version: FileVersion) -> str:
     return name.removesuffix(".eval") if version.is_later else name
 
 
+def _find_trials(eval_file: EvalFile) -> tuple[TrialsFile | None, Location]:
+    """Return how often the file asks to run each case, if it does, and where."""
+    if (options := eval_file.evaluate_options) and options.repeat:
+        return options.repeat, ("evaluate_options", "repeat")
+    if eval_file.repeat:
+        return eval_file.repeat, ("repeat",)
+    return eval_file.execution.trials if eval_file.execution else None, ("execution", "trials")
+
+
 def _trials_setting(eval_file: EvalFile) -> dict[str, Json]:
-    """Return how often the file asks to run each case, if it does."""
-    repeat = eval_file.evaluate_options.repeat if eval_file.evaluate_options else None
-    trials = repeat or (eval_file.execution.trials if eval_file.execution else None)
+    trials, _ = _find_trials(eval_file)
     return {"trials": trials.count} if trials and trials.count > 1 else {}
 
 
 def _trials_lint(eval_file: EvalFile, document: PositionedDocument) -> Iterator[Problem]:
     if trials := _trials_setting(eval_file).get("trials"):
-        at = ("evaluate_options", "repeat") if eval_file.evaluate_options else ("execution", "trials")
+        _, at = _find_trials(eval_file)
         what = f"The file runs each case {trials} times."
         fix = f"Start runs with {trials} trials each; the form of a new run proposes them."
         yield document.problem(at, what, fix=fix, id="format/trials", lint=True)
@@ -112,23 +120,33 @@ def _read_defaults(
     problems = list(_repeated_case_keys(value, document))
     key = context.version.cases
     values = value.pop(key, None)
+    imports = value.pop("imports", None) if context.version.is_later else None
     cases: list[Case] = []
-    if values is None or values == []:
+    wrong: list[Problem] = []
+    if imports is not None:
+        cases += read_imports(imports, context, value.get("metadata"), wrong)
+    if values is not None and values != []:
+        cases += _own_cases(values, context, key, wrong)
+    elif not cases and not wrong:
         what, fix = "The file has no eval cases.", f"Add '{key}:' with one entry for each case."
-        problems.append(document.problem((), what, fix=fix, id="format/missing-field"))
-    elif isinstance(values, str) and context.version.is_later:
-        cases += cases_of_file(values, context, (key,), problems)
-    elif not isinstance(values, list):
-        what = f"The eval cases must be a list, not {kind(values)}."
-        fix = "Write each case as a list item, after a dash."
-        problems.append(document.problem((key,), what, fix=fix, id="format/wrong-type"))
-    elif context.version.is_later:
-        cases += expand_cases(values, context, (key,), problems)
-    else:
-        cases += [(context, each, (key, index)) for index, each in enumerate(values)]
+        wrong.append(document.problem((), what, fix=fix, id="format/missing-field"))
     # The cases are read anyway, to report all problems at once.
     suite, more = _read_settings(context, value, document)
-    return suite, cases, [*problems, *more]
+    return suite, cases, [*problems, *wrong, *more]
+
+
+def _own_cases(values: Json, context: EvalFileContext, key: str, problems: list[Problem]) -> Sequence[Case]:
+    """Return the cases of a file's list, or of the file that it names instead."""
+    if isinstance(values, str) and context.version.is_later:
+        return cases_of_file(values, context, (key,), problems)
+    if not isinstance(values, list):
+        what = f"The eval cases must be a list, not {kind(values)}."
+        fix = "Write each case as a list item, after a dash."
+        problems.append(context.document.problem((key,), what, fix=fix, id="format/wrong-type"))
+        return []
+    if context.version.is_later:
+        return expand_cases(values, context, (key,), problems)
+    return [(context, each, (key, index)) for index, each in enumerate(values)]
 
 
 def _repeated_case_keys(value: Mapping[str, Json], document: PositionedDocument) -> Iterator[Problem]:
@@ -227,21 +245,21 @@ def _read_dataset_defaults(context: EvalFileContext) -> tuple[SuiteDefaults | No
     return replace(suite, context=context), problems
 
 
-def _repeated_ids(readings: Sequence[EvalCaseReading], document: PositionedDocument) -> list[Problem]:
+def _repeated_ids(readings: Sequence[EvalCaseReading]) -> list[Problem]:
     first: dict[str, int] = {}
     problems = []
     for spec in (reading.spec for reading in readings):
         if spec is None:
             continue
         if spec.key in first:
-            problems.append(_duplicate_case(spec, first[spec.key], document))
+            problems.append(_duplicate_case(spec, first[spec.key]))
         first.setdefault(spec.key, spec.line)
     return problems
 
 
-def _duplicate_case(spec: ScenarioSpec, line: int, document: PositionedDocument) -> Problem:
+def _duplicate_case(spec: ScenarioSpec, line: int) -> Problem:
     return Problem(
-        file=document.file,
+        file=spec.file,
         line=spec.line,
         where="id",
         what=f"Duplicate case '{spec.key}', first in line {line}.",

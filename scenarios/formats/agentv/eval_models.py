@@ -162,6 +162,8 @@ class EvalFile(Mirror):
     default_test: Annotated[DefaultTest | None, reads_as("default_test")] = None
     """What all tests share, here or in a file."""
     evaluate_options: EvaluateOptions | None = None
+    repeat: Trials | None = None
+    """How often each case runs."""
     timeout_seconds: Seconds | None = None
     """Time limit of the agent in seconds."""
 
@@ -227,7 +229,9 @@ class RubricItemFile(Mirror):
     )
 
     id: Text | None = None
-    description: Text = Field(validation_alias=AliasChoices("description", "outcome", "criteria"))
+    description: Text = Field(
+        validation_alias=AliasChoices("description", "outcome", "criteria", "expected_outcome")
+    )
     operator: Literal["correctness", "contradiction"] = "correctness"
     weight: Weight = 1.0
     required: bool = True
@@ -278,6 +282,8 @@ class RubricJudgeFile(EvaluatorFile):
 
 
 class CodeJudgeFile(EvaluatorFile):
+    """A script; it gets the other keys as settings, too."""
+
     unrunnable: ClassVar[Mapping[str, str]] = {
         **EvaluatorFile.unrunnable,
         "target": "Remove it: a script can't ask a model here.",
@@ -378,6 +384,8 @@ AGGREGATORS: Mapping[str, type[Mirror]] = {
     "llm_judge": LlmAggregatorFile,
 }
 """The models of aggregators, by their types."""
+AGGREGATOR_ALIASES = {"script": "code_judge", "llm_rubric": "llm_judge"}
+"""The names of aggregators after AgentV 4.42."""
 
 
 class GuidelineSettings(Mirror):

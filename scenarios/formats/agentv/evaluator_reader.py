@@ -23,7 +23,7 @@ from scenarios.formats.agentv import assertion_models, eval_models
 from scenarios.formats.agentv.assertion_reader import TEXT_KINDS, TEXTS_KINDS, AssertionReader, Item, Reader
 from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
 from scenarios.formats.agentv.included_files import read_include
-from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints
+from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints, split_settings
 from scenarios.formats.positions import Location
 from scenarios.formats.validation import did_you_mean, kind
 
@@ -233,7 +233,8 @@ class EvaluatorReader(AssertionReader):
         return {**common, "model": judge.model or "", "include_trace": judge.include_trace}
 
     def _code_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
-        judge = self.valid(eval_models.CodeJudgeFile, item, at)
+        own, settings = split_settings(eval_models.CodeJudgeFile, item)
+        judge = self.valid(eval_models.CodeJudgeFile, own, at)
         if judge is None:
             return None
         cwd = self._cwd(judge.cwd, judge.script, at, "command" if "command" in item else "script")
@@ -244,7 +245,7 @@ class EvaluatorReader(AssertionReader):
             timeout_seconds=judge.timeout_seconds,
             network=judge.network,
             exit_code_decides=self.context.version.is_later,
-            config=judge.config,
+            config={**settings, **judge.config},
         )
 
     def _composite(self, item: Item, at: Location) -> BaseEvaluator | None:
@@ -286,7 +287,7 @@ class EvaluatorReader(AssertionReader):
     ) -> WeightedAverage | PassedShare | CodeAggregator | LlmAggregator | None:
         item = item or {"type": "weighted_average"}
         name = str(item.get("type")).replace("-", "_").replace("grader", "judge")
-        match name:
+        match eval_models.AGGREGATOR_ALIASES.get(name, name):
             case "weighted_average":
                 average = self.valid(eval_models.WeightedAverageFile, item, at)
                 return WeightedAverage(weights=average.weights) if average else None

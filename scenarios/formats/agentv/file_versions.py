@@ -49,7 +49,8 @@ OF_LIST: Spellings = {"evaluators": ("evaluators", "assertions", "assert")}
 
 def version_of_file(value: Mapping[str, Json]) -> FileVersion:
     """Return the version of a YAML file by its keys."""
-    if "tests" in value or "scenarios" in value:
+    imports_only = "imports" in value and not {"evalcases", "eval_cases"} & value.keys()
+    if "tests" in value or "scenarios" in value or imports_only:
         return MATRIX if OF_MATRIX & value.keys() else PUBLISHED
     return SECOND if "eval_cases" in value else FIRST
 
@@ -62,7 +63,17 @@ def version_of_dataset(lines: Json) -> FileVersion:
 
 
 _ONLY_LATER_OF_FILE = frozenset(
-    ("name", "suite", "threshold", "evaluators", "input", "input_files", "targets", "timeout_seconds")
+    (
+        "name",
+        "suite",
+        "threshold",
+        "evaluators",
+        "input",
+        "input_files",
+        "targets",
+        "timeout_seconds",
+        "repeat",
+    )
 )
 _ONLY_LATER_OF_CASE = frozenset(("description", "threshold", "vars", "input_files"))
 

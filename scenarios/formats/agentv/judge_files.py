@@ -5,12 +5,17 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections.abc import Mapping
+
+from pydantic import AliasChoices
 
 from evaluators.grading.judges.llm_judge_prompt import shows_answer
+from evaluators.model import Json
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
+from scenarios.formats.validation import Mirror
 
 FILE_PREFIX = "file://"
 _FILE_NAME = re.compile(r"[^\s{}]+\.(?:md|txt|prompt|jinja|j2|tmpl)")
@@ -78,3 +83,13 @@ def _without_answer(template: str, context: EvalFileContext, at: Location) -> li
     what = "The judge's prompt does not include the answer, so case and answer are appended."
     fix = "Add {{candidate_answer}} to the prompt."
     return [context.document.problem(at, what, fix=fix, id="format/judge-without-answer", lint=True)]
+
+
+def split_settings(model: type[Mirror], item: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return the keys of a script that its model knows or refuses, and the others, which are settings for it."""
+    known = {*model.unrunnable, *model.decisive}
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias
+        known |= set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {name}
+    own = {key: value for key, value in item.items() if key in known}
+    return own, {key: value for key, value in item.items() if key not in known}

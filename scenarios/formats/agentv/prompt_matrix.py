@@ -21,7 +21,7 @@ _REFERENCE = r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}"
 VARIABLE_ALONE = rf"^\s*{_REFERENCE}\s*$"
 """Matches a text that is nothing but a variable and becomes its value."""
 _VARIABLE = re.compile(rf"(?<!\$){_REFERENCE}")
-_ENVIRONMENT = re.compile(r"\$\{\{\s*\w+\s*\}\}|\{\{\s*env\.\w+\s*\}\}")
+_ENVIRONMENT = re.compile(r"\$\{\{\s*\w+\s*\}\}|\{\{\s*env\.\w+\s*(?:\|[^{}]*)?\}\}")
 _OF_JUDGES = frozenset(
     ("output", "input", "expected_output", "criteria", "metadata", "rubrics", "tool_calls", "file_changes")
 )

@@ -8,6 +8,7 @@ from scenarios.formats.agentv import assertion_models, eval_models
 from scenarios.formats.agentv.evaluator_reader import ALIASES, MODELS
 from scenarios.formats.agentv.file_versions import CASES_KEYS, OF_CASE, OF_LIST, Spellings
 from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
+from scenarios.formats.agentv.import_models import ImportsFile
 from scenarios.formats.agentv.prompt_matrix import TEMPLATES, VARIABLE_ALONE
 from scenarios.formats.json_schemas import (
     NOT_EMPTY,
@@ -56,7 +57,8 @@ def eval_file_schema() -> Schema:
     cases_file = {"type": "string", "description": "The path of a file with cases."}
     case_list = schema_of_list({"if": {"type": "string"}, "else": case}, minItems=1)
     file["properties"] |= {**cases, _LATER: any_of(cases_file, case_list, {"type": "null"})}
-    file["oneOf"] = [has(key) for key in CASES_KEYS]
+    file["properties"]["imports"] = or_empty(writer.reference(ImportsFile))
+    file["oneOf"] = [*(has(key) for key in CASES_KEYS[:-1]), has(_LATER, "imports")]
     # Where the file has prompts, they are the input of its cases.
     own_input = {"properties": {_LATER: {"items": {"if": {"type": "object"}, "then": _has_input()}}}}
     file.setdefault("allOf", []).append({"if": {"required": ["prompts"]}, "else": own_input})
@@ -87,6 +89,7 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
         eval_models.RubricItemFile,
         eval_models.ToolCall,
         eval_models.ExpectedToolFile,
+        ImportsFile,
     )
     values = assertion_models.VALUE_MODELS.values()
     models: Models = (*_SPELLED, *MODELS.values(), *aggregators, *others, *values)
@@ -172,6 +175,10 @@ def _add_rules(writer: SchemaWriter) -> None:
         names = [name for name in model.model_fields if name.startswith(("max_", "target_"))]
         writer.of(model).setdefault("allOf", []).append(has(*names))
     writer.of(assertion_models.ToolCountFile)["allOf"] = [has("name", "pattern")]
+    # Keys that a script's model doesn't know are the script's settings.
+    script = writer.of(eval_models.CodeJudgeFile)
+    del script["additionalProperties"]
+    script["propertyNames"] = {"not": {"enum": sorted(eval_models.CodeJudgeFile.unrunnable)}}
     # `assert-set` calls its lowest passing score a threshold, too.
     share = writer.of(assertion_models.AssertSetFile)["properties"]["min_score"]
     writer.of(assertion_models.AssertSetFile)["properties"]["threshold"] = share
@@ -228,7 +235,7 @@ def _aggregator(writer: SchemaWriter) -> Schema:
     spelled = {
         spelling: schema
         for name, schema in kinds.items()
-        for word in dict.fromkeys((name, name.replace("judge", "grader")))
+        for word in dict.fromkeys((name, name.replace("judge", "grader"), *_aliases_of(name)))
         for spelling in dict.fromkeys((word, word.replace("_", "-")))
     }
     return {
@@ -236,6 +243,10 @@ def _aggregator(writer: SchemaWriter) -> Schema:
         "if": {"type": "object", "minProperties": 1},
         "then": schema_by_kind(spelled),
     }
+
+
+def _aliases_of(aggregator: str) -> list[str]:
+    return [alias for alias, name in eval_models.AGGREGATOR_ALIASES.items() if name == aggregator]
 
 
 def _allow_variables(schema: Schema) -> None:

@@ -9,14 +9,14 @@ from pydantic import AliasChoices
 
 from evaluators.grading.scores import EVALUATORS
 from evaluators.tool_use.guidelines import DEFAULT_PATTERNS
-from scenarios.formats.agentv import assertion_models, eval_models
+from scenarios.formats.agentv import assertion_models, eval_models, import_models
 from scenarios.formats.agentv.evaluator_reader import ALIASES
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/agentv.md").read_text()
 
 
 def names_of_fields() -> set[str]:
-    named = {**vars(eval_models), **vars(assertion_models)}
+    named = {**vars(eval_models), **vars(assertion_models), **vars(import_models)}
     models = [model for model in named.values() if hasattr(model, "model_fields")]
     found: set[str] = set()
     for name, field in (item for model in models for item in model.model_fields.items()):
@@ -35,7 +35,7 @@ def test_every_evaluator_is_documented():
 
 
 def test_every_key_that_cannot_be_run_is_documented():
-    named = {**vars(eval_models), **vars(assertion_models)}
+    named = {**vars(eval_models), **vars(assertion_models), **vars(import_models)}
     keys = {key for model in named.values() for key in getattr(model, "unrunnable", {})}
     assert {key for key in keys if f"`{key}`" not in TEXT} == set()
 

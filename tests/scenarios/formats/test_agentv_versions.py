@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.formats import parse_files
+from scenarios.formats import companions, parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.spec import MatrixEntry, ScenarioSpec
@@ -111,6 +111,32 @@ def test_required_and_negated_assertions_are_read():
     assert (required.required, required.min_score, negated.negate) == (True, 0.6, True)
 
 
+def test_other_keys_of_a_script_are_its_settings():
+    grader = "{type: code-grader, command: [bun, run, g.ts], fields: [{path: a.b, threshold: 0.9}], mode: near, config: {mode: far}}"
+    found = suite(f"tests: [{{id: a, input: x, assertions: [{grader}]}}]", **{"g.ts": ""})
+    (script,) = found.scenarios[0].criteria.evaluators
+    assert script.config == {"fields": [{"path": "a.b", "threshold": 0.9}], "mode": "far"}
+    assert found.lints == ()
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "kind"),
+    [
+        ("{type: script, path: bun run ../or.js}", "code_judge"),
+        ("{type: llm-rubric, prompt: Any?}", "llm_judge"),
+    ],
+)
+def test_aggregators_have_the_names_of_later_versions(aggregator, kind):
+    group = f"{{type: composite, assert: [{{type: contains, value: y}}], aggregator: {aggregator}}}"
+    (composite,) = spec(f"tests: [{{id: a, input: x, assert: [{group}]}}]").criteria.evaluators
+    assert composite.aggregator.type == kind
+
+
+def test_statements_have_the_key_of_earlier_versions():
+    found = spec("tests: [{id: a, input: x, rubrics: [{id: r, expected_outcome: Is short}]}]")
+    assert found.criteria.evaluators[0].rubrics[0].description == "Is short"
+
+
 def test_variables_and_files_fill_the_input():
     text = "tests: [{id: a, vars: {who: Ada, n: {m: 2}}, input_files: [data.txt], input: 'Hi {{ who }} {{ n.m }} {{ other }}', criteria: '{{who}}'}]"
     found = spec(text, **{"data.txt": "the data"})
@@ -131,6 +157,88 @@ def test_cases_of_other_files_are_read_and_kept_from_the_agent(named, file, cont
     found = suite(named, **{file: content, "kept.txt": "x"})
     assert [one.key for one in found.scenarios] == ["a"]
     assert [one.path for one in found.fixtures["files"]] == ["kept.txt"]
+
+
+@pytest.mark.parametrize("key", ["target: llm", "name: x\nproviders: [llm]", "default_test: {vars: {a: b}}"])
+def test_a_file_with_prompts_and_cases_elsewhere_is_agentvs(key):
+    text = f"{key}\nprompts: ['{{{{ input }}}}']\ntests: ./cases.jsonl\n"
+    (found,) = suite(
+        text, **{"cases.jsonl": '{"id": "a", "vars": {"input": "x"}, "assert": ["ok"]}\n'}
+    ).scenarios
+    assert (found.key, found.prompt) == ("a", "x")
+
+
+FOLDERS = {
+    "cases/add/case.yaml": "criteria: c\ninput: x\n",
+    "cases/fix/case.yml": "id: own\ncriteria: c\ninput: x\n",
+    "cases/notes/readme.md": "",
+    "cases/fix/deep/case.yaml": "criteria: c\ninput: x\n",
+}
+GLOBBED = {
+    "cases/a.cases.yaml": "- {id: a, criteria: c, input: x}\n",
+    "cases/deep/b.cases.jsonl": '{"id": "b", "criteria": "c", "input": "x"}\n',
+    "cases/.kept/c.cases.yaml": "- {id: c, criteria: c, input: x}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "keys"),
+    [
+        ("tests: ./cases/\n", FOLDERS, "add own"),
+        ("imports: {tests: [{path: cases}]}\n", FOLDERS, "add own"),
+        ("tests: ['file://cases/**/*.cases.{yaml,jsonl}']\n", GLOBBED, "a b"),
+        ("tests: ['file://./cases/*.cases.yaml', {id: own, criteria: c, input: x}]\n", GLOBBED, "a own"),
+    ],
+)
+def test_cases_of_folders_and_globs_are_read(text, files, keys):
+    suites = parse_files({"a.eval.yaml": text.encode()} | {k: v.encode() for k, v in files.items()}, name="x")
+    found = next(each for each in suites if each.name == "a")
+    assert [one.key for one in found.scenarios] == keys.split()
+    assert "cases/add/case.yaml" not in {one.path for one in found.fixtures.get("files", ())}
+
+
+def test_the_workspace_of_a_folders_case_is_refused():
+    files = {"cases/a/case.yaml": "criteria: c\ninput: x\n", "cases/a/workspace/b.txt": ""}
+    (problem,) = refused("tests: ./cases/\n", **files)
+    assert (problem.file, problem.where) == ("cases/a/case.yaml", "workspace")
+
+
+def test_a_single_file_names_the_folder_of_its_glob():
+    text = b"tests: ['file://cases/*/x.yaml', 'file://*.yaml', './more/']\n"
+    assert {"cases/", "./more/"} <= set(companions("a.eval.yaml", text))
+
+
+IMPORTED = {
+    "cases/a.yaml": "- {id: a1, vars: {q: x}, assert: [ok], metadata: {tags: [fast], size: 1}}\n"
+    "- {id: a2, vars: {q: x}, assert: [ok]}\n",
+    "cases/b.jsonl": '{"id": "b1", "input": "x", "criteria": "c"}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("imports", "tests", "keys"),
+    [
+        ("[{path: cases/a.yaml}, {path: cases/b.jsonl}]", "[{id: own, assert: [ok]}]", "a1 a2 b1 own"),
+        ("cases/a.yaml", "", "a1 a2"),
+        ("[{include: ./cases/a.yaml, select: '*2'}, cases/b.jsonl]", "", "a2 b1"),
+        ("{path: cases/a.yaml, select: {tags: fa*, metadata: {size: [1, 2]}}}", "", "a1"),
+        ("{path: cases/a.yaml, select: {tags: [all]}}", "", "a1 a2"),
+    ],
+)
+def test_imported_cases_come_before_the_files_own(imports, tests, keys):
+    text = f"prompts: [hi]\nmetadata: {{tags: [all]}}\nimports: {{tests: {imports}}}\n" + (
+        f"tests: {tests}\n" if tests else ""
+    )
+    found = suite(text, **{name: each for name, each in IMPORTED.items() if name in imports})
+    assert [one.key for one in found.scenarios] == keys.split()
+    assert found.lints == ()
+
+
+def test_a_suite_whose_cases_are_imported_stays_one():
+    other = "name: other\ntests: [{id: b, input: x, criteria: c}]\n"
+    files = {"a.eval.yaml": "imports: {tests: [b.eval.yaml]}\n", "b.eval.yaml": other}
+    suites = parse_files({name: text.encode() for name, text in files.items()}, name="folder")
+    assert [(found.name, found.scenarios[0].key) for found in suites] == [("a", "b"), ("other", "b")]
 
 
 def test_included_assertions_are_read():
@@ -160,6 +268,13 @@ def test_repeats_are_proposed_for_runs():
     assert "format/trials" in [lint.id for lint in found.lints]
 
 
+@pytest.mark.parametrize("repeat", ["4", "{count: 4, strategy: pass_any}"])
+def test_a_files_own_repeats_are_proposed(repeat):
+    found = suite(f"repeat: {repeat}\ntests: [{{id: a, input: x, criteria: c}}]\n")
+    assert found.settings["trials"] == 4
+    assert [(lint.id, lint.where) for lint in found.lints] == [("format/trials", "repeat")]
+
+
 def test_a_variable_can_hold_messages_and_one_prompt_keeps_the_id():
     text = "prompts: ['{{ input }}']\ntests: [{id: a, vars: {input: [{role: system, content: s}, {role: user, content: u}]}, assert: [ok]}]"
     found = spec(text)
@@ -183,10 +298,20 @@ REFUSED = {
     "no input": ("tests:\n- id: a\n  criteria: c\n", 2, "tests[0].input", "'input' is missing"),
     "nothing to judge by": ("tests:\n- id: a\n  input: x\n", 2, "tests[0]", "says nothing about a good answer"),
     "an environment variable": ("tests:\n- id: a\n  input: x ${{ HOME }}\n  criteria: c\n", 3, "tests[0].input", "variables of the environment"),
+    "an environment variable with a default": ("target: x\nprompts: ['{{ env.URL | default(\"x\") }}']\ntests: [{id: a, assert: [ok]}]\n", 2, "prompts[0]", "variables of the environment"),
     "a variable without a value": ("prompts:\n- '{{ gone }}'\ntests: [{id: a, assert: [ok]}]\n", 2, "prompts[0]", "'gone' has no value"),
     "a prompt that is a program": ("prompts:\n- file://p.py:make\ntests: [{id: a, assert: [ok]}]\n", 2, "prompts[0]", "must not be a program"),
     "cases in CSV": ("tests: file://c.csv\nname: x\n", 1, "tests", "evalhub can't read 'c.csv'."),
     "cases that are gone": ("name: x\ntests: ./gone.yaml\n", 2, "tests", "is not in the upload"),
+    "imported suites": ("name: x\nimports:\n  suites: [b.eval.yaml]\n", 3, "imports.suites", "can't run 'suites'"),
+    "an import with settings of runs": ("imports:\n  tests:\n  - path: c.csv\n    run: {threshold: 1}\n", 4, "imports.tests[0].run", "can't run 'run'"),
+    "an import that is gone": ("imports:\n  tests: [gone.yaml]\ntests: [{id: a, input: x, criteria: c}]\n", 2, "imports.tests[0].path", "is not in the upload"),
+    "an import of nothing": ("name: x\nimports: {tests: []}\n", 1, "", "has no eval cases"),
+    "a selection that is no glob": ("imports:\n  tests: {path: c.csv, select: '{'}\n", 2, "imports.tests.select", "do not match"),
+    "a folder without cases": ("name: x\ntests: ./empty/\n", 2, "tests", "The folder './empty/' has no cases."),
+    "a glob of nothing": ("name: x\ntests:\n- file://gone/*.yaml\n", 3, "tests[0]", "No file of the upload matches"),
+    "a glob that is none": ("name: x\ntests:\n- file://gone/{.yaml\n", 3, "tests[0]", "do not match"),
+    "a glob of CSV": ("name: x\ntests:\n- file://*.csv\n", 3, "tests[0]", "evalhub can't read 'c.csv'."),
     "score ranges": ("tests:\n- id: a\n  input: x\n  assertions:\n  - {type: rubrics, criteria: [{outcome: x, score_ranges: {0: y}}]}\n", 5, "tests[0].assertions[0].criteria[0].score_ranges", "decides the verdict"),
 }  # fmt: skip
 
@@ -194,7 +319,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "line", "where", "what"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.spec("agentv", "What can't be run is refused")
 def test_what_cannot_be_run_is_refused_with_its_key_and_line(text, line, where, what):
-    problems = refused(text, **{"c.csv": "id\n"})
+    problems = refused(text, **{"c.csv": "id\n", "empty/readme.md": ""})
     assert (line, where) in [(problem.line, problem.where) for problem in problems]
     assert any(what in f"{problem.what} {problem.fix}" for problem in problems)
     assert len(problems) == 1

@@ -66,6 +66,11 @@ def test_a_lone_empty_file_is_refused():
     [
         ("prompts: [p]\nproviders: [x]\ntests: [{vars: {a: b}}]\n", "a promptfoo configuration"),
         ("prompts: [p]\nproviders: [x]\ntests: file://cases.csv\n", "a promptfoo configuration"),
+        (
+            "prompts: [p]\nproviders: [x]\nextensions: [file://h.js:f]\ntests: [{vars: {a: b}}]\n",
+            "a promptfoo configuration",
+        ),
+        ("target: x\nprompts: ['{{ a | upper }}']\ntests: file://c.jsonl\n", "a promptfoo configuration"),
         ("prompts: ['{{ a | upper }}']\ntests: [{id: b, vars: {a: b}}]\n", "a promptfoo configuration"),
         ("tests: [{id: b, assert: [{type: javascript, value: x}]}]\n", "a promptfoo configuration"),
         ("defaultTest: {}\ntests: [{id: b, input: x, criteria: c}]\n", "a promptfoo configuration"),
