@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.transcripts.traces import read_trace
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -164,6 +167,16 @@ def test_a_variable_can_hold_messages_and_one_prompt_keeps_the_id():
     text = "prompts: ['{{ input }}']\ntests: [{id: a, vars: {input: [{role: system, content: s}, {role: user, content: u}]}, assert: [ok]}]"
     found = spec(text)
     assert (found.key, [one["content"] for one in found.messages]) == ("a", ["s", "u"])
+
+
+@pytest.mark.parametrize(
+    ("called", "value"), [([], 1.0), (["writeFile"], 0.0), (["writeFile", "deleteFile"], 0.0)], ids=str
+)
+def test_a_negated_list_of_tools_forbids_each_of_them(called, value):
+    text = "prompts: [x]\ntests: [{id: a, assert: [{type: not-trajectory:tool-used, value: [writeFile, deleteFile]}]}]"
+    trace = [{"type": "tool_call", "name": name} for name in (*called, "readFile")]
+    found = evaluate(spec(text).criteria, Evidence(read_trace(trace), exit_code=0))
+    assert next(one.value for one in found.scores if one.name == "trajectory:tool-used-writeFile") == value
 
 
 REFUSED = {
