@@ -7,14 +7,16 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from evaluators.model import Json
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.agentv.eval_models import Text
 from scenarios.formats.agentv.included_files import PREFIX
 from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.validation import kind
+from scenarios.formats.validation import Mirror, kind, validate
 from scenarios.formats.yaml_text import read_yaml
 
 _REFERENCE = r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}"
@@ -29,6 +31,23 @@ _OF_JUDGES = frozenset(
 TEMPLATES = frozenset(("prompt", "command", "script"))
 """Keys of assertions that aren't filled in: judges fill in prompts, shells read commands."""
 _PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".py")
+_SOURCES = ("file", "messages", "prompt", "raw")
+
+
+class PromptFile(Mirror):
+    """An entry of `prompts` with a name: its text is in one of the other keys."""
+
+    unrunnable: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("function_file", "function", "command"), "Write the prompt as text or messages."
+    )
+
+    id: Text | None = None
+    label: Text | None = None
+    file: Text | None = None
+    """The path of a file with the text or messages."""
+    messages: list[Any] | None = None
+    prompt: Any = None
+    raw: Any = None
 
 
 @dataclass(frozen=True)
@@ -103,15 +122,21 @@ def environment_problems(value: Json, context: EvalFileContext, at: Location) ->
 def read_prompts(
     values: Sequence[Json], context: EvalFileContext, problems: list[Problem]
 ) -> list[PromptTemplate]:
-    """Return the entries of `prompts` that can be read."""
+    """Return the entries of `prompts` that can be read; a list of nothing but messages is one prompt."""
+    if values and all(map(_is_message, values)):
+        return [PromptTemplate("1", list(values), ("prompts",))]
     prompts = []
     for index, value in enumerate(values):
         at: Location = ("prompts", index)
         label = str(index + 1)
-        if isinstance(value, dict) and "role" not in value and "content" not in value:
+        if isinstance(value, dict) and not _is_message(value):
+            key = _source(value, context, at, problems)
+            if not key:
+                continue
             label = str(value.get("label") or value.get("id") or label)
-            at = (*at, "prompt" if "prompt" in value else "raw" if "raw" in value else "id")
-            value = value.get("prompt", value.get("raw", value.get("id")))
+            at, value = (*at, key), value[key]
+            if key == "file":
+                value = PREFIX + value.removeprefix(PREFIX)
         if isinstance(value, str) and value.startswith(PREFIX):
             value = _prompt_of_file(value.removeprefix(PREFIX), context, at, problems)
             if value is None:
@@ -123,6 +148,32 @@ def read_prompts(
             continue
         prompts.append(PromptTemplate(label, value, at))
     return prompts
+
+
+def _is_message(value: Json) -> bool:
+    return isinstance(value, dict) and ("role" in value or "content" in value)
+
+
+def _source(
+    value: Mapping[str, Json], context: EvalFileContext, at: Location, problems: list[Problem]
+) -> str:
+    """Return the key with the text of a prompt that has a name; empty with a problem if it can't be read."""
+    fields = {key: item for key, item in value.items() if item is not None}
+    entry, more = validate(PromptFile, fields, context.document, at)
+    problems += more
+    if entry is None:
+        return ""
+    used = [key for key in _SOURCES if key in fields]
+    for key in used[1:]:
+        what = f"'{used[0]}' and '{key}' are both the text of the prompt."
+        fix = "Keep one of them."
+        problems.append(context.document.problem((*at, key), what, fix=fix, id="format/repeated-key"))
+    if not used and (entry.id or "").startswith(PREFIX):
+        return "id"
+    if not used:
+        what, fix = "The prompt has no text.", "Add 'prompt:', 'messages:' or 'file:'."
+        problems.append(context.document.problem(at, what, fix=fix, id="format/missing-field"))
+    return used[0] if used else ""
 
 
 def _prompt_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> Json:

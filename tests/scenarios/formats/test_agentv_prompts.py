@@ -1,0 +1,75 @@
+"""Prompts of AgentV's eval files: their files, and the variables in them and in shared input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from test_agentv_versions import refused, spec, suite
+
+CHAT = [
+    {"role": "system", "content": "Be kind to {{ audience }}."},
+    {"role": "user", "content": "{{ question }}"},
+]
+SUPPORT = """\
+prompts:
+- {id: support-chat, label: Support chat, file: ./prompts/support-chat.json}
+- {id: terse, label: Terse, prompt: "For {{ audience }}: {{ question }}"}
+default_test: {vars: {audience: users}}
+tests: [{id: reset, vars: {question: How do I reset it?}, assert: [ok]}]
+"""
+
+
+def contents(found) -> list[str]:
+    return [message["content"] for message in found.messages]
+
+
+def test_a_prompt_names_a_file_of_messages():
+    chat, terse = suite(SUPPORT, **{"prompts/support-chat.json": json.dumps(CHAT)}).scenarios
+    assert (chat.key, contents(chat)) == (
+        "reset [Support chat]",
+        ["Be kind to users.", "How do I reset it?"],
+    )
+    assert (terse.key, terse.prompt) == ("reset [Terse]", "For users: How do I reset it?")
+
+
+def test_a_prompt_names_a_file_of_text():
+    text = "prompts: [{label: one, file: 'file://p.md'}]\ntests: [{id: a, vars: {n: 2}, assert: [ok]}]"
+    assert spec(text, **{"p.md": "Add {{ n }}."}).prompt == "Add 2."
+
+
+@pytest.mark.parametrize(
+    "prompts",
+    [
+        "[{role: system, content: s}, {role: user, content: u}]",
+        "[[{role: system, content: s}, {role: user, content: u}]]",
+        "[{label: x, messages: [{role: system, content: s}, {role: user, content: u}]}]",
+    ],
+)
+def test_messages_are_one_prompt(prompts):
+    (found,) = suite(f"prompts: {prompts}\ntests: [{{id: a, assert: [ok]}}]").scenarios
+    assert (found.key, contents(found)) == ("a", ["s", "u"])
+
+
+def test_an_unknown_key_of_a_prompt_is_a_hint():
+    found = suite("prompts:\n- prompt: x\n  config: {a: 1}\ntests: [{id: a, assert: [ok]}]")
+    assert [(lint.line, lint.where, lint.id) for lint in found.lints] == [
+        (3, "prompts[0].config", "format/unknown-key")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "where", "what"),
+    [
+        ("{label: x, file: gone.json}", "prompts[0].file", "The file 'gone.json' is not in the upload."),
+        ("{label: x, file: 7}", "prompts[0].file", "must be text, not a number."),
+        ("{label: x, file: make.py}", "prompts[0].file", "must not be a program."),
+        ("{label: x, function: make.ts}", "prompts[0].function", "can't run 'function'"),
+        ("{id: support-chat}", "prompts[0]", "The prompt has no text."),
+        ("{prompt: x, raw: y}", "prompts[0].raw", "'prompt' and 'raw' are both the text of the prompt."),
+    ],
+)
+def test_a_prompt_that_cannot_be_read_is_refused(entry, where, what):
+    (problem,) = refused(f"prompts:\n- {entry}\ntests: [{{id: a, assert: [ok]}}]\n", **{"make.py": ""})
+    assert (problem.line, problem.where) == (2, where)
+    assert what in f"{problem.what} {problem.fix}"
