@@ -102,19 +102,20 @@ def _read_filled(
     filling = Filling(context, variables, is_strict=context.version.has_matrix)
     if variables or template:
         case = fill_case(case, filling, at, spelled, template.at if template else None)
-    case = _with_whole_messages(case, variables, defaults)
+    case = _with_whole_messages(case, filling, defaults, at)
     reading = _read_case(case, spelled, defaults, at)
     reading.problems[:0] = filling.problems
     return reading
 
 
 def _with_whole_messages(
-    case: dict[str, Json], variables: Mapping[str, Json], defaults: SuiteDefaults
+    case: dict[str, Json], filling: Filling, defaults: SuiteDefaults, at: Location
 ) -> dict[str, Json]:
     """Return a case whose shorthands are messages, after those of the file."""
     whole = dict(case)
-    if "expected_messages" not in whole and defaults.prompts and "expected_output" in variables:
-        whole["expected_messages"] = variables["expected_output"]
+    if "expected_messages" not in whole and defaults.prompts and "expected_output" in filling.variables:
+        value = filling.variables["expected_output"]
+        whole["expected_messages"] = filling.fill(value, (*at, "vars", "expected_output"))
     if "expected_messages" in whole:
         whole["expected_messages"] = messages_of(whole["expected_messages"], "assistant")
     execution = whole.get("execution")

@@ -28,6 +28,8 @@ _OF_JUDGES = frozenset(
     ("output", "input", "expected_output", "criteria", "metadata", "rubrics", "tool_calls", "file_changes")
 )
 """Placeholders that a judge's prompt may keep."""
+VARIABLE_LEVELS = 2
+"""How deep values of variables may contain others; AgentV fills in prompts twice."""
 TEMPLATES = frozenset(("prompt", "command", "script"))
 """Keys of assertions that aren't filled in: judges fill in prompts, shells read commands."""
 _PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".py")
@@ -70,36 +72,70 @@ class Filling:
     """Whether a variable without a value is a problem; else it stays as written."""
     problems: list[Problem] = field(default_factory=list)
 
-    def fill(self, value: Json, at: Location, *, allowed: frozenset[str] = frozenset()) -> Json:
-        """Return a value with its variables filled in; a text that is nothing but a variable becomes its value."""
-        if isinstance(value, list):
-            return [self.fill(item, (*at, index), allowed=allowed) for index, item in enumerate(value)]
-        if isinstance(value, dict):
-            return {
-                key: item if key in TEMPLATES else self.fill(item, (*at, key), allowed=allowed)
-                for key, item in value.items()
+    def fill(
+        self,
+        value: Json,
+        at: Location,
+        *,
+        allowed: frozenset[str] = frozenset(),
+        inside: tuple[str, ...] = (),
+    ) -> Json:
+        """Return a value with its variables filled in; a text that is nothing but a variable becomes its value.
+
+        `inside` are the variables whose values lead to this one; its place is where the first is used.
+        """
+        if isinstance(value, list | dict):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            filled = {
+                key: item
+                if key in TEMPLATES
+                else self.fill(item, at if inside else (*at, key), allowed=allowed, inside=inside)
+                for key, item in items
             }
-        return self._fill_text(value, at, allowed) if isinstance(value, str) else value
+            return filled if isinstance(value, dict) else list(filled.values())
+        return self._fill_text(value, at, allowed, inside) if isinstance(value, str) else value
 
-    def _fill_text(self, text: str, at: Location, allowed: frozenset[str]) -> Json:
+    def _fill_text(self, text: str, at: Location, allowed: frozenset[str], inside: tuple[str, ...]) -> Json:
         if whole := _VARIABLE.fullmatch(text.strip()):
-            return self._find(whole[1], text, at, allowed)
-        return _VARIABLE.sub(lambda match: _as_text(self._find(match[1], match[0], at, allowed)), text)
+            return self._find(whole[1], text, at, allowed, inside)
+        return _VARIABLE.sub(
+            lambda match: _as_text(self._find(match[1], match[0], at, allowed, inside)), text
+        )
 
-    def _find(self, name: str, written: str, at: Location, allowed: frozenset[str]) -> Json:
+    def _find(
+        self, name: str, written: str, at: Location, allowed: frozenset[str], inside: tuple[str, ...]
+    ) -> Json:
         value: Json = self.variables
-        for part in name.removeprefix("vars.").split("."):
+        bare = name.removeprefix("vars.")
+        for part in bare.split("."):
             if not isinstance(value, Mapping) or part not in value:
                 if self.is_strict and name not in allowed:
-                    self._add_unknown(name, at)
+                    self._add_unknown(name, at, inside)
                 return written
             value = value[part]
-        return value
+        # Versions without a matrix fill in once.
+        if not self.is_strict:
+            return value
+        if bare in inside or len(inside) > VARIABLE_LEVELS:
+            self._add_nested(inside[0], at)
+            return written
+        return self.fill(value, at, allowed=allowed, inside=(*inside, bare))
 
-    def _add_unknown(self, name: str, at: Location) -> None:
-        what = f"The variable '{name}' has no value."
+    def _add_unknown(self, name: str, at: Location, inside: tuple[str, ...]) -> None:
+        within = f", in the value of '{inside[-1]}'," if inside else ""
+        what = f"The variable '{name}'{within} has no value."
         fix = "Add it to 'vars:' of the test, or of 'default_test:'."
-        self.problems.append(self.context.document.problem(at, what, fix=fix, id="format/unknown-variable"))
+        self._add(at, what, fix, "format/unknown-variable")
+
+    def _add_nested(self, name: str, at: Location) -> None:
+        what = f"The variable '{name}' contains itself, or variables are nested too deep."
+        fix = f"Nest variables at most {VARIABLE_LEVELS} deep."
+        self._add(at, what, fix, "format/nested-variable")
+
+    def _add(self, at: Location, what: str, fix: str, id: str) -> None:
+        problem = self.context.document.problem(at, what, fix=fix, id=id)
+        if problem not in self.problems:
+            self.problems.append(problem)
 
 
 def _as_text(value: Json) -> str:

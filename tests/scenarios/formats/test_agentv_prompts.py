@@ -73,3 +73,49 @@ def test_a_prompt_that_cannot_be_read_is_refused(entry, where, what):
     (problem,) = refused(f"prompts:\n- {entry}\ntests: [{{id: a, assert: [ok]}}]\n", **{"make.py": ""})
     assert (problem.line, problem.where) == (2, where)
     assert what in f"{problem.what} {problem.fix}"
+
+
+def with_vars(variables: str, rest: str = "assert: [ok]") -> str:
+    return f"prompts:\n- '{{{{ input }}}}'\ntests:\n- id: a\n  vars: {variables}\n  {rest}\n"
+
+
+@pytest.mark.parametrize("where", ["test", "default_test"])
+def test_variables_in_variables_are_filled_in(where):
+    variables = "{product: AgentV, input: [{role: system, content: s}, {role: user, content: 'Explain {{ vars.product }}.'}]}"
+    text = with_vars(variables)
+    if where == "default_test":
+        text = f"default_test: {{vars: {variables}}}\n" + with_vars("{}")
+    assert contents(spec(text)) == ["s", "Explain AgentV."]
+
+
+def test_variables_in_variables_of_assertions_and_reference_are_filled_in():
+    text = with_vars(
+        "{input: x, q: 'Hi {{ who.name }}', who: {name: Ada}, expected_output: '{{ q }}!'}",
+        "assert: ['Answers {{ q }}']",
+    )
+    found = spec(text)
+    (judge,) = found.criteria.evaluators
+    assert (judge.rubrics[0].description, found.criteria.reference_answer) == ("Answers Hi Ada", "Hi Ada!")
+
+
+@pytest.mark.parametrize(
+    ("variables", "what"),
+    [
+        (
+            "{input: [{role: user, content: 'a {{ gone }}'}]}",
+            "The variable 'gone', in the value of 'input', has no value.",
+        ),
+        ("{input: '{{ a }} {{ a }}', a: '{{ input }}'}", "The variable 'input' contains itself"),
+        ("{input: '{{ vars.input }}'}", "The variable 'input' contains itself"),
+        ("{input: '{{ a }}', a: '{{ b }}', b: '{{ c }}', c: x}", "or variables are nested too deep."),
+    ],
+)
+def test_variables_that_cannot_be_filled_in_are_one_problem(variables, what):
+    (problem,) = refused(with_vars(variables))
+    assert (problem.line, problem.where) == (2, "prompts[0]")
+    assert what in problem.what
+
+
+def test_the_published_version_fills_in_once():
+    text = "tests: [{id: a, vars: {q: 'Hi {{ who }}', who: Ada}, input: '{{ q }}', criteria: c}]"
+    assert spec(text).prompt == "Hi {{ who }}"
