@@ -7,6 +7,8 @@ import json
 import pytest
 from test_agentv_versions import refused, spec, suite
 
+from scenarios.formats import parse_files
+
 CHAT = [
     {"role": "system", "content": "Be kind to {{ audience }}."},
     {"role": "user", "content": "{{ question }}"},
@@ -119,3 +121,37 @@ def test_variables_that_cannot_be_filled_in_are_one_problem(variables, what):
 def test_the_published_version_fills_in_once():
     text = "tests: [{id: a, vars: {q: 'Hi {{ who }}', who: Ada}, input: '{{ q }}', criteria: c}]"
     assert spec(text).prompt == "Hi {{ who }}"
+
+
+SHARED = """\
+input: "You help {{ who }}."
+input_files: ["{{ data }}.txt"]
+tests:
+- {id: a, vars: {who: Ada, data: one}, input: x, criteria: c}
+- {id: b, vars: {who: Bob, data: two}, input: x, criteria: c}
+- {id: c, vars: {who: Cy}, input: x, input_files: [one.txt], criteria: c, execution: {skip_defaults: true}}
+"""
+
+
+def test_shared_input_and_files_have_the_variables_of_each_test():
+    ada, bob, alone = suite(SHARED, **{"one.txt": "first", "two.txt": "second"}).scenarios
+    assert [message["content"].split("\n")[0] for message in ada.messages] == [
+        "You help Ada.",
+        '<file path="one.txt">',
+    ]
+    assert (bob.messages[0]["content"], bob.criteria.input_files) == ("You help Bob.", ("two.txt",))
+    assert "You help" not in alone.prompt
+
+
+def test_shared_input_of_a_dataset_has_the_variables_of_each_line():
+    line = '{"id": "a", "vars": {"who": "Ada"}, "input": "x", "criteria": "c"}\n'
+    files = {"data.jsonl": line.encode(), "data.yaml": b"input: 'You help {{ who }}.'\n"}
+    (found,) = parse_files(files, name="folder")
+    assert found.scenarios[0].messages[0]["content"] == "You help Ada."
+
+
+def test_a_variable_of_shared_input_without_a_value_has_the_line_of_the_input():
+    text = "name: x\nproviders: [one]\ntests: ./cases.yaml\ninput: 'You help {{ gone }}.'\n"
+    cases = "- {id: a, vars: {who: Ada}, input: x, assert: [ok]}\n- {id: b, vars: {who: Bob}, input: x, assert: [ok]}\n"
+    (problem,) = refused(text, **{"cases.yaml": cases})
+    assert (problem.file, problem.line, problem.where) == ("a.eval.yaml", 4, "input")
