@@ -179,6 +179,18 @@ def test_a_negated_list_of_tools_forbids_each_of_them(called, value):
     assert next(one.value for one in found.scores if one.name == "trajectory:tool-used-writeFile") == value
 
 
+@pytest.mark.parametrize(
+    "statements", ["type: llm-grader, rubrics: [{outcome: o}]", "type: llm-rubric, value: [{outcome: o}]"]
+)
+def test_a_prompt_beside_statements_is_a_hint(statements):
+    judge = f"{{{statements},\n  prompt: file://prompts/g.md}}"
+    found = suite(f"tests:\n- id: a\n  input: x\n  assertions:\n  - {judge}\n", **{"prompts/g.md": "Grade."})
+    assert [(lint.line, lint.where, lint.id) for lint in found.lints] == [
+        (6, "tests[0].assertions[0].prompt", "format/unused-prompt")
+    ]
+    assert found.scenarios[0].criteria.evaluators[0].rubrics[0].description == "o"
+
+
 REFUSED = {
     "an environment": ("tests: [{id: a, input: x, criteria: c}]\nenvironment: {type: host}\n", 2, "environment", "can't run 'environment'"),
     "hooks": ("extensions: [a]\ntests: [{id: a, input: x, criteria: c}]\n", 1, "extensions", "can't run"),
