@@ -83,19 +83,16 @@ def _has(*names: str) -> Callable[[Any], bool]:
 
 
 _CASES = frozenset(("evalcases", "eval_cases", "tests", "scenarios"))
-_OF_AGENTV = frozenset(
-    ("evalcases", "eval_cases", "imports", "default_test", "evaluate_options", "environment")
-)
-_OF_AGENTV |= {
+_OF_AGENTV = {
+    "evalcases",
+    "eval_cases",
+    "imports",
+    "default_test",
+    "evaluate_options",
+    "environment",
     "target",
-    "execution",
-    "workspace",
-    "assert",
-    "assertions",
-    "threshold",
-    "input",
-    "input_files",
 }
+_OF_AGENTV |= {"execution", "workspace", "assert", "assertions", "threshold", "input", "input_files"}
 """Keys of AgentV that promptfoo doesn't have."""
 _OF_PROMPTFOO = {"defaultTest", "evaluateOptions", "commandLineOptions", "derivedMetrics", "nunjucksFilters"}
 _OF_PROMPTFOO |= {"outputPath", "redteam", "writeLatestResults", "providerPromptMap"}

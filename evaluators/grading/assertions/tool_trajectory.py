@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evalhub.lib.limits import LONGEST_NAME
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, invert
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
 from evaluators.model import Event, Json, Value
@@ -51,7 +51,9 @@ class ToolTrajectory(BaseEvaluator):
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
-            return EvaluatorResult(0.0, misses=(NO_TRACE,))
+            # Nothing is known, so a negated check fails, too.
+            result = EvaluatorResult(0.0, misses=(NO_TRACE,))
+            return invert(result) if self.negate else result
         events = evidence.transcript.events
         if self.mode == "any_order":
             return _any_order(self.minimums, summarize_trace(events).tool_calls_by_name)

@@ -17,7 +17,7 @@ from scenarios.formats.problems import Problem
 from scenarios.formats.upload import TARGETS_FILES, Format, Parsed, UploadedFiles
 
 NAME = "agentv"
-_NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd", "include", "tests", "default_test"))
+_NAMES_A_FILE = frozenset(("prompt", "file", "value", "path", "cwd", "include", "tests", "default_test"))
 _JUDGED_BY = frozenset(("criteria", "expected_outcome", "expected_output", "assertions", "assert"))
 
 

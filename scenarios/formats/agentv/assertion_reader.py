@@ -238,9 +238,10 @@ class AssertionReader:
             texts = self.valid(assertion_models.TextsFile, item, at)
             if texts is None:
                 return None
-            return ToolUsed(
-                tools=tuple(texts.value), **self.common(texts, derived=f"{texts.type}-{texts.value[0]}")
-            )
+            common = self.common(texts, derived=f"{texts.type}-{texts.value[0]}")
+            # Negated, no tool may be called; the opposite of "all were called" would allow all but one.
+            limits = {"minimum": 0, "maximum": 0} if common.pop("negate", False) else {}
+            return ToolUsed(tools=tuple(texts.value), **limits, **common)
         read = self.value(assertion_models.ToolCountFile, item, at)
         if read is None:
             return None

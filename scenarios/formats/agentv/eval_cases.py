@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
 from evaluators.grading.criteria import Criteria
@@ -56,6 +56,8 @@ class SuiteDefaults:
     """The evaluators of cases without their own; in later versions of all cases."""
     prompts: tuple[PromptTemplate, ...] = ()
     targets: tuple[TargetFile, ...] = ()
+    document: PositionedDocument | None = None
+    """The document of the settings, which a case of another file is not in."""
 
     @property
     def execution(self) -> Execution:
@@ -102,34 +104,47 @@ def _read_filled(
     filling = Filling(context, variables, is_strict=context.version.has_matrix)
     if variables or template:
         case = fill_case(case, filling, at, spelled, template.at if template else None)
-    case = _with_whole_messages(case, variables, defaults)
+    case = _with_whole_messages(case, filling, defaults, at)
     reading = _read_case(case, spelled, defaults, at)
     reading.problems[:0] = filling.problems
     return reading
 
 
 def _with_whole_messages(
-    case: dict[str, Json], variables: Mapping[str, Json], defaults: SuiteDefaults
+    case: dict[str, Json], filling: Filling, defaults: SuiteDefaults, at: Location
 ) -> dict[str, Json]:
     """Return a case whose shorthands are messages, after those of the file."""
     whole = dict(case)
-    if "expected_messages" not in whole and defaults.prompts and "expected_output" in variables:
-        whole["expected_messages"] = variables["expected_output"]
+    if "expected_messages" not in whole and defaults.prompts and "expected_output" in filling.variables:
+        value = filling.variables["expected_output"]
+        whole["expected_messages"] = filling.fill(value, (*at, "vars", "expected_output"))
     if "expected_messages" in whole:
         whole["expected_messages"] = messages_of(whole["expected_messages"], "assistant")
     execution = whole.get("execution")
     is_alone = isinstance(execution, dict) and execution.get("skip_defaults") is True
-    files = whole.get("input_files") or (None if is_alone else defaults.found.input_files)
+    shared, shared_files = (None, None) if is_alone else _shared_input(filling, defaults)
+    files = whole.get("input_files") or shared_files
     text = whole.get("input_messages")
     if files and isinstance(files, list) and isinstance(text, str):
         parts = [{"type": "file", "value": name} for name in files]
         whole["input_messages"] = [{"role": "user", "content": [*parts, {"type": "text", "value": text}]}]
     elif "input_messages" in whole:
         whole["input_messages"] = messages_of(text, "user")
-    shared = messages_of(defaults.found.input, "user") if defaults.found.input and not is_alone else []
+    shared = messages_of(shared, "user")
     if shared and isinstance(shared, list) and isinstance(whole.get("input_messages"), list):
         whole["input_messages"] = [*shared, *whole["input_messages"]]
     return whole
+
+
+def _shared_input(filling: Filling, defaults: SuiteDefaults) -> tuple[Json, Json]:
+    """Return the file's own input and input files, with the variables of a case."""
+    found = defaults.found
+    if not (filling.variables or defaults.prompts):
+        return found.input, found.input_files
+    document = defaults.document or defaults.context.document
+    # A copy with the same list of problems.
+    of_file = replace(filling, context=replace(filling.context, document=document))
+    return of_file.fill(found.input, ("input",)), of_file.fill(found.input_files, ("input_files",))
 
 
 def _read_case(

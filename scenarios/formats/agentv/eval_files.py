@@ -192,7 +192,7 @@ def _read_settings(
     prompts = read_prompts(listed_prompts if isinstance(listed_prompts, list) else (), context, problems)
     problems += _trials_lint(settings, document)
     return SuiteDefaults(
-        context, settings, tuple(evaluators), tuple(prompts), tuple(_targets(settings))
+        context, settings, tuple(evaluators), tuple(prompts), tuple(_targets(settings)), document
     ), problems
 
 

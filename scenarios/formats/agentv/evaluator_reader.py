@@ -199,6 +199,7 @@ class EvaluatorReader(AssertionReader):
             return None
         common = self._judge_fields(judge)
         if judge.rubrics:
+            self._add_unused_prompt(judge.prompt, (*at, "prompt"))
             return self.rubric(judge.rubrics, (*at, "rubrics"), **common)
         text, path, problems = read_prompt(judge.prompt, self.context, (*at, "prompt"))
         self.problems += problems
@@ -208,8 +209,15 @@ class EvaluatorReader(AssertionReader):
         key = next((key for key in ("rubrics", "criteria", "value") if key in item), "rubrics")
         if key == "rubrics" and "rubrics" not in item and "prompt" in item:
             return self._llm_judge(item, at)
+        self._add_unused_prompt(item.pop("prompt", None), (*at, "prompt"))
         judge = self.valid(eval_models.RubricJudgeFile, item, at)
         return self.rubric(judge.rubrics, (*at, key), **self._judge_fields(judge)) if judge else None
+
+    def _add_unused_prompt(self, prompt: Json, at: Location) -> None:
+        if prompt is not None:
+            what = "This prompt is not used: evalhub asks about statements in its own words."
+            fix = "Remove it, or remove the statements to judge with the prompt alone."
+            self.add_problem(at, what, fix, "format/unused-prompt", lint=True)
 
     def _goal_success(self, item: Item, at: Location) -> BaseEvaluator | None:
         value = item.get("value")

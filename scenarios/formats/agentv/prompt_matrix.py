@@ -7,14 +7,16 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from evaluators.model import Json
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.agentv.eval_models import Text
 from scenarios.formats.agentv.included_files import PREFIX
 from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.validation import kind
+from scenarios.formats.validation import Mirror, kind, validate
 from scenarios.formats.yaml_text import read_yaml
 
 _REFERENCE = r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}"
@@ -26,9 +28,28 @@ _OF_JUDGES = frozenset(
     ("output", "input", "expected_output", "criteria", "metadata", "rubrics", "tool_calls", "file_changes")
 )
 """Placeholders that a judge's prompt may keep."""
+VARIABLE_LEVELS = 2
+"""How deep values of variables may contain others; AgentV fills in prompts twice."""
 TEMPLATES = frozenset(("prompt", "command", "script"))
 """Keys of assertions that aren't filled in: judges fill in prompts, shells read commands."""
 _PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".py")
+_SOURCES = ("file", "messages", "prompt", "raw")
+
+
+class PromptFile(Mirror):
+    """An entry of `prompts` with a name: its text is in one of the other keys."""
+
+    unrunnable: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("function_file", "function", "command"), "Write the prompt as text or messages."
+    )
+
+    id: Text | None = None
+    label: Text | None = None
+    file: Text | None = None
+    """The path of a file with the text or messages."""
+    messages: list[Any] | None = None
+    prompt: Any = None
+    raw: Any = None
 
 
 @dataclass(frozen=True)
@@ -51,36 +72,70 @@ class Filling:
     """Whether a variable without a value is a problem; else it stays as written."""
     problems: list[Problem] = field(default_factory=list)
 
-    def fill(self, value: Json, at: Location, *, allowed: frozenset[str] = frozenset()) -> Json:
-        """Return a value with its variables filled in; a text that is nothing but a variable becomes its value."""
-        if isinstance(value, list):
-            return [self.fill(item, (*at, index), allowed=allowed) for index, item in enumerate(value)]
-        if isinstance(value, dict):
-            return {
-                key: item if key in TEMPLATES else self.fill(item, (*at, key), allowed=allowed)
-                for key, item in value.items()
+    def fill(
+        self,
+        value: Json,
+        at: Location,
+        *,
+        allowed: frozenset[str] = frozenset(),
+        inside: tuple[str, ...] = (),
+    ) -> Json:
+        """Return a value with its variables filled in; a text that is nothing but a variable becomes its value.
+
+        `inside` are the variables whose values lead to this one; its place is where the first is used.
+        """
+        if isinstance(value, list | dict):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            filled = {
+                key: item
+                if key in TEMPLATES
+                else self.fill(item, at if inside else (*at, key), allowed=allowed, inside=inside)
+                for key, item in items
             }
-        return self._fill_text(value, at, allowed) if isinstance(value, str) else value
+            return filled if isinstance(value, dict) else list(filled.values())
+        return self._fill_text(value, at, allowed, inside) if isinstance(value, str) else value
 
-    def _fill_text(self, text: str, at: Location, allowed: frozenset[str]) -> Json:
+    def _fill_text(self, text: str, at: Location, allowed: frozenset[str], inside: tuple[str, ...]) -> Json:
         if whole := _VARIABLE.fullmatch(text.strip()):
-            return self._find(whole[1], text, at, allowed)
-        return _VARIABLE.sub(lambda match: _as_text(self._find(match[1], match[0], at, allowed)), text)
+            return self._find(whole[1], text, at, allowed, inside)
+        return _VARIABLE.sub(
+            lambda match: _as_text(self._find(match[1], match[0], at, allowed, inside)), text
+        )
 
-    def _find(self, name: str, written: str, at: Location, allowed: frozenset[str]) -> Json:
+    def _find(
+        self, name: str, written: str, at: Location, allowed: frozenset[str], inside: tuple[str, ...]
+    ) -> Json:
         value: Json = self.variables
-        for part in name.removeprefix("vars.").split("."):
+        bare = name.removeprefix("vars.")
+        for part in bare.split("."):
             if not isinstance(value, Mapping) or part not in value:
                 if self.is_strict and name not in allowed:
-                    self._add_unknown(name, at)
+                    self._add_unknown(name, at, inside)
                 return written
             value = value[part]
-        return value
+        # Versions without a matrix fill in once.
+        if not self.is_strict:
+            return value
+        if bare in inside or len(inside) > VARIABLE_LEVELS:
+            self._add_nested(inside[0], at)
+            return written
+        return self.fill(value, at, allowed=allowed, inside=(*inside, bare))
 
-    def _add_unknown(self, name: str, at: Location) -> None:
-        what = f"The variable '{name}' has no value."
+    def _add_unknown(self, name: str, at: Location, inside: tuple[str, ...]) -> None:
+        within = f", in the value of '{inside[-1]}'," if inside else ""
+        what = f"The variable '{name}'{within} has no value."
         fix = "Add it to 'vars:' of the test, or of 'default_test:'."
-        self.problems.append(self.context.document.problem(at, what, fix=fix, id="format/unknown-variable"))
+        self._add(at, what, fix, "format/unknown-variable")
+
+    def _add_nested(self, name: str, at: Location) -> None:
+        what = f"The variable '{name}' contains itself, or variables are nested too deep."
+        fix = f"Nest variables at most {VARIABLE_LEVELS} deep."
+        self._add(at, what, fix, "format/nested-variable")
+
+    def _add(self, at: Location, what: str, fix: str, id: str) -> None:
+        problem = self.context.document.problem(at, what, fix=fix, id=id)
+        if problem not in self.problems:
+            self.problems.append(problem)
 
 
 def _as_text(value: Json) -> str:
@@ -103,15 +158,21 @@ def environment_problems(value: Json, context: EvalFileContext, at: Location) ->
 def read_prompts(
     values: Sequence[Json], context: EvalFileContext, problems: list[Problem]
 ) -> list[PromptTemplate]:
-    """Return the entries of `prompts` that can be read."""
+    """Return the entries of `prompts` that can be read; a list of nothing but messages is one prompt."""
+    if values and all(map(_is_message, values)):
+        return [PromptTemplate("1", list(values), ("prompts",))]
     prompts = []
     for index, value in enumerate(values):
         at: Location = ("prompts", index)
         label = str(index + 1)
-        if isinstance(value, dict) and "role" not in value and "content" not in value:
+        if isinstance(value, dict) and not _is_message(value):
+            key = _source(value, context, at, problems)
+            if not key:
+                continue
             label = str(value.get("label") or value.get("id") or label)
-            at = (*at, "prompt" if "prompt" in value else "raw" if "raw" in value else "id")
-            value = value.get("prompt", value.get("raw", value.get("id")))
+            at, value = (*at, key), value[key]
+            if key == "file":
+                value = PREFIX + value.removeprefix(PREFIX)
         if isinstance(value, str) and value.startswith(PREFIX):
             value = _prompt_of_file(value.removeprefix(PREFIX), context, at, problems)
             if value is None:
@@ -123,6 +184,32 @@ def read_prompts(
             continue
         prompts.append(PromptTemplate(label, value, at))
     return prompts
+
+
+def _is_message(value: Json) -> bool:
+    return isinstance(value, dict) and ("role" in value or "content" in value)
+
+
+def _source(
+    value: Mapping[str, Json], context: EvalFileContext, at: Location, problems: list[Problem]
+) -> str:
+    """Return the key with the text of a prompt that has a name; empty with a problem if it can't be read."""
+    fields = {key: item for key, item in value.items() if item is not None}
+    entry, more = validate(PromptFile, fields, context.document, at)
+    problems += more
+    if entry is None:
+        return ""
+    used = [key for key in _SOURCES if key in fields]
+    for key in used[1:]:
+        what = f"'{used[0]}' and '{key}' are both the text of the prompt."
+        fix = "Keep one of them."
+        problems.append(context.document.problem((*at, key), what, fix=fix, id="format/repeated-key"))
+    if not used and (entry.id or "").startswith(PREFIX):
+        return "id"
+    if not used:
+        what, fix = "The prompt has no text.", "Add 'prompt:', 'messages:' or 'file:'."
+        problems.append(context.document.problem(at, what, fix=fix, id="format/missing-field"))
+    return used[0] if used else ""
 
 
 def _prompt_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> Json:

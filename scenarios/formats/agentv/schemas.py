@@ -9,7 +9,7 @@ from scenarios.formats.agentv.evaluator_reader import ALIASES, MODELS
 from scenarios.formats.agentv.file_versions import CASES_KEYS, OF_CASE, OF_LIST, Spellings
 from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
 from scenarios.formats.agentv.import_models import ImportsFile
-from scenarios.formats.agentv.prompt_matrix import TEMPLATES, VARIABLE_ALONE
+from scenarios.formats.agentv.prompt_matrix import TEMPLATES, VARIABLE_ALONE, PromptFile
 from scenarios.formats.json_schemas import (
     NOT_EMPTY,
     FileSchema,
@@ -34,6 +34,7 @@ _DROPS_EMPTY = (
     eval_models.DefaultTest,
     eval_models.EvaluatorFile,
     eval_models.RubricItemFile,
+    PromptFile,
 )
 _SPELLED: Mapping[type[Mirror], Spellings] = {
     eval_models.EvalFile: OF_LIST,
@@ -90,6 +91,7 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
         eval_models.ToolCall,
         eval_models.ExpectedToolFile,
         ImportsFile,
+        PromptFile,
     )
     values = assertion_models.VALUE_MODELS.values()
     models: Models = (*_SPELLED, *MODELS.values(), *aggregators, *others, *values)
@@ -115,9 +117,19 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
         "evaluator": entry,
         "aggregator": _aggregator(writer),
         "default_test": default_test,
-        "prompt": {"type": ["string", "array", "object"]},
+        "prompt": _prompt(writer),
     }
     return writer, parts
+
+
+def _prompt(writer: SchemaWriter) -> Schema:
+    """Return the schema of an entry of `prompts`; a mapping is a message, or has a name."""
+    named: Schema = {"type": "object", "not": has("role", "content")}
+    return {
+        "type": ["string", "array", "object"],
+        "if": named,
+        "then": writer.reference(PromptFile),
+    }
 
 
 def _messages(writer: SchemaWriter) -> dict[str, Schema]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.transcripts.traces import read_trace
 from scenarios.formats import companions, parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -279,6 +282,28 @@ def test_a_variable_can_hold_messages_and_one_prompt_keeps_the_id():
     text = "prompts: ['{{ input }}']\ntests: [{id: a, vars: {input: [{role: system, content: s}, {role: user, content: u}]}, assert: [ok]}]"
     found = spec(text)
     assert (found.key, [one["content"] for one in found.messages]) == ("a", ["s", "u"])
+
+
+@pytest.mark.parametrize(
+    ("called", "value"), [([], 1.0), (["writeFile"], 0.0), (["writeFile", "deleteFile"], 0.0)], ids=str
+)
+def test_a_negated_list_of_tools_forbids_each_of_them(called, value):
+    text = "prompts: [x]\ntests: [{id: a, assert: [{type: not-trajectory:tool-used, value: [writeFile, deleteFile]}]}]"
+    trace = [{"type": "tool_call", "name": name} for name in (*called, "readFile")]
+    found = evaluate(spec(text).criteria, Evidence(read_trace(trace), exit_code=0))
+    assert next(one.value for one in found.scores if one.name == "trajectory:tool-used-writeFile") == value
+
+
+@pytest.mark.parametrize(
+    "statements", ["type: llm-grader, rubrics: [{outcome: o}]", "type: llm-rubric, value: [{outcome: o}]"]
+)
+def test_a_prompt_beside_statements_is_a_hint(statements):
+    judge = f"{{{statements},\n  prompt: file://prompts/g.md}}"
+    found = suite(f"tests:\n- id: a\n  input: x\n  assertions:\n  - {judge}\n", **{"prompts/g.md": "Grade."})
+    assert [(lint.line, lint.where, lint.id) for lint in found.lints] == [
+        (6, "tests[0].assertions[0].prompt", "format/unused-prompt")
+    ]
+    assert found.scenarios[0].criteria.evaluators[0].rubrics[0].description == "o"
 
 
 REFUSED = {

@@ -64,6 +64,7 @@ def test_checks_of_calls(given, value):
         {**USED, "tools": ["a"]},
         {**ARGS, "args": {}},
         {**STEPS, "maximum": 9},
+        {"type": "tool_trajectory", "mode": "in_order", "expected": [{"tool": "a"}]},
         {"type": "skill-trigger", "skill": "pdf"},
     ],
     ids=str,
