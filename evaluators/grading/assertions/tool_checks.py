@@ -33,7 +33,7 @@ class ToolUsed(BaseEvaluator):
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
         called = [event.name or "" for event in calls_of_trace(evidence.transcript.events)]
-        counts = {tool: sum(fnmatchcase(name, tool) for name in called) for tool in self.tools}
+        counts = {tool: sum(_matches(name, tool) for name in called) for tool in self.tools}
         return _pass_or_fail({f"calls of {tool}": count for tool, count in counts.items()}, self)
 
 
@@ -53,7 +53,7 @@ class StepCount(BaseEvaluator):
         texts = [
             text for event in evidence.transcript.events if (text := _step_text(event, self.step)) is not None
         ]
-        count = sum(not self.pattern or fnmatchcase(text, self.pattern) for text in texts)
+        count = sum(not self.pattern or _matches(text, self.pattern) for text in texts)
         return _pass_or_fail({f"{self.step} steps": count}, self)
 
 
@@ -74,7 +74,7 @@ class ToolArguments(BaseEvaluator):
         called = [
             event
             for event in calls_of_trace(evidence.transcript.events)
-            if fnmatchcase(event.name or "", self.tool)
+            if _matches(event.name or "", self.tool)
         ]
         wanted = f"{self.tool} with {_short(self.args)}"
         if any(self._fits(call_arguments(event)) for event in called):
@@ -126,6 +126,11 @@ class SkillTrigger(BaseEvaluator):
         output = call.event.output if call.event.output is not None else call.result and call.result.output
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         return f"The output of {call.event.name} names {folder}" if folder in text else ""
+
+
+def _matches(text: str, pattern: str) -> bool:
+    """Return whether a name or command matches, whatever its case, as in AgentV after 4.42."""
+    return fnmatchcase(text.lower(), pattern.lower())
 
 
 def _without_trace(*, negated: bool) -> EvaluatorResult:

@@ -252,7 +252,8 @@ class AssertionReader:
                 (*at, "value"), "The key 'name' is missing.", "Add the tool's name.", "format/missing-field"
             )
             return None
-        least = count.min if count.min is not None else (0 if count.max is not None else 1)
+        # AgentV's is 1 with `max: 0`, too, which no trial can pass.
+        least = count.min if count.min is not None else (0 if count.max == 0 else 1)
         common = self.common(assertion, derived=f"{assertion.type}-{tool}")
         return ToolUsed(tools=(tool,), minimum=least, maximum=count.max, **common)
 

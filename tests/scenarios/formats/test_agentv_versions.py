@@ -376,3 +376,13 @@ def test_a_file_of_the_specification_ignores_later_keys_as_before():
         "name",
         "threshold",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "least"), [("max: 3", 1), ("max: 0", 0), ("min: 0, max: 3", 0), ("min: 2", 2)]
+)
+def test_a_tool_is_called_at_least_once_unless_the_file_says_otherwise(given, least):
+    text = f"prompts: [x]\ntests: [{{id: a, assert: [{{type: trajectory:tool-used, value: {{name: t, {given}}}}}]}}]"
+    (suite,) = parse_files({"one.yaml": text.encode()}, name="one")
+    (check,) = suite.scenarios[0].criteria.evaluators
+    assert check.minimum == least
