@@ -10,7 +10,7 @@ from scenarios.formats.positions import Location
 from scenarios.formats.tool_forge import matches as is_tool_forge_file
 
 FILES = ("evals.json", "evals.yaml", "evals.yml")
-CASE_LISTS = ("evals", "cases", "tests", "test_cases", "queries")
+CASE_LISTS = ("evals", "cases", "tests", "test_cases", "scenarios", "queries")
 """Names of the list of cases; `evals` is skill-creator's."""
 TRIGGER_LISTS = {"should_trigger": True, "should_not_trigger": False}
 """Names of two lists of trigger queries, and what each says of the skill."""
@@ -32,9 +32,12 @@ def holds_cases(path: str, value: Json) -> bool:
     if _is_single_case(value) and path.lower().endswith(".json") and _lies_in_evals(path):
         return True
     # Other names of the list are read in JSON only: in YAML they are AgentV's.
-    if name != "evals.json" or not isinstance(value, dict | list) or is_tool_forge_file(path, value):
+    if not isinstance(value, dict | list) or is_tool_forge_file(path, value):
         return False
-    return _lies_in_evals(path) or hold_prompts(find_cases(value))
+    if name == "evals.json" and _lies_in_evals(path):
+        return True
+    is_named = name == "evals.json" or (name == "cases.json" and _lies_in_evals(path))
+    return is_named and hold_prompts(find_cases(value))
 
 
 def find_cases(value: Json) -> list[Case]:

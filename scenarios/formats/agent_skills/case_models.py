@@ -47,6 +47,8 @@ class SkillCase(BaseModel):
 
     id: int | Text | None = None
     """A number or a short name: it keeps the case's results together when cases are moved."""
+    eval_id: int | Text | None = None
+    """Another name of `id`, as in skill-creator's results."""
     prompt: Text | None = None
     """What the agent is asked."""
     query: Text | None = None
@@ -63,6 +65,9 @@ class SkillCase(BaseModel):
     """What the agent should produce, as one text; a judge reads it with the statements, or alone."""
     expected_behavior: str | Statements | None = None
     """Another name of `expected_output`, or of `assertions` where it is a list."""
+    expected: Any = None
+    """Another name of `expected_output` where it is a text, as `expect`."""
+    expect: Any = None
     assertions: Statements | None = None
     """Statements that a judge checks one by one."""
     expectations: Statements | None = None
@@ -86,6 +91,8 @@ LISTS = tuple(name for name, field in SkillCase.model_fields.items() if field.an
 """Names under which statements are written."""
 TEXTS = tuple(StatementObject.model_fields)
 """Keys of a statement that is an object, the first one present counts."""
+NOT_A_NAME = r"[^A-Za-z0-9_.:/@#-]"
+"""Matches what names of modes, tags and skills don't have, and sentences do."""
 _ID_LENGTH = 60
 """Characters of an id made from words."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from scenarios.formats.agent_skills.case_files import SkillContext, path_in, rea
 from scenarios.formats.agent_skills.case_lists import PROMPTS
 from scenarios.formats.agent_skills.case_models import (
     LISTS,
+    NOT_A_NAME,
     TEXTS,
     SkillCase,
     join_words,
@@ -31,6 +33,7 @@ _NAMES = ("name", "eval_name", "title", "description")
 _KNOWN = tuple(SkillCase.model_fields)
 _OF_STATEMENT = (*TEXTS, "id", "name", "type", "kind", "pattern", "passed", "evidence")
 """Keys of a statement that say nothing more than its text, or are read."""
+_EXPECTED_TEXTS = ("expected", "expect")
 _SIMILAR = 0.8
 """From which likeness on a key is a misspelling: `expected_status` isn't one of `expected_output`."""
 SHOULD, SHOULD_NOT = "should-trigger", "should-not-trigger"
@@ -69,17 +72,20 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
     key, read.names = _key(case, context, at, position, read.problems)
     prompt, prompt_at = _prompt(case, context, at, read.problems)
     statements = _statements(case, context, at)
-    others = _other_keys(case)
-    read.unread = (*(name for name in others if not _are_statements(others[name])), *statements.unread)
-    read.problems += [*statements.problems, *_unread_values(others, context, at)]
+    read.problems += statements.problems
     read.files = tuple(read_files(case, context, at, read.problems))
     loaded = _loading_gates(case, context, at, read.problems)
     checks = context.gates.checks_of(read.names)
     expected = _expected(case, context, at, read.problems)
     gates = (*loaded, *statements.gates, *checks.gates)
     rubric = _rubric(statements.texts, expected)
-    if rubric is None and not gates:
+    is_judged = rubric is not None or bool(gates)
+    if not is_judged:
         read.problems.append(_nothing_to_judge(document, at))
+    others = _other_keys(case)
+    lost = {name for name, value in others.items() if _are_statements(value, is_judged=is_judged)}
+    read.unread = (*(name for name in others if name not in lost), *statements.unread)
+    read.problems += _unread_values(others, lost, context, at)
     if any(not each.lint for each in read.problems):
         return read
     read.spec = ScenarioSpec(
@@ -105,7 +111,7 @@ def _key(
     case: dict[str, Json], context: SkillContext, at: Location, position: int, problems: list[Problem]
 ) -> tuple[str, tuple[str, ...]]:
     """Return a case's key and what it may be called: a number n is `eval-n`, as in the folders of skill-creator."""
-    case_id, name = case.get("id"), _first_text(case, _NAMES)
+    case_id, name = case.get("id", case.get("eval_id")), _first_text(case, _NAMES)
     if key := key_of_id(case_id):
         return key, (key, str(case_id), name)
     if case_id is not None:
@@ -147,6 +153,7 @@ def _name_of_prompt(case: dict[str, Json]) -> str:
 def _expected(case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]) -> str:
     names = ["expected_output"]
     names += ["expected_behavior"] * (not isinstance(case.get("expected_behavior"), list))
+    names += [name for name in _EXPECTED_TEXTS if isinstance(case.get(name), str)]
     texts = [_text(case, name, context, at, problems) for name in names]
     return "\n".join(dict.fromkeys(filter(None, texts)))
 
@@ -181,13 +188,17 @@ def _other_keys(case: dict[str, Json]) -> dict[str, Json]:
     return {
         name: value
         for name, value in case.items()
-        if name not in _KNOWN or (name in PROMPTS and name != prompt)
+        if name not in _KNOWN
+        or (name in PROMPTS and name != prompt)
+        or (name in _EXPECTED_TEXTS and not isinstance(value, str))
     }
 
 
-def _unread_values(others: dict[str, Json], context: SkillContext, at: Location) -> Iterator[Problem]:
+def _unread_values(
+    others: dict[str, Json], lost: Set[str], context: SkillContext, at: Location
+) -> Iterator[Problem]:
     for name, value in others.items():
-        if _are_statements(value):
+        if name in lost:
             what = f"'{name}' is a list of texts that nothing reads."
             fix = "Write what must hold as sentences in 'assertions', other data as one text or an object."
             yield context.document.problem((*at, name), what, fix=fix, id="format/unknown-list")
@@ -200,12 +211,20 @@ def _unread_values(others: dict[str, Json], context: SkillContext, at: Location)
             yield context.document.problem((*at, name), what, fix=close, id="format/unknown-key", lint=True)
 
 
-def _are_statements(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_statement, value))
+def _are_statements(value: Json, *, is_judged: bool) -> bool:
+    """Return whether a list may be one of statements; of a case with statements, one of names isn't."""
+    if not isinstance(value, list):
+        return False
+    texts = [_text_of(item) for item in value]
+    are_texts = bool(texts) and all(texts)
+    return are_texts and (not is_judged or any(re.search(NOT_A_NAME, text) for text in texts))
 
 
-def _is_statement(item: Json) -> bool:
-    return isinstance(item, str) or (isinstance(item, dict) and bool(_first_text(item, TEXTS)))
+def _text_of(item: Json) -> str:
+    """Return the text of a statement; empty for what isn't one."""
+    if isinstance(item, dict):
+        return _first_text(item, TEXTS)
+    return item.strip() if isinstance(item, str) else ""
 
 
 def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _Statements:
@@ -235,16 +254,16 @@ def _read_statement(
     if isinstance(item, dict) and item.get("type") == "regex" and isinstance(item.get("pattern"), str):
         _read_pattern(item, statements, context, at)
         return
-    text = item if isinstance(item, str) else _first_text(item, TEXTS) if isinstance(item, dict) else ""
-    if not text.strip():
+    text = _text_of(item)
+    if not text:
         what = "A statement needs text."
         fix = 'Write it as text, or as an object with "text".'
         statements.problems.append(context.document.problem(at, what, fix=fix, id="format/empty-value"))
         return
     if isinstance(item, dict):
         statements.unread += [name for name in item if name not in _OF_STATEMENT]
-    if text.strip() not in earlier:
-        statements.texts.append(text.strip())
+    if text not in earlier:
+        statements.texts.append(text)
 
 
 def _read_pattern(
@@ -260,7 +279,7 @@ def _read_pattern(
         )
         return
     statements.gates.append(
-        TranscriptMatches(pattern=pattern, name=_first_text(item, ("name", "id")) or None)
+        TranscriptMatches(pattern=pattern, name=_first_text(item, ("name", "id", *TEXTS)) or None)
     )
 
 

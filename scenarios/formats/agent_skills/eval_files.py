@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evaluators.model import Json
 from scenarios.formats.agent_skills import NAME, TRIGGERS, named_paths
@@ -31,6 +32,22 @@ from scenarios.spec import ScenarioSpec
 
 _KNOWN = frozenset(("skill_name", "skill", "description", "note", "notes", "version", "name", "$schema"))
 """Keys beside the cases that are read, or say nothing about them."""
+_FOR_READERS = frozenset(
+    ("author", "category", "difficulty", "kind", "language", "meta", "metadata", "purpose")
+)
+_FOR_READERS |= {
+    "note",
+    "notes",
+    "rationale",
+    "reason",
+    "schema",
+    "schema_version",
+    "schemaVersion",
+    "source",
+}
+_FOR_READERS |= {"status", "version", "why"}
+"""Keys that need no hint."""
+_OF_MANY_CASES = frozenset(("format/no-id", "format/nothing-to-judge"))
 WORKSPACE = "workspace"
 """The fixture of cases without files of their own."""
 
@@ -102,12 +119,22 @@ def _read_file(
     read.cases = [
         read_skill_case(case, context, at, position) for position, (case, at) in enumerate(read.found)
     ]
-    read.problems += [problem for case in read.cases for problem in case.problems]
+    read.problems += _say_once([problem for case in read.cases for problem in case.problems])
     read.problems += _unread_keys(read)
     read.problems += _repeated_ids(read)
     read.problems += [lint for skill in read.skills for lint in skill.lints]
     read.problems += [*_other_name(read), *_no_tool(read)]
     return read
+
+
+def _say_once(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Yield problems, of hints that many cases give the first with their number."""
+    counts = Counter(each.id for each in problems if each.id in _OF_MANY_CASES)
+    for each in problems:
+        if (count := counts.pop(each.id, 0)) > 1:
+            yield replace(each, what=f"{each.what} So it is with {count - 1} more.")
+        elif count or each.id not in _OF_MANY_CASES:
+            yield each
 
 
 def _no_cases(document: PositionedDocument) -> Problem:
@@ -127,10 +154,12 @@ def _unread_keys(read: _EvalFile) -> Iterator[Problem]:
     is_single = any(at == () for _, at in read.found)
     names = [name for name in value if name not in _KNOWN | lists and not is_single]
     names += [name for case in read.cases for name in case.unread]
-    if names:
-        listed = ", ".join(f"'{name}'" for name in dict.fromkeys(names))
+    if names := [name for name in dict.fromkeys(names) if name not in _FOR_READERS]:
+        listed = ", ".join(f"'{name}'" for name in names)
         what = f"Nothing reads {listed}."
-        fix = "What must hold belongs in 'assertions', what the agent needs in 'files'."
+        fix = "What must hold belongs in 'assertions', what the agent needs in 'prompt' or 'files'."
+        if read.is_trigger_list:
+            fix = "Of a trigger query, the prompt, 'should_trigger', 'id' and 'files' count."
         yield read.document.problem((), what, fix=fix, id="format/unread-key", lint=True)
 
 
@@ -175,7 +204,9 @@ def _several_skills(document: PositionedDocument, skills: Sequence[Skill]) -> Pr
 
 
 def _other_name(read: _EvalFile) -> Iterator[Problem]:
-    if len(read.skills) != 1 or not read.skill_name or read.skill_name == read.skills[0].name:
+    # A plug-in's name may stand before it.
+    name = read.skill_name.rpartition(":")[2]
+    if len(read.skills) != 1 or name in ("", read.skills[0].name):
         return
     (skill,) = read.skills
     what = f"'skill_name' is '{read.skill_name}', and {skill.file} calls the skill '{skill.name}'."

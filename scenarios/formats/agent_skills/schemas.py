@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from evaluators.grading.gates import GATES
 from scenarios.formats.agent_skills.case_lists import CASE_LISTS, FILES, PROMPTS, TRIGGER_LISTS
-from scenarios.formats.agent_skills.case_models import TEXTS, NamedFile, SkillCase, StatementObject
+from scenarios.formats.agent_skills.case_models import (
+    NOT_A_NAME,
+    TEXTS,
+    NamedFile,
+    SkillCase,
+    StatementObject,
+)
 from scenarios.formats.agent_skills.gates_file import NAME, GatesModel
 from scenarios.formats.json_schemas import (
     NOT_EMPTY,
@@ -67,7 +73,8 @@ def _cases() -> tuple[SchemaWriter, Schema]:
     # Other keys are stored, but a list of statements under another name would be lost.
     texts = any_of(*({"required": [key], "properties": {key: NOT_EMPTY}} for key in TEXTS))
     statement = any_of({"type": "string"}, {"type": "object", **texts})
-    case["additionalProperties"] = {"not": schema_of_list(statement, minItems=1)}
+    not_a_name = any_of({"type": "string", "pattern": NOT_A_NAME}, {"type": "object"})
+    case["additionalProperties"] = {"not": schema_of_list(statement, contains=not_a_name)}
     return writer, writer.reference(SkillCase)
 
 

@@ -221,7 +221,7 @@ SAMPLES = {
             statements=2,
             lints=(NO_TOOL,),
         )
-        for name in ("cases", "tests", "test_cases", "queries")
+        for name in ("cases", "tests", "test_cases", "scenarios", "queries")
     },
     "cases as a bare list": Sample(
         skill(json.dumps([case(1, assertions=TWO), case(2, expected_output="A note.")])),
@@ -337,5 +337,26 @@ SAMPLES = {
         statements=2,
         inputs=1,
         lints=(NO_TOOL, "format/own-file", "format/own-file"),
+    ),
+    "names beside statements aren't statements": Sample(
+        skill(evals(case(assertions=TWO, evaluation_modes=["routing", "execution"]))),
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL, "format/unread-key"),
+    ),
+    "cases.json, ids as in results, and what is expected as one word": Sample(
+        {
+            "SKILL.md": SKILL,
+            "evals/cases.json": json.dumps([{"eval_id": 1, "prompt": "Add X", "expect": "A note."}]),
+        },
+        {"notetool": 1},
+        statements=1,
+        lints=(NO_TOOL,),
+    ),
+    "the plug-in's name before the skill's": Sample(
+        skill(evals(case(assertions=TWO), skill_name="desk:notetool")),
+        {"desk:notetool": 1},
+        statements=2,
+        lints=(NO_TOOL,),
     ),
 }

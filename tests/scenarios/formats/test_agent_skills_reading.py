@@ -211,3 +211,18 @@ def test_scenarios_in_a_skills_references_are_no_suite():
     }
     files["evals/evals.json"] = evals(case(files=["evals/files/evals.json"], expected_output="x"))
     assert [suite.name for suite in parse(files)] == ["notetool"]
+
+
+def test_a_hint_of_many_cases_is_said_once():
+    bare = {"prompt": "Add X"}
+    (suite,) = parse(skill(json.dumps([bare, bare, {**bare, "expected_output": "X exists."}])))
+    said = {lint.id: lint.what for lint in suite.lints}
+    assert said["format/no-id"].endswith("So it is with 2 more.")
+    assert said["format/nothing-to-judge"].endswith("So it is with 1 more.")
+    assert len(suite.lints) == 3
+
+
+def test_a_pattern_with_a_text_is_called_by_it():
+    scorer = {"type": "regex", "pattern": "add", "text": "It adds a note."}
+    (suite,) = parse(skill(evals(case(assertions=[scorer]))))
+    assert [gate.name for gate in suite.scenarios[0].criteria.gates] == ["It adds a note."]

@@ -99,7 +99,7 @@ def schema_of(path: str, content: bytes, value: Any) -> str:
     format = detect_format(path, content)
     if isinstance(value, list) and format == "agentv":
         return "agentv-dataset"
-    if format == "agent_skills" and basename(path) != "evals.json":
+    if format == "agent_skills" and basename(path) not in ("evals.json", "cases.json"):
         return "trigger-queries"
     return format.replace("_", "-")
 
