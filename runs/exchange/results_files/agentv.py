@@ -37,6 +37,10 @@ READ = (INDEX, "answer.md", "input.md", "transcript.jsonl")
 _INTERNAL = ".internal"
 _BY_STATUS = {"ok": "pass", "quality_failure": "fail", "execution_error": "error"}
 """Outcomes by AgentV's `execution_status`, which decides where a row has one."""
+_ATTEMPTS = ("trials", "attempts", "runs")
+"""Where versions keep several attempts at a case, which the row's score sums up."""
+_OF_EVERY_ATTEMPT = ("eval_id", "test_id", "timestamp", "input", "agent_provider_request", "lm_provider_request")
+_OF_EVERY_ATTEMPT += ("scenario_hash",)
 _FIRST_THRESHOLD, _LATER_THRESHOLD = 1.0, 0.8
 
 _Row = tuple[dict[str, Any], Mapping[str, str]]
@@ -106,7 +110,7 @@ def _run(suite: str, target: str, run_id: str, rows: Sequence[_Row], warnings: S
         suite,
         format_of_suite(first.get("suite_format"), "agentv"),
         target,
-        tuple(_trial(row, texts) for row, texts in rows),
+        tuple(_trial(*attempt) for row, texts in rows for attempt in _attempts(row, texts)),
         external_id=run_id,
         model=str(first.get("model") or "")[:LONGEST_NAME],
         suite_hash=str(first.get("suite_hash") or ""),
@@ -114,6 +118,24 @@ def _run(suite: str, target: str, run_id: str, rows: Sequence[_Row], warnings: S
         started=_first([row for row, _ in rows]),
         warnings=tuple(warnings),
     )
+
+
+def _attempts(row: dict[str, Any], texts: Mapping[str, str]) -> Iterator[_Row]:
+    """Yield a row for each attempt at a case; what the row says of one is kept with the first that has its score."""
+    attempts = next((found for name in _ATTEMPTS if (found := list_of(row.get(name)))), [])
+    attempts = [each for each in attempts if isinstance(each, dict) and "score" in each]
+    if len(attempts) < 2:
+        yield row, texts
+        return
+    scores = [each["score"] for each in attempts]
+    described = scores.index(row.get("score")) if row.get("score") in scores else len(attempts) - 1
+    shared = {name: row[name] for name in _OF_EVERY_ATTEMPT if name in row}
+    for index, attempt in enumerate(attempts):
+        verdict = attempt.get("verdict")
+        own = {**attempt, "outcome": verdict} if verdict in ("pass", "fail") else attempt
+        if "execution_status" in attempt:
+            own = attempt
+        yield ({**row, **own}, texts) if index == described else ({**shared, **own}, {})
 
 
 def _first(rows: Sequence[Mapping[str, Any]]) -> datetime | None:

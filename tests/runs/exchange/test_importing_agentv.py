@@ -79,6 +79,27 @@ def test_a_row_passes_by_the_rule_of_its_version(row, outcome):
     assert run.trial_set.get().outcome == outcome
 
 
+ATTEMPTS = {
+    "trials": [{"attempt": 0, "score": 0.5, "verdict": "fail"}, {"attempt": 1, "score": 1, "verdict": "pass"}],
+    "runs": [{"run": 1, "score": 1, "verdict": "pass"}, {"run": 2, "score": 0.5, "verdict": "fail"}],
+    "attempts": [
+        {"attempt": 0, "score": 0.5, "execution_status": "quality_failure"},
+        {"attempt": 1, "score": 1, "execution_status": "ok"},
+        {"attempt": 2, "score": 0, "execution_status": "execution_error", "error": "agent crashed"},
+    ],
+}
+"""Attempts at a case, as files of February, March and July 2026 have them."""
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_each_attempt_of_a_row_is_a_trial(name):
+    row = {"test_id": "a", "score": 1, "duration_ms": 200, "execution_status": "ok", name: ATTEMPTS[name]}
+    run = imported(json.dumps(row).encode(), "r.jsonl")
+    assert (run.passed, run.failed, run.errors) == (1, 1, len(ATTEMPTS[name]) - 2)
+    assert {trial.outcome: trial.seconds for trial in run.trial_set.all()}["pass"] == 0.2
+    assert run.trial_set.get(outcome="fail").seconds is None
+
+
 def test_rows_of_a_run_bundle_are_found_with_their_files(tmp_path):
     row = {
         "test_id": "a",
