@@ -68,7 +68,7 @@ class EvalFileContext:
 
     def _paths(self, name: str) -> Iterator[str]:
         # A leading slash means the repository's root, the last folder of every search.
-        relative = name.replace("\\", "/").lstrip("/")
+        relative = name.removeprefix("file://").replace("\\", "/").lstrip("/")
         for folder in folders_above(self.folder):
             if relative and (path := inside(folder, relative)) is not None:
                 yield path

@@ -190,6 +190,7 @@ class EvalCaseFile(Mirror):
             "Write each turn as a case, with the messages before it.",
         ),
         **dict.fromkeys(("depends_on", "on_dependency_failure"), "Each case must stand alone."),
+        "run": "Write 'threshold:' in the test, 'evaluate_options:' and 'timeout_seconds:' in the file.",
         **dict.fromkeys(("provider", "provider_output"), "Choose the target in 'providers:' of the file."),
     }
 

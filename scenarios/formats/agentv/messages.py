@@ -142,7 +142,7 @@ def _file(
     context.used.add(path)
     part = {"type": "file", "value": name, "path": path}
     text, problems = file_text(context, path, at)
-    shown = name.replace("\\", "/").lstrip("/")
+    shown = name.removeprefix("file://").replace("\\", "/").lstrip("/")
     return part, MessageSegment(text, path, shown, context.is_guideline(path)), problems
 
 

@@ -80,7 +80,10 @@ def test_a_row_passes_by_the_rule_of_its_version(row, outcome):
 
 
 ATTEMPTS = {
-    "trials": [{"attempt": 0, "score": 0.5, "verdict": "fail"}, {"attempt": 1, "score": 1, "verdict": "pass"}],
+    "trials": [
+        {"attempt": 0, "score": 0.5, "verdict": "fail"},
+        {"attempt": 1, "score": 1, "verdict": "pass"},
+    ],
     "runs": [{"run": 1, "score": 1, "verdict": "pass"}, {"run": 2, "score": 0.5, "verdict": "fail"}],
     "attempts": [
         {"attempt": 0, "score": 0.5, "execution_status": "quality_failure"},

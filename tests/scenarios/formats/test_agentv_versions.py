@@ -311,6 +311,7 @@ REFUSED = {
     "hooks": ("extensions: [a]\ntests: [{id: a, input: x, criteria: c}]\n", 1, "extensions", "can't run"),
     "a workspace": ("tests:\n- id: a\n  input: x\n  criteria: c\n  workspace: {template: t}\n", 5, "tests[0].workspace", "can't run"),
     "turns": ("tests:\n- id: a\n  input: x\n  criteria: c\n  turns: [{input: y}]\n", 5, "tests[0].turns", "can't run"),
+    "settings of one test's run": ("tests:\n- id: a\n  input: x\n  criteria: c\n  run: {threshold: 1.0}\n", 5, "tests[0].run", "Write 'threshold:' in the test"),
     "scenarios": ("prompts: [x]\nscenarios: [a]\ntests: [{id: a, criteria: c}]\n", 2, "scenarios", "can't run"),
     "a model for a script": ("tests:\n- id: a\n  input: x\n  assertions:\n  - {type: code-grader, command: x, target: true}\n", 5, "tests[0].assertions[0].target", "can't run 'target'"),
     "an unknown kind": ("tests:\n- id: a\n  input: x\n  assertions:\n  - {type: custom, value: y}\n", 5, "tests[0].assertions[0].type", "Unknown evaluator 'custom'."),
@@ -386,3 +387,10 @@ def test_a_tool_is_called_at_least_once_unless_the_file_says_otherwise(given, le
     (suite,) = parse_files({"one.yaml": text.encode()}, name="one")
     (check,) = suite.scenarios[0].criteria.evaluators
     assert check.minimum == least
+
+
+def test_a_file_of_a_message_may_be_a_reference():
+    part = "{type: file, value: 'file://./shared.md'}"
+    text = f"tests: [{{id: a, criteria: c, input: [{{role: user, content: [{part}]}}]}}]"
+    (suite,) = parse_files({"one.yaml": text.encode(), "shared.md": b"Shared."}, name="one")
+    assert suite.scenarios[0].prompt == '<file path="./shared.md">\nShared.\n</file>'
