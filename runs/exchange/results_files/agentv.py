@@ -39,15 +39,17 @@ _BY_STATUS = {"ok": "pass", "quality_failure": "fail", "execution_error": "error
 """Outcomes by AgentV's `execution_status`, which decides where a row has one."""
 _ATTEMPTS = ("trials", "attempts", "runs")
 """Where versions keep several attempts at a case, which the row's score sums up."""
-_OF_EVERY_ATTEMPT = (
-    "eval_id",
-    "test_id",
-    "timestamp",
-    "input",
-    "agent_provider_request",
-    "lm_provider_request",
+_OF_EVERY_ATTEMPT = frozenset(
+    (
+        "eval_id",
+        "test_id",
+        "timestamp",
+        "input",
+        "agent_provider_request",
+        "lm_provider_request",
+        "scenario_hash",
+    )
 )
-_OF_EVERY_ATTEMPT += ("scenario_hash",)
 _FIRST_THRESHOLD, _LATER_THRESHOLD = 1.0, 0.8
 
 _Row = tuple[dict[str, Any], Mapping[str, str]]
