@@ -217,8 +217,8 @@ def test_a_hint_of_many_cases_is_said_once():
     bare = {"prompt": "Add X"}
     (suite,) = parse(skill(json.dumps([bare, bare, {**bare, "expected_output": "X exists."}])))
     said = {lint.id: lint.what for lint in suite.lints}
-    assert said["format/no-id"].endswith("So it is with 2 more.")
-    assert said["format/nothing-to-judge"].endswith("So it is with 1 more.")
+    assert said["format/no-id"].endswith("The same holds for 2 more cases.")
+    assert said["format/nothing-to-judge"].endswith("The same holds for 1 more case.")
     assert len(suite.lints) == 3
 
 
