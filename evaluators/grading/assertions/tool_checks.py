@@ -15,10 +15,12 @@ from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
 from evaluators.model import Event, Json
 from evaluators.tool_use.calls import Call, calls
-from evaluators.transcripts.traces import calls_of_trace, has_trace
+from evaluators.transcripts.traces import TYPES, calls_of_trace, has_trace, shell_command
 
 Count = Annotated[int, Field(ge=0)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
+_COMMAND_TOOLS = frozenset(("exec_command", "local_shell", "shell"))
+"""Tools whose calls are commands and not tools where steps are counted, as in AgentV after 4.42."""
 
 
 class ToolUsed(BaseEvaluator):
@@ -38,10 +40,10 @@ class ToolUsed(BaseEvaluator):
 
 
 class StepCount(BaseEvaluator):
-    """How many steps of one kind a trial has."""
+    """How many steps a trial has, of one kind or of any."""
 
     type: Literal["trajectory:step-count"] = "trajectory:step-count"
-    step: Literal["tool", "command", "message"] = "tool"
+    step: Literal["tool", "command", "message", "any"] = "tool"
     pattern: str = ""
     """The steps whose tool name, command or text match, with `*` and `?`; empty for all."""
     minimum: Count = 0
@@ -50,11 +52,11 @@ class StepCount(BaseEvaluator):
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
-        texts = [
-            text for event in evidence.transcript.events if (text := _step_text(event, self.step)) is not None
-        ]
-        count = sum(not self.pattern or _matches(text, self.pattern) for text in texts)
-        return _pass_or_fail({f"{self.step} steps": count}, self)
+        steps = [texts for event in evidence.transcript.events if (texts := _step_texts(event, self.step))]
+        count = sum(
+            not self.pattern or any(_matches(text, self.pattern) for text in texts) for texts in steps
+        )
+        return _pass_or_fail({"steps" if self.step == "any" else f"{self.step} steps": count}, self)
 
 
 class ToolArguments(BaseEvaluator):
@@ -152,13 +154,23 @@ def _pass_or_fail(counts: Mapping[str, int], limits: ToolUsed | StepCount) -> Ev
     return EvaluatorResult(float(not misses), tuple(hits), tuple(misses))
 
 
-def _step_text(event: Event, step: str) -> str | None:
-    """Return the text of a step of this kind; None for other events."""
-    if step == "message":
-        return event.text or "" if event.type == "message" and event.role != "user" else None
-    if event.type != "tool_call":
-        return None
-    return event.command if step == "command" else event.name or ""
+def _step_texts(event: Event, step: str) -> tuple[str, ...]:
+    """Return what a pattern may match of a step of this kind; nothing for other events."""
+    if event.type == "tool_call":
+        return _call_texts(event, step)
+    if event.type not in TYPES or (event.type == "message" and event.role == "user"):
+        return ()
+    return (event.text or "", event.type) if step in ("any", event.type) else ()
+
+
+def _call_texts(event: Event, step: str) -> tuple[str, ...]:
+    name, is_command_tool = event.name or "", (event.name or "").lower() in _COMMAND_TOOLS
+    command = event.command or (shell_command("shell", event.input) if is_command_tool else None)
+    if step == "tool":
+        return () if is_command_tool and command else (name,)
+    if command:
+        return (command, *command.split(maxsplit=1)[:1], name) if step in ("command", "any") else ()
+    return (name,) if step == "any" else ()
 
 
 def _includes(actual: Json, wanted: Json) -> bool:

@@ -119,7 +119,8 @@ class ToolArgumentsFile(Mirror):
 
 
 class StepCountFile(Mirror):
-    type: Literal["tool", "command", "message"] = "tool"
+    type: Literal["tool", "command", "message"] | None = None
+    name: Text | None = None
     pattern: Text | None = None
     min: Count = 0
     max: Count | None = None

@@ -288,8 +288,8 @@ class AssertionReader:
             return None
         assertion, count = read
         return StepCount(
-            step=count.type,
-            pattern=count.pattern or "",
+            step=count.type or "any",
+            pattern=count.pattern or count.name or "",
             minimum=count.min,
             maximum=count.max,
             **self.common(assertion, derived=assertion.type),
