@@ -364,10 +364,11 @@ def _nothing_to_judge_by(
         fix = "Add 'criteria:', 'expected_output:' or 'assertions:'."
         return [document.problem(at, what, fix=fix, id="format/no-criteria")]
     judges = [one for one in evaluators if isinstance(one, LlmJudge) and not one.prompt]
-    if not judges or any(isinstance(one, ChecklistJudge) for one in evaluators):
+    later = defaults.context.version.is_later
+    if not judges or (not later and any(isinstance(one, ChecklistJudge) for one in evaluators)):
         return []
     what = "The judge does not know what a good answer is."
-    fix = "Add 'expected_outcome:'."
+    fix = f"Add '{'criteria' if later else 'expected_outcome'}:'."
     return [document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]
 
 

@@ -41,6 +41,8 @@ ALIASES = {
     "expected-tool-calls": "expected-messages",
 }
 """Names of kinds in other versions; `_` and `-` are the same."""
+BY_CRITERIA = ("llm-rubric", "llm_rubric")
+"""Names of `rubric` that judge by the case's criteria where they have no statements."""
 MODELS: Mapping[str, type[eval_models.EvaluatorFile]] = {
     "llm_judge": eval_models.LlmJudgeFile,
     "rubric": eval_models.RubricJudgeFile,
@@ -213,7 +215,8 @@ class EvaluatorReader(AssertionReader):
 
     def _rubric_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
         key = next((key for key in ("rubrics", "criteria", "value") if key in item), "rubrics")
-        if key == "rubrics" and "rubrics" not in item and "prompt" in item:
+        alone = item["type"] in BY_CRITERIA
+        if key not in item and (alone or "prompt" in item):
             return self._llm_judge(item, at)
         self._add_unused_prompt(item.pop("prompt", None), (*at, "prompt"))
         judge = self.valid(eval_models.RubricJudgeFile, item, at)

@@ -9,6 +9,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.model import Transcript
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.problems import ScenarioFileError
 from tests.evaluators.agentv_samples import Judge
 
 PROMPT = """\
@@ -59,3 +60,32 @@ def test_only_a_case_whose_judges_name_them_has_values():
     plain = PROMPT.replace("META {{ metadata_json }} RUBRICS {{ rubrics_json }} DIFF {{file_changes}}.", "")
     assert suite(plain).scenarios[0].criteria.prompt_values == {}
     assert list(suite(PROMPT).scenarios[0].criteria.prompt_values) == ["metadata_json"]
+
+
+BARE = """\
+tests:
+  - id: a
+    input: Refund?
+    criteria: Is polite
+    assert:
+      - Is short
+      - {type: llm-rubric, metric: manners}
+"""
+
+
+def test_a_bare_rubric_judges_by_the_criteria():
+    (scenario,) = suite(BARE).scenarios
+    assert [(one.type, one.label) for one in scenario.criteria.evaluators][1] == ("llm_judge", "manners")
+    assert "[[ ## expected_outcome ## ]]\nIs polite" in asked(BARE)[1]
+    assert suite(BARE).lints == ()
+
+
+def test_a_bare_rubric_without_criteria_is_a_hint():
+    (lint,) = suite(BARE.replace("    criteria: Is polite\n", "")).lints
+    assert (lint.id, lint.fix) == ("format/no-expectation", "Add 'criteria:'.")
+
+
+@pytest.mark.parametrize("entry", ["{type: rubrics}", "{type: llm-rubric, value: []}"])
+def test_other_rubrics_need_statements(entry):
+    with pytest.raises(ScenarioFileError):
+        suite(BARE.replace("{type: llm-rubric, metric: manners}", entry))
