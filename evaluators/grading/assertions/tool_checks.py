@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_arguments
+from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_arguments, matches_pattern
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
@@ -35,7 +34,7 @@ class ToolUsed(BaseEvaluator):
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
         called = [event.name or "" for event in calls_of_trace(evidence.transcript.events)]
-        counts = {tool: sum(_matches(name, tool) for name in called) for tool in self.tools}
+        counts = {tool: sum(matches_pattern(name, tool) for name in called) for tool in self.tools}
         return _pass_or_fail({f"calls of {tool}": count for tool, count in counts.items()}, self)
 
 
@@ -54,7 +53,7 @@ class StepCount(BaseEvaluator):
             return _without_trace(negated=self.negate)
         steps = [texts for event in evidence.transcript.events if (texts := _step_texts(event, self.step))]
         count = sum(
-            not self.pattern or any(_matches(text, self.pattern) for text in texts) for texts in steps
+            not self.pattern or any(matches_pattern(text, self.pattern) for text in texts) for texts in steps
         )
         return _pass_or_fail({"steps" if self.step == "any" else f"{self.step} steps": count}, self)
 
@@ -76,7 +75,7 @@ class ToolArguments(BaseEvaluator):
         called = [
             event
             for event in calls_of_trace(evidence.transcript.events)
-            if _matches(event.name or "", self.tool)
+            if matches_pattern(event.name or "", self.tool)
         ]
         wanted = f"{self.tool} with {_short(self.args)}"
         if any(self._fits(call_arguments(event)) for event in called):
@@ -128,11 +127,6 @@ class SkillTrigger(BaseEvaluator):
         output = call.event.output if call.event.output is not None else call.result and call.result.output
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         return f"The output of {call.event.name} names {folder}" if folder in text else ""
-
-
-def _matches(text: str, pattern: str) -> bool:
-    """Return whether a name or command matches, whatever its case, as in AgentV after 4.42."""
-    return fnmatchcase(text.lower(), pattern.lower())
 
 
 def _without_trace(*, negated: bool) -> EvaluatorResult:
