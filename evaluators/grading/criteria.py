@@ -48,6 +48,8 @@ class Criteria(Value):
     """Paths of attachments in the uploaded files."""
     guidelines: tuple[str, ...] = ()
     """Paths of guideline files in the uploaded files."""
+    prompt_values: dict[str, str] = Field(default_factory=dict)
+    """Values of placeholders in judges' prompts that only the file knows, such as `metadata`."""
     protected: tuple[str, ...] | None = None
     """Patterns of the workspace's files that are not the task; None if the scenario doesn't say."""
     git_config: Literal["clean", "keep"] = "clean"
@@ -64,6 +66,7 @@ class Criteria(Value):
             self.expected_messages,
             self.input_files,
             self.guidelines,
+            self.prompt_values,
         )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -39,6 +40,7 @@ class Case(Struct, frozen=True):
     expected_messages: tuple[Message, ...] = ()
     input_files: tuple[str, ...] = ()
     guidelines: tuple[str, ...] = ()
+    prompt_values: Mapping[str, str] = {}
 
 
 LAYER: LayerName = "evaluators"

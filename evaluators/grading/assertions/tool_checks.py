@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_arguments
+from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_arguments, matches_pattern
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
 from evaluators.model import Event, Json
 from evaluators.tool_use.calls import Call, calls
-from evaluators.transcripts.traces import calls_of_trace, has_trace
+from evaluators.transcripts.traces import TYPES, calls_of_trace, has_trace, shell_command
 
 Count = Annotated[int, Field(ge=0)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
+_COMMAND_TOOLS = frozenset(("exec_command", "local_shell", "shell"))
+"""Tools whose calls are commands and not tools where steps are counted, as in AgentV after 4.42."""
 
 
 class ToolUsed(BaseEvaluator):
@@ -33,15 +34,15 @@ class ToolUsed(BaseEvaluator):
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
         called = [event.name or "" for event in calls_of_trace(evidence.transcript.events)]
-        counts = {tool: sum(_matches(name, tool) for name in called) for tool in self.tools}
+        counts = {tool: sum(matches_pattern(name, tool) for name in called) for tool in self.tools}
         return _pass_or_fail({f"calls of {tool}": count for tool, count in counts.items()}, self)
 
 
 class StepCount(BaseEvaluator):
-    """How many steps of one kind a trial has."""
+    """How many steps a trial has, of one kind or of any."""
 
     type: Literal["trajectory:step-count"] = "trajectory:step-count"
-    step: Literal["tool", "command", "message"] = "tool"
+    step: Literal["tool", "command", "message", "any"] = "tool"
     pattern: str = ""
     """The steps whose tool name, command or text match, with `*` and `?`; empty for all."""
     minimum: Count = 0
@@ -50,11 +51,11 @@ class StepCount(BaseEvaluator):
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
-        texts = [
-            text for event in evidence.transcript.events if (text := _step_text(event, self.step)) is not None
-        ]
-        count = sum(not self.pattern or _matches(text, self.pattern) for text in texts)
-        return _pass_or_fail({f"{self.step} steps": count}, self)
+        steps = [texts for event in evidence.transcript.events if (texts := _step_texts(event, self.step))]
+        count = sum(
+            not self.pattern or any(matches_pattern(text, self.pattern) for text in texts) for texts in steps
+        )
+        return _pass_or_fail({"steps" if self.step == "any" else f"{self.step} steps": count}, self)
 
 
 class ToolArguments(BaseEvaluator):
@@ -74,7 +75,7 @@ class ToolArguments(BaseEvaluator):
         called = [
             event
             for event in calls_of_trace(evidence.transcript.events)
-            if _matches(event.name or "", self.tool)
+            if matches_pattern(event.name or "", self.tool)
         ]
         wanted = f"{self.tool} with {_short(self.args)}"
         if any(self._fits(call_arguments(event)) for event in called):
@@ -128,11 +129,6 @@ class SkillTrigger(BaseEvaluator):
         return f"The output of {call.event.name} names {folder}" if folder in text else ""
 
 
-def _matches(text: str, pattern: str) -> bool:
-    """Return whether a name or command matches, whatever its case, as in AgentV after 4.42."""
-    return fnmatchcase(text.lower(), pattern.lower())
-
-
 def _without_trace(*, negated: bool) -> EvaluatorResult:
     """Return that nothing is known: score 0, also for a negated check."""
     return EvaluatorResult(
@@ -152,13 +148,23 @@ def _pass_or_fail(counts: Mapping[str, int], limits: ToolUsed | StepCount) -> Ev
     return EvaluatorResult(float(not misses), tuple(hits), tuple(misses))
 
 
-def _step_text(event: Event, step: str) -> str | None:
-    """Return the text of a step of this kind; None for other events."""
-    if step == "message":
-        return event.text or "" if event.type == "message" and event.role != "user" else None
-    if event.type != "tool_call":
-        return None
-    return event.command if step == "command" else event.name or ""
+def _step_texts(event: Event, step: str) -> tuple[str, ...]:
+    """Return what a pattern may match of a step of this kind; nothing for other events."""
+    if event.type == "tool_call":
+        return _call_texts(event, step)
+    if event.type not in TYPES or (event.type == "message" and event.role == "user"):
+        return ()
+    return (event.text or "", event.type) if step in ("any", event.type) else ()
+
+
+def _call_texts(event: Event, step: str) -> tuple[str, ...]:
+    name, is_command_tool = event.name or "", (event.name or "").lower() in _COMMAND_TOOLS
+    command = event.command or (shell_command("shell", event.input) if is_command_tool else None)
+    if step == "tool":
+        return () if is_command_tool and command else (name,)
+    if command:
+        return (command, *command.split(maxsplit=1)[:1], name) if step in ("command", "any") else ()
+    return (name,) if step == "any" else ()
 
 
 def _includes(actual: Json, wanted: Json) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import Annotated, Literal
 
@@ -48,6 +49,8 @@ class ToolTrajectory(BaseEvaluator):
     args_match: ArgsMatch = "superset"
     shares: bool = False
     """Whether `in_order` and `exact` score the share of steps met, not 1 or 0."""
+    patterns: bool = False
+    """Whether names of steps may contain `*` and `?`, whatever their case."""
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
@@ -62,13 +65,19 @@ class ToolTrajectory(BaseEvaluator):
 
     def _accepts(self, step: ExpectedTool, call: Call) -> bool:
         """Return whether a call has a step's tool and arguments."""
-        if call.event.name != step.tool:
+        name = call.event.name or ""
+        if not (matches_pattern(name, step.tool) if self.patterns else name == step.tool):
             return False
         match = self.args_match if step.args_match is None else step.args_match
         return step.args is None or _args_match(step.args, call_arguments(call.event), match)
 
 
 Accepts = Callable[[ExpectedTool, Call], bool]
+
+
+def matches_pattern(text: str, pattern: str) -> bool:
+    """Return whether a name or command matches, whatever its case, as in AgentV after 4.42."""
+    return fnmatchcase(text.lower(), pattern.lower())
 
 
 def call_arguments(event: Event) -> Json:
@@ -159,13 +168,13 @@ def _compare_positions(
     for position, (step, call) in enumerate(zip_longest(expected, called)):
         if step is None:
             misses.append(f"Position {position}: unexpected extra tool call {_name(call)}")
+        elif call is not None and accepts(step, call):
+            hits.append(f"Position {position}: {step.tool}")
+            matched.append((step, call))
         elif call is None or call.event.name != step.tool:
             misses.append(
                 f"Position {position}: expected {step.tool}, got {_name(call) if call else 'nothing'}"
             )
-        elif accepts(step, call):
-            hits.append(f"Position {position}: {step.tool}")
-            matched.append((step, call))
         else:
             misses.append(f"Position {position}: {_other_arguments(step, call)}")
     return hits, misses, matched

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import posixpath
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from evaluators.grading.evaluator import (
@@ -83,30 +84,53 @@ def _result_of(script: str, ended: CommandResult, timeout_seconds: float) -> Eva
     if not isinstance(output, dict):
         more["judge_failure"] = "The script printed no JSON object, so the score is 0."
         return EvaluatorResult(0.0, more=more)
-    hits, misses = _assertions(output.get("assertions"))
-    score = clamp_score(output.get("score"))
-    if score is None and (hits or misses):
-        score = len(hits) / (len(hits) + len(misses))
+    checks = _checks(output)
+    score = _score(output, checks)
     if score is None:
         more["judge_failure"] = "The script printed no score, so the score is 0."
-    reasoning = output.get("reasoning")
     return EvaluatorResult(
         score or 0.0,
-        (*trimmed_texts(output.get("hits")), *hits),
-        (*trimmed_texts(output.get("misses")), *misses),
-        trimmed_text(reasoning),
+        (*trimmed_texts(output.get("hits")), *(one.text for one in checks if one.passed)),
+        (*trimmed_texts(output.get("misses")), *(one.text for one in checks if not one.passed)),
+        trimmed_text(output.get("reasoning") or output.get("reason")),
+        failed=output.get("pass") is False,
         more=more,
     )
 
 
-def _assertions(value: Json) -> tuple[list[str], list[str]]:
-    """Return the texts of passed and of failed assertions, as AgentV 4 prints them."""
-    entries = value if isinstance(value, list) else ()
-    assertions = [one for one in entries if isinstance(one, dict) and isinstance(one.get("text"), str)]
-    return (
-        [one["text"] for one in assertions if one.get("passed")],
-        [one["text"] for one in assertions if not one.get("passed")],
-    )
+class _Check(Struct, frozen=True):
+    """One of the things that a script checked."""
+
+    text: str
+    passed: bool
+    score: float
+
+
+def _checks(output: Mapping[str, Json]) -> list[_Check]:
+    """Return what a script checked: `assertions` of AgentV 4, `checks` of later versions."""
+    checks = []
+    for name, verdict in (("assertions", "passed"), ("checks", "pass")):
+        entries = output.get(name)
+        for one in entries if isinstance(entries, list) else ():
+            if isinstance(one, dict) and isinstance(one.get("text"), str):
+                checks.append(_read_check(one, is_passed=bool(one.get(verdict))))
+    return checks
+
+
+def _read_check(entry: Mapping[str, Json], *, is_passed: bool) -> _Check:
+    score, reason = clamp_score(entry.get("score")), trimmed_text(entry.get("reason"))
+    text = f"{entry['text']}: {reason}" if reason else str(entry["text"])
+    return _Check(text, is_passed, float(is_passed) if score is None else score)
+
+
+def _score(output: Mapping[str, Json], checks: Sequence[_Check]) -> float | None:
+    """Return the printed score, else the mean of the checks, else that of `pass`; None without any."""
+    score = clamp_score(output.get("score"))
+    if score is None and checks:
+        return sum(one.score for one in checks) / len(checks)
+    if score is None and isinstance(passed := output.get("pass"), bool):
+        return float(passed)
+    return score
 
 
 def _failure(ended: CommandResult, timeout_seconds: float, *, has_json: bool) -> str:

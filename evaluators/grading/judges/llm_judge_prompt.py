@@ -44,6 +44,8 @@ _LATER_NAMES: Mapping[str, str] = {
     "tool_calls": "trace_summary",
 }
 """Placeholders of AgentV 4, and what each is called here."""
+OF_FILE = ("metadata", "metadata_json", "rubrics", "rubrics_json", "file_changes")
+"""Placeholders of AgentV 4 that the file fills in; empty without a value."""
 _UNTRUSTED = frozenset(("candidate_answer", "output", "trace_summary", "tool_calls", "evaluator_results"))
 _ENCLOSED = _UNTRUSTED | {"reference_answer", "expected_output"}
 """Values that a template encloses in tags; a section shows where a reference ends."""
@@ -63,6 +65,7 @@ def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
         "trace_summary": _json(context["candidate_trace_summary"]),
     }
     values |= {later: values[name] for later, name in _LATER_NAMES.items()}
+    values |= {name: case.prompt_values.get(name, "") for name in OF_FILE}
     return {name: cut_middle(redact_patterns(text), MAX_CHARACTERS).strip() for name, text in values.items()}
 
 
@@ -72,7 +75,7 @@ def fill_template(template: str, values: Mapping[str, str], *, with_trace: bool 
     If the template does not show the answer, as the default one, the four inputs follow as sections. Unknown
     names stay as written. `with_trace` adds the summary of the trace, if any.
     """
-    used = set(_PLACEHOLDER.findall(template))
+    used = placeholders(template)
     parts = [_PLACEHOLDER.sub(lambda match: _fill(match, values), template).strip()]
     if not used & _SHOWS_ANSWER:
         named = used | {_LATER_NAMES.get(name, name) for name in used}
@@ -91,9 +94,14 @@ def _fill(match: re.Match[str], values: Mapping[str, str]) -> str:
     return enclose(text) if match[1] in values and match[1] in _ENCLOSED else text
 
 
+def placeholders(template: str) -> set[str]:
+    """Return the names that a template has in braces."""
+    return set(_PLACEHOLDER.findall(template))
+
+
 def shows_answer(template: str) -> bool:
     """Return whether a template includes the answer to grade."""
-    return bool(set(_PLACEHOLDER.findall(template)) & _SHOWS_ANSWER)
+    return bool(placeholders(template) & _SHOWS_ANSWER)
 
 
 def section(name: str, text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from evaluators.model import Json
 from scenarios.formats.agentv.eval_models import Count, EvaluatorFile, Evaluators, Share, Text, Weight
@@ -104,22 +104,44 @@ class ToolCountFile(Mirror):
     max: Count | None = None
 
 
+def _tool_of_step(value: Json) -> Json:
+    """Return the tool that a step in the form of a mapping names; its `pattern` has priority."""
+    if not isinstance(value, dict):
+        return value
+    if not value or not set(value) <= {"name", "pattern"}:
+        raise ValueError("A step must be a tool's name, or a mapping with 'name' or 'pattern'")
+    return value.get("pattern") or value.get("name")
+
+
+Step = Annotated[
+    Text,
+    BeforeValidator(
+        _tool_of_step,
+        json_schema_input_type=Text | Annotated[dict[Literal["name", "pattern"], Text], Field(min_length=1)],
+    ),
+]
+
+
 class ToolSequenceFile(Mirror):
     mode: Literal["in_order", "exact"] = "in_order"
-    steps: Annotated[list[Text], Field(min_length=1)]
+    steps: Annotated[list[Step], Field(min_length=1)]
 
 
 class ToolArgumentsFile(Mirror):
     unrunnable: ClassVar[Mapping[str, str]] = {"defaults": "Write these arguments in 'ignore:'."}
 
-    name: Text
-    args: dict[str, Any]
+    name: Text | None = None
+    pattern: Text | None = None
+    args: dict[str, Any] = Field(validation_alias=AliasChoices("args", "arguments"))
     mode: Literal["partial", "exact"] = "partial"
-    ignore: list[Text] = Field(default_factory=list)
+    ignore: Annotated[list[Text], BeforeValidator(_as_list, json_schema_input_type=Text | list[Text])] = (
+        Field(default_factory=list)
+    )
 
 
 class StepCountFile(Mirror):
-    type: Literal["tool", "command", "message"] = "tool"
+    type: Literal["tool", "command", "message"] | None = None
+    name: Text | None = None
     pattern: Text | None = None
     min: Count = 0
     max: Count | None = None

@@ -246,16 +246,23 @@ class AssertionReader:
         if read is None:
             return None
         assertion, count = read
-        tool = count.name or count.pattern
+        tool = self._find_tool(count, at)
         if tool is None:
-            self.add_problem(
-                (*at, "value"), "The key 'name' is missing.", "Add the tool's name.", "format/missing-field"
-            )
             return None
         # AgentV's is 1 with `max: 0`, too, which no trial can pass.
         least = count.min if count.min is not None else (0 if count.max == 0 else 1)
         common = self.common(assertion, derived=f"{assertion.type}-{tool}")
         return ToolUsed(tools=(tool,), minimum=least, maximum=count.max, **common)
+
+    def _find_tool(
+        self, wanted: assertion_models.ToolCountFile | assertion_models.ToolArgumentsFile, at: Location
+    ) -> str | None:
+        """Return the name or pattern of a tool; None with a problem if there is neither."""
+        tool = wanted.pattern or wanted.name
+        if tool is None:
+            what = "The key 'name' is missing."
+            self.add_problem((*at, "value"), what, "Add the tool's name.", "format/missing-field")
+        return tool
 
     def _tool_sequence(self, item: Item, at: Location) -> BaseEvaluator | None:
         if isinstance(steps := item.get("value"), list):
@@ -265,21 +272,23 @@ class AssertionReader:
             return None
         assertion, sequence = read
         expected = tuple(ExpectedTool(tool=step) for step in sequence.steps)
-        return ToolTrajectory(
-            mode=sequence.mode, expected=expected, **self.common(assertion, derived=assertion.type)
-        )
+        common = self.common(assertion, derived=assertion.type)
+        return ToolTrajectory(mode=sequence.mode, expected=expected, patterns=True, **common)
 
     def _tool_arguments(self, item: Item, at: Location) -> BaseEvaluator | None:
         read = self.value(assertion_models.ToolArgumentsFile, item, at)
         if read is None:
             return None
         assertion, wanted = read
+        tool = self._find_tool(wanted, at)
+        if tool is None:
+            return None
         return ToolArguments(
-            tool=wanted.name,
+            tool=tool,
             args=wanted.args,
             mode=wanted.mode,
             ignore=tuple(wanted.ignore),
-            **self.common(assertion, derived=f"{assertion.type}-{wanted.name}"),
+            **self.common(assertion, derived=f"{assertion.type}-{tool}"),
         )
 
     def _step_count(self, item: Item, at: Location) -> BaseEvaluator | None:
@@ -288,8 +297,8 @@ class AssertionReader:
             return None
         assertion, count = read
         return StepCount(
-            step=count.type,
-            pattern=count.pattern or "",
+            step=count.type or "any",
+            pattern=count.pattern or count.name or "",
             minimum=count.min,
             maximum=count.max,
             **self.common(assertion, derived=assertion.type),

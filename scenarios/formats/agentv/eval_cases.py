@@ -29,6 +29,7 @@ from scenarios.formats.agentv.prompt_matrix import (
     environment_problems,
     fill_case,
 )
+from scenarios.formats.agentv.prompt_values import find_prompt_values, merge_metadata
 from scenarios.formats.positions import Location, PositionedDocument, where
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind, validate
@@ -168,7 +169,10 @@ def _read_case(
     problems += [*asked.problems, *expected.problems, *more]
     problems += _empty_question(asked, defaults, key_of["input_messages"])
     problems += _nothing_to_judge_by(case, expected, evaluators, defaults, at)
-    criteria = _criteria(case, asked, expected, defaults).model_copy(update={"evaluators": evaluators})
+    shared = merge_metadata(defaults.found.metadata, defaults.default_test.metadata)
+    values = find_prompt_values(evaluators, merge_metadata(shared, case.metadata), case.rubrics)
+    found = {"evaluators": evaluators, "prompt_values": values}
+    criteria = _criteria(case, asked, expected, defaults).model_copy(update=found)
     return EvalCaseReading(_spec(case, asked, criteria, defaults, at), problems)
 
 
@@ -233,7 +237,7 @@ def _evaluators(
 
     In later versions those of the suite are added to its own.
     """
-    reader = EvaluatorReader(defaults.context)
+    reader = EvaluatorReader(defaults.context, rubrics=case.rubrics or ())
     execution = case.execution or Execution()
     listed, key = case.evaluators, spelled.get("evaluators", "evaluators")
     here: Location = (*at, key)
@@ -360,10 +364,11 @@ def _nothing_to_judge_by(
         fix = "Add 'criteria:', 'expected_output:' or 'assertions:'."
         return [document.problem(at, what, fix=fix, id="format/no-criteria")]
     judges = [one for one in evaluators if isinstance(one, LlmJudge) and not one.prompt]
-    if not judges or any(isinstance(one, ChecklistJudge) for one in evaluators):
+    later = defaults.context.version.is_later
+    if not judges or (not later and any(isinstance(one, ChecklistJudge) for one in evaluators)):
         return []
     what = "The judge does not know what a good answer is."
-    fix = "Add 'expected_outcome:'."
+    fix = f"Add '{'criteria' if later else 'expected_outcome'}:'."
     return [document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]
 
 

@@ -24,6 +24,7 @@ from scenarios.formats.agentv.assertion_reader import TEXT_KINDS, TEXTS_KINDS, A
 from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
 from scenarios.formats.agentv.included_files import read_include
 from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints, split_settings
+from scenarios.formats.agentv.prompt_values import unfilled
 from scenarios.formats.positions import Location
 from scenarios.formats.validation import did_you_mean, kind
 
@@ -40,6 +41,8 @@ ALIASES = {
     "expected-tool-calls": "expected-messages",
 }
 """Names of kinds in other versions; `_` and `-` are the same."""
+BY_CRITERIA = ("llm-rubric", "llm_rubric")
+"""Names of `rubric` that judge by the case's criteria where they have no statements."""
 MODELS: Mapping[str, type[eval_models.EvaluatorFile]] = {
     "llm_judge": eval_models.LlmJudgeFile,
     "rubric": eval_models.RubricJudgeFile,
@@ -72,6 +75,8 @@ class EvaluatorReader(AssertionReader):
 
     included: tuple[str, ...] = ()
     """The files that include each other down to this list."""
+    rubrics: Sequence[Json] = ()
+    """The case's own statements, which a judge's prompt can name."""
 
     def read(
         self, items: Sequence[Json], at: Location, *, texts_are_statements: bool = False
@@ -120,7 +125,10 @@ class EvaluatorReader(AssertionReader):
         value = document.value if isinstance(document.value, dict) else {}
         key = next((each for each in ("assertions", "assert") if isinstance(value.get(each), list)), "")
         inner = EvaluatorReader(
-            replace(self.context, document=document), self.problems, (*self.included, document.file)
+            replace(self.context, document=document),
+            self.problems,
+            (*self.included, document.file),
+            self.rubrics,
         )
         if not key:
             inner.add_problem((), "The file has no list 'assertions'.", "Add it.", "format/missing-field")
@@ -202,12 +210,13 @@ class EvaluatorReader(AssertionReader):
             self._add_unused_prompt(judge.prompt, (*at, "prompt"))
             return self.rubric(judge.rubrics, (*at, "rubrics"), **common)
         text, path, problems = read_prompt(judge.prompt, self.context, (*at, "prompt"))
-        self.problems += problems
+        self.problems += [*problems, *unfilled(text, self.rubrics, self.context, (*at, "prompt"))]
         return LlmJudge(**common, prompt=text, prompt_file=path)
 
     def _rubric_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
         key = next((key for key in ("rubrics", "criteria", "value") if key in item), "rubrics")
-        if key == "rubrics" and "rubrics" not in item and "prompt" in item:
+        alone = item["type"] in BY_CRITERIA
+        if key not in item and (alone or "prompt" in item):
             return self._llm_judge(item, at)
         self._add_unused_prompt(item.pop("prompt", None), (*at, "prompt"))
         judge = self.valid(eval_models.RubricJudgeFile, item, at)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from evaluators.model import Json
 from evaluators.tool_use.guidelines import BadGlob, matcher
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.import_models import ImportedFile, ImportsFile, SelectFile
 from scenarios.formats.agentv.included_files import Case, cases_of_file
+from scenarios.formats.agentv.prompt_values import merge_metadata
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import validate
@@ -51,7 +52,7 @@ def _is_selected(case: Json, select: SelectFile, shared: Json) -> bool:
     """Return whether a selection takes a case, by its id, its tags and its metadata."""
     if not isinstance(case, dict):
         return True
-    metadata = _merge_metadata(shared, case.get("metadata"))
+    metadata = merge_metadata(shared, case.get("metadata"))
     tags = _as_list(metadata.get("tags"))
     return (
         (not select.test_ids or _matches(case.get("id"), select.test_ids))
@@ -61,15 +62,6 @@ def _is_selected(case: Json, select: SelectFile, shared: Json) -> bool:
             for key, wanted in select.metadata.items()
         )
     )
-
-
-def _merge_metadata(shared: Json, own: Json) -> Mapping[str, Json]:
-    """Return a case's metadata with its file's: lists are joined, else the case's value has priority."""
-    merged = dict(shared) if isinstance(shared, dict) else {}
-    for key, value in own.items() if isinstance(own, dict) else ():
-        is_joined = isinstance(value, list) and isinstance(merged.get(key), list)
-        merged[key] = [*merged[key], *value] if is_joined else value
-    return merged
 
 
 def _matches(text: Json, patterns: Sequence[str]) -> bool:

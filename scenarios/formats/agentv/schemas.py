@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scenarios.formats.agentv import assertion_models, eval_models
-from scenarios.formats.agentv.evaluator_reader import ALIASES, MODELS
+from scenarios.formats.agentv.evaluator_reader import ALIASES, BY_CRITERIA, MODELS
 from scenarios.formats.agentv.file_versions import CASES_KEYS, OF_CASE, OF_LIST, Spellings
 from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
 from scenarios.formats.agentv.import_models import ImportsFile
@@ -217,8 +217,9 @@ def _kinds(writer: SchemaWriter) -> Mapping[str, Schema]:
         value: Schema = any_of(writer.reference(model), *_short_values(writer, kind), refer("variable"))
         kinds[kind] = {"allOf": [kinds[kind], {"properties": {"value": value}}]}
     statements = any_of(*({"required": [name]} for name in ("rubrics", "criteria", "value")))
-    prompt_alone: Schema = {"required": ["prompt"], "not": statements}
-    kinds["rubric"] = {"if": prompt_alone, "then": kinds["llm_judge"], "else": kinds["rubric"]}
+    by_criteria: Schema = {"properties": {"type": {"pattern": f"^(?:not-)?(?:{'|'.join(BY_CRITERIA)})$"}}}
+    unstated: Schema = {**any_of({"required": ["prompt"]}, by_criteria), "not": statements}
+    kinds["rubric"] = {"if": unstated, "then": kinds["llm_judge"], "else": kinds["rubric"]}
     kinds["json-schema"] = {"allOf": [kinds["json-schema"], has("value")]}
     return kinds
 

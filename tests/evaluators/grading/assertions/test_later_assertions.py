@@ -52,11 +52,34 @@ SCHEMA = {"type": "object", "required": ["a"], "properties": {"a": {"type": "int
         ({**STEPS, "step": "command", "pattern": "mt *", "minimum": 1}, 1),
         ({**STEPS, "step": "command", "pattern": "MT *", "minimum": 1}, 1),
         ({**STEPS, "step": "message", "minimum": 2}, 0),
+        ({**STEPS, "step": "any", "minimum": 3, "maximum": 3}, 1),
+        ({**STEPS, "step": "any", "pattern": "mt", "minimum": 1}, 1),
+        ({**STEPS, "step": "any", "pattern": "gone", "minimum": 1}, 0),
     ],
     ids=str,
 )
 def test_checks_of_calls(given, value):
     assert score(given).value == value
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "count"),
+    [
+        ("shell", "tool", 0),
+        ("exec_command", "tool", 0),
+        ("exec_command", "command", 1),
+        ("Bash", "tool", 1),
+        ("Bash", "command", 1),
+        ("Bash", "any", 2),
+    ],
+)
+def test_commands_among_steps(name, step, count):
+    trace = [
+        {"type": "message", "role": "user", "text": "Add"},
+        {"type": "tool_call", "id": "1", "name": name, "input": {"cmd": "mt add"}},
+        {"type": "tool_result", "id": "1", "name": name, "output": "ok"},
+    ]
+    assert score({**STEPS, "step": step, "minimum": count, "maximum": count}, trace=trace).value == 1
 
 
 @pytest.mark.parametrize("negate", [False, True])

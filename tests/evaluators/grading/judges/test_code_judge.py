@@ -35,6 +35,28 @@ class TestCodeJudge:
             "r",
         )
 
+    @pytest.mark.parametrize(
+        ("more", "value"),
+        [
+            ({}, 0.5),
+            ({"score": 0.9}, 0.9),
+            ({"checks": []}, 1.0),
+            ({"checks": [], "pass": False}, 0.0),
+            ({"checks": [{"text": "Ok", "pass": True, "score": 0.25, "reason": ""}]}, 0.25),
+        ],
+        ids=str,
+    )
+    def test_it_scores_by_checks_else_by_pass(self, more, value):
+        checks = [
+            {"text": "Sorted", "pass": True, "reason": "ascending"},
+            {"text": "Unique", "pass": False, "reason": "7 twice"},
+        ]
+        score, _ = run_script(printed({"pass": True, "reason": "half", "checks": checks} | more))
+        assert (score.value, score.detail["reasoning"]) == (value, "half")
+        if "checks" not in more:
+            assert score.detail["hits"] == ["Sorted: ascending"]
+            assert score.detail["misses"] == ["Unique: 7 twice"]
+
     def test_it_gives_the_case_the_answer_and_the_trace_on_stdin(self):
         _, place = run_script(printed({"score": 1}), called("a"))
         given_ = json.loads(place.asked[0]["stdin"])
