@@ -11,7 +11,7 @@ from pydantic import Field
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, trimmed_text
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge import ask_judge
-from evaluators.grading.judges.llm_judge_prompt import fill_template, prompt_values, section
+from evaluators.grading.judges.llm_judge_prompt import collect_prompt_values, fill_template, section
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
 from evaluators.model import Json, Judging, Value
@@ -63,7 +63,7 @@ class ChecklistJudge(BaseEvaluator):
         return True
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        values = prompt_values(case, evidence)
+        values = collect_prompt_values(case, evidence)
         prompt = fill_template(TEMPLATE, values, with_trace=self.include_trace)
         listed = section("rubrics", "\n".join(map(_line, self.rubrics)))
         judging = ask_judge(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence, rubric=hash_of(listed))

@@ -16,7 +16,7 @@ from evaluators.grading.evaluator import (
     trimmed_texts,
 )
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, fill_template, prompt_values
+from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, collect_prompt_values, fill_template
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
 from evaluators.model import CompletionError, CompletionRequest, Judging, same_model
@@ -98,7 +98,7 @@ class LlmJudge(BaseEvaluator):
         return True
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        values = prompt_values(case, evidence)
+        values = collect_prompt_values(case, evidence)
         prompt = fill_template(self.prompt or TEMPLATE, values, with_trace=self.include_trace)
         judging = ask_judge(prompt, SYSTEM, self.model, evidence, rubric=hash_of(self.prompt or TEMPLATE))
         return result_of_judging(judging)

@@ -52,8 +52,8 @@ _ENCLOSED = _UNTRUSTED | {"reference_answer", "expected_output"}
 _SHOWS_ANSWER = frozenset(("candidate_answer", "output", "expected_messages"))
 
 
-def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
-    """Return the prompt_values of a template's placeholders, redacted, cut and trimmed."""
+def collect_prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
+    """Return the values of a template's placeholders, redacted, cut and trimmed."""
     context = trace_context(evidence)
     values = {
         "expected_outcome": case.expected_outcome,
@@ -75,7 +75,7 @@ def fill_template(template: str, values: Mapping[str, str], *, with_trace: bool 
     If the template does not show the answer, as the default one, the four inputs follow as sections. Unknown
     names stay as written. `with_trace` adds the summary of the trace, if any.
     """
-    used = placeholders(template)
+    used = find_placeholders(template)
     parts = [_PLACEHOLDER.sub(lambda match: _fill(match, values), template).strip()]
     if not used & _SHOWS_ANSWER:
         named = used | {_LATER_NAMES.get(name, name) for name in used}
@@ -94,14 +94,14 @@ def _fill(match: re.Match[str], values: Mapping[str, str]) -> str:
     return enclose(text) if match[1] in values and match[1] in _ENCLOSED else text
 
 
-def placeholders(template: str) -> set[str]:
+def find_placeholders(template: str) -> set[str]:
     """Return the names that a template has in braces."""
     return set(_PLACEHOLDER.findall(template))
 
 
 def shows_answer(template: str) -> bool:
     """Return whether a template includes the answer to grade."""
-    return bool(placeholders(template) & _SHOWS_ANSWER)
+    return bool(find_placeholders(template) & _SHOWS_ANSWER)
 
 
 def section(name: str, text: str) -> str:

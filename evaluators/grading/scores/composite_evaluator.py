@@ -20,7 +20,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.judges.code_judge import CodeJudge, run_judge_script
 from evaluators.grading.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
-from evaluators.grading.judges.llm_judge_prompt import SYSTEM, enclose, prompt_values, section
+from evaluators.grading.judges.llm_judge_prompt import SYSTEM, collect_prompt_values, enclose, section
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.model import Json, Kind, Score, Transcript
 from evaluators.statistics.descriptive import weighted_mean
@@ -194,7 +194,7 @@ def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -
     encoded = json.dumps(results, indent=2, ensure_ascii=False)
     if _RESULTS in how.prompt:
         return how.prompt.replace(_RESULTS, enclose(encoded))
-    values = prompt_values(case, evidence)
+    values = collect_prompt_values(case, evidence)
     parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", values["expected_outcome"]))
     return "\n\n".join((*parts, section("evaluator_results", encoded)))
 

@@ -35,7 +35,7 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
     from scenarios.formats.agent_skills.gates_file import workspace_folder
 
     eval_folders = {posixpath.dirname(document.file) for document in documents}
-    named = {path for document in documents for path in named_paths(document, upload)}
+    named = {path for document in documents for path in find_named_paths(document, upload)}
     fixtures = (
         named
         | {posixpath.dirname(path) for path in named}
@@ -56,7 +56,7 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
     )
 
 
-def named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
+def find_named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
     """Yield the files and folders of the upload that a document's cases name."""
     folder = posixpath.dirname(document.file)
     listed = (case.get("files") for case, _ in find_cases(document.value) if isinstance(case, dict))

@@ -37,7 +37,7 @@ class SkillContext:
         return list(dict.fromkeys((self.folder, *(skill.folder for skill in self.skills), "")))
 
 
-def path_in(name: str, value: Json, context: SkillContext) -> str:
+def find_path(name: str, value: Json, context: SkillContext) -> str:
     """Return the file or folder of the upload that a text names; empty if it doesn't look like a path of one."""
     if not isinstance(value, str) or not (
         re.search(r"[./]", value) or re.search("file|fixture|dir|zip", name)

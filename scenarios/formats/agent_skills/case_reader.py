@@ -12,7 +12,7 @@ from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
-from scenarios.formats.agent_skills.case_files import SkillContext, path_in, read_files
+from scenarios.formats.agent_skills.case_files import SkillContext, find_path, read_files
 from scenarios.formats.agent_skills.case_lists import PROMPTS
 from scenarios.formats.agent_skills.case_models import (
     LISTS,
@@ -202,7 +202,7 @@ def _unread_values(
             what = f"'{name}' is a list of texts that nothing reads."
             fix = "Write what must hold as sentences in 'assertions', other data as one text or an object."
             yield context.document.problem((*at, name), what, fix=fix, id="format/unknown-list")
-        elif path := path_in(name, value, context):
+        elif path := find_path(name, value, context):
             what = f"'{name}' names '{path}', and nothing reads it."
             fix = f"Write 'files': ['{path}'], if the agent needs it."
             yield context.document.problem((*at, name), what, fix=fix, id="format/unread-file", lint=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from evalhub.lib.numbers import counted
 from evaluators.model import Json
-from scenarios.formats.agent_skills import NAME, TRIGGERS, named_paths
+from scenarios.formats.agent_skills import NAME, TRIGGERS, find_named_paths
 from scenarios.formats.agent_skills.case_files import SkillContext
 from scenarios.formats.agent_skills.case_lists import (
     TRIGGER_LISTS,
@@ -168,7 +168,7 @@ def _unread_files(upload: UploadedFiles, read: Sequence[_EvalFile]) -> Iterator[
     """Yield a hint for each file beside the evals whose prompts nothing reads."""
     folders = {posixpath.dirname(each.document.file) for each in read}
     known = {each.document.file for each in read}
-    known |= {path for each in read for path in named_paths(each.document, upload)}
+    known |= {path for each in read for path in find_named_paths(each.document, upload)}
     for path in upload.files.keys() - known:
         if posixpath.dirname(path) in folders and path.endswith(".json") and _has_prompts(path, upload):
             what = "Nothing reads the prompts of this file."

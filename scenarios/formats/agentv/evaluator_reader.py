@@ -24,7 +24,7 @@ from scenarios.formats.agentv.assertion_reader import TEXT_KINDS, TEXTS_KINDS, A
 from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
 from scenarios.formats.agentv.included_files import read_include
 from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints, split_settings
-from scenarios.formats.agentv.prompt_values import unfilled
+from scenarios.formats.agentv.prompt_values import find_unfilled
 from scenarios.formats.positions import Location
 from scenarios.formats.validation import did_you_mean, kind
 
@@ -210,7 +210,7 @@ class EvaluatorReader(AssertionReader):
             self._add_unused_prompt(judge.prompt, (*at, "prompt"))
             return self.rubric(judge.rubrics, (*at, "rubrics"), **common)
         text, path, problems = read_prompt(judge.prompt, self.context, (*at, "prompt"))
-        self.problems += [*problems, *unfilled(text, self.rubrics, self.context, (*at, "prompt"))]
+        self.problems += [*problems, *find_unfilled(text, self.rubrics, self.context, (*at, "prompt"))]
         return LlmJudge(**common, prompt=text, prompt_file=path)
 
     def _rubric_judge(self, item: Item, at: Location) -> BaseEvaluator | None:

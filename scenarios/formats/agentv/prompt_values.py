@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from evaluators.grading.judges.llm_judge import LlmJudge
-from evaluators.grading.judges.llm_judge_prompt import OF_FILE, placeholders
+from evaluators.grading.judges.llm_judge_prompt import OF_FILE, find_placeholders
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.grading.scores.composite_evaluator import CompositeEvaluator
 from evaluators.model import Json
@@ -28,7 +28,7 @@ def find_prompt_values(
     evaluators: Iterable[BaseEvaluator], metadata: Mapping[str, Json], rubrics: Json
 ) -> dict[str, str]:
     """Return the values of the placeholders that judges' prompts use; others aren't part of the case."""
-    used: set[str] = set().union(*map(placeholders, _prompts(evaluators)))
+    used: set[str] = set().union(*map(find_placeholders, _prompts(evaluators)))
     known: dict[str, str] = {}
     for name, value in (("metadata", dict(metadata)), ("rubrics", rubrics)):
         if value:
@@ -37,10 +37,10 @@ def find_prompt_values(
     return {name: text for name, text in known.items() if name in used}
 
 
-def unfilled(template: str, rubrics: Json, context: EvalFileContext, at: Location) -> list[Problem]:
+def find_unfilled(template: str, rubrics: Json, context: EvalFileContext, at: Location) -> list[Problem]:
     """Return a lint for each placeholder of a template that stays empty."""
     missing = {"file_changes"} if rubrics else {"file_changes", "rubrics", "rubrics_json"}
-    used = placeholders(template)
+    used = find_placeholders(template)
     return [
         context.document.problem(
             at,

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.grading.evaluator import Case
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM as LLM_SYSTEM
-from evaluators.grading.judges.llm_judge_prompt import TEMPLATE, prompt_values
+from evaluators.grading.judges.llm_judge_prompt import TEMPLATE, collect_prompt_values
 from evaluators.grading.judges.llm_judge_prompt import fill_template as llm_prompt
 from evaluators.grading.judges.rubric import Criterion, RubricCriteria
 from evaluators.grading.judges.rubric_prompt import SYSTEM, repair_prompt, rubric_prompt
@@ -59,7 +59,7 @@ def test_a_rubric_judge_reads_it_as_what_was_printed(planted: str) -> None:
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_an_llm_judge_reads_it_as_the_answer(planted: str) -> None:
     case = Case(question="What?", expected_outcome="42", reference_answer="42")
-    given = prompt_values(case, evidence(Transcript(), answer=planted, prompt="What?"))
+    given = collect_prompt_values(case, evidence(Transcript(), answer=planted, prompt="What?"))
     prompt = llm_prompt(TEMPLATE, given)
     data = data_of(prompt, "data")
     assert re.findall(r"\[\[ ## (\w+)", data) == []
