@@ -82,8 +82,9 @@ class SkillCase(BaseModel):
     eval_name: Any = None
     title: Any = None
     description: Any = None
+    skill: Any = None
+    """The skill that the case is about; the file's folder says it, too."""
     skills: Any = None
-    """The skills that the case is about; the file's folder says it, too."""
     tags: Any = None
 
 
