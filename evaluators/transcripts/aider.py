@@ -20,10 +20,11 @@ START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)
 """The first line of every chat in a file; the time is that of the machine, without its zone."""
 _MODEL = re.compile(r"(?:Main model|Model): (\S+)")
 _TOKENS = re.compile(
-    r"Tokens: (?P<input>[\d.]+k?) sent(?:, (?P<write>[\d.]+k?) cache write)?(?:, (?P<hit>[\d.]+k?) cache hit)?"
-    r", (?P<output>[\d.]+k?) received\."
+    r"Tokens: (?P<input>[\d.,]+k?) sent(?:, (?P<write>[\d.,]+k?) cache write)?"
+    r"(?:, (?P<hit>[\d.,]+k?) cache hit)?, (?P<output>[\d.,]+k?) received\."
 )
-_COST = re.compile(r"Cost: \$(\d+\.\d+) message,")
+# Versions of 2024 say "request".
+_COST = re.compile(r"Cost: \$(\d+\.\d+) (?:message|request),")
 _QUESTION = re.compile(r"Run shell commands?\? .*: (?P<answer>\S*)\Z")
 _RUNNING = "Running "
 _OWN = ("/run ", "/test ", "!")
@@ -186,8 +187,8 @@ def _usage(match: re.Match[str]) -> Usage:
 
 
 def _count(text: str) -> int:
-    """Return a number of tokens such as `20` or `1.5k`."""
+    """Return a number of tokens such as `20`, `1,234` or `1.5k`."""
     try:
-        return round(float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1))
+        return round(float(text.removesuffix("k").replace(",", "")) * (1000 if text.endswith("k") else 1))
     except (ValueError, OverflowError):
         return 0

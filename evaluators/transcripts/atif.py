@@ -55,12 +55,15 @@ def read_atif(value: Object) -> Transcript:
     listed = value.get("steps")
     steps = [mapping_or_empty(each) for each in (listed if isinstance(listed, list) else ())]
     final = mapping_or_empty(value.get("final_metrics"))
-    costs = [mapping_or_empty(step.get("metrics")).get("cost_usd") for step in steps]
+    # A copied step counts in its own session.
+    own = [step for step in steps if not step.get("is_copied_context")]
+    costs = [mapping_or_empty(step.get("metrics")).get("cost_usd") for step in own]
     known = [cost for cost in map(plausible_cost, costs) if cost is not None]
     total = plausible_cost(final.get("total_cost_usd"))
-    usage = total_usage(_usage(step) for step in steps)
+    usage = total_usage(_usage(step) for step in own)
+    names: dict[str, str | None] = {}
     return transcript(
-        [event for step in steps for event in _step(step)],
+        [event for step in own for event in _step(step, names)],
         usage=usage or _final_usage(final),
         cost_usd=total if total is not None else sum(known) if known else None,
         problems=_newer(text_or_none(value.get("schema_version")) or ""),
@@ -75,17 +78,15 @@ def _newer(version: str) -> tuple[str, ...]:
     return (f"{version} is newer than the versions that evalhub knows (up to {newest}).",)
 
 
-def _step(step: Object) -> list[Event]:
-    """Return a step's events; the first of an agent's has its usage. A copied step counts in its own session."""
-    if step.get("is_copied_context"):
-        return []
-    events = list(_events(step))
+def _step(step: Object, names: dict[str, str | None]) -> list[Event]:
+    """Return a step's events; the first of an agent's has its usage. `names` are the tools of calls by id."""
+    events = list(_events(step, names))
     if events and (used := _usage(step)):
         events[0] = structs.replace(events[0], usage=used)
     return events
 
 
-def _events(step: Object) -> Iterator[Event]:
+def _events(step: Object, names: dict[str, str | None]) -> Iterator[Event]:
     time, source = timestamp(step.get("timestamp")), step.get("source")
     if thought := text_or_none(step.get("reasoning_content")):
         yield Event("model_step", name="reasoning", text=thought, timestamp=time)
@@ -93,17 +94,19 @@ def _events(step: Object) -> Iterator[Event]:
     if text and source in ("user", "agent"):
         yield Event("message", role="user" if source == "user" else "assistant", text=text, timestamp=time)
     calls = step.get("tool_calls")
-    names: dict[str, str | None] = {}
+    called = []
     for call in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
         id, name = text_or_none(call.get("tool_call_id")), text_or_none(call.get("function_name"))
         arguments = json_value(call.get("arguments"))
         names[str(id)] = name
+        called.append(str(id))
         yield Event("tool_call", id, name, _command(name, arguments), arguments, timestamp=time)
     results = mapping_or_empty(step.get("observation")).get("results")
     for result in map(mapping_or_empty, results if isinstance(results, list) else ()):
         id = text_or_none(result.get("source_call_id"))
-        if id is None and len(names) == 1:
-            id = next(iter(names))
+        if id is None and len(called) == 1:
+            id = called[0]
+        # Some agents write what they observed with the next step.
         if id in names:
             output = text_of_message(result.get("content"))
             code = _code(names[id], output)
@@ -127,7 +130,7 @@ def _command(name: str | None, arguments: Json) -> str | None:
 def _usage(step: Object) -> Usage | None:
     """Return a step's tokens: input includes the cache. None without any."""
     metrics = mapping_or_empty(step.get("metrics"))
-    if step.get("is_copied_context") or not {"prompt_tokens", "completion_tokens"} & metrics.keys():
+    if not {"prompt_tokens", "completion_tokens"} & metrics.keys():
         return None
     return Usage(
         whole(metrics.get("prompt_tokens")),

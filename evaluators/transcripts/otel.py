@@ -5,7 +5,7 @@ Read from OTLP JSON (`resourceSpans`), from a list of spans, or from one span a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from evaluators.model import Event, EventType, Json, Transcript, Usage, total_usage
@@ -59,7 +59,7 @@ def read_spans(raw_spans: Sequence[Mapping[str, Json]]) -> Transcript:
 
     Spans around others, such as an agent's, are left out: they say again what is in those.
     """
-    spans = sorted(map(_span, raw_spans), key=lambda span: span.began)
+    spans = sorted(_once(map(_span, raw_spans)), key=lambda span: span.began)
     has_tools = any(span.is_tool for span in spans)
     # With spans of tools, the same calls stand in the messages, too.
     by_span = (event for span in spans for event in _events(span))
@@ -83,13 +83,26 @@ def _of_resource(resource: Json) -> Iterator[Mapping[str, Json]]:
         yield from (span for span in (spans if isinstance(spans, list) else ()) if isinstance(span, dict))
 
 
+def _once(spans: Iterable[Span]) -> list[Span]:
+    """Return each span once: some exporters write it when it begins and again when it ends."""
+    found: dict[tuple[str, str], Span] = {}
+    for position, span in enumerate(spans):
+        key = (span.trace, span.id or "") if span.id else ("", f"{position}")
+        earlier = found.get(key)
+        if earlier is None or span.ended or not earlier.ended:
+            found[key] = span
+    return list(found.values())
+
+
 def _span(raw: Mapping[str, Json]) -> Span:
     context = raw.get("context")
-    status = raw.get("status")
+    status = raw.get("status", raw.get("status_code"))
     status = status if isinstance(status, dict) else {"code": status}
     own_id = raw.get("spanId", raw.get("span_id"))
+    trace_id = raw.get("traceId", raw.get("trace_id"))
     if own_id is None and isinstance(context, dict):
         own_id = context.get("span_id", context.get("spanId"))
+        trace_id = context.get("trace_id", context.get("traceId"))
     began = raw.get("startTimeUnixNano", raw.get("start_time_unix_nano", raw.get("start_time")))
     code = status.get("code", status.get("status_code"))
     return Span(
@@ -99,8 +112,9 @@ def _span(raw: Mapping[str, Json]) -> Span:
         began=_time(began),
         ended=_time(raw.get("endTimeUnixNano", raw.get("end_time_unix_nano", raw.get("end_time")))),
         attributes=attributes(raw.get("attributes")),
-        failed=code in (2, "2", "ERROR", "STATUS_CODE_ERROR", "Error"),
-        failure=str(status.get("message") or status.get("description") or ""),
+        failed=code in (2, "2") or str(code).upper().endswith("ERROR"),
+        failure=str(status.get("message") or status.get("description") or raw.get("status_message") or ""),
+        trace=str(trace_id or ""),
     )
 
 

@@ -30,6 +30,8 @@ class Span(Struct, frozen=True):
     failed: bool = False
     failure: str = ""
     ended: str = ""
+    trace: str = ""
+    """The id of its trace."""
 
     @property
     def operation(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -17,9 +18,10 @@ TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error")
 """The event types that are evaluated (AgentV evaluation, Trace Data Model)."""
 
 _FIELDS = ("id", "name", "input", "output", "text", "metadata")
-_SHELL_TOOLS = frozenset(
-    ["bash", "shell", "sh", "zsh", "terminal", "exec", "run_command", "run_shell_command", "execute_command"]
-)
+_SHELL_TOOLS = frozenset(("bash", "shell", "sh", "zsh", "terminal", "exec", "local_shell"))
+_SHELL_TOOLS |= {"exec_command", "execute_bash", "execute_command", "execute_shell_command", "run_command"}
+_SHELL_TOOLS |= {"run_shell", "run_shell_command", "run_terminal_cmd", "shell_command"}
+_SHELL = re.compile(r"(?:.*/)?(?:ba|z|da)?sh")
 _CODES = ("exit_code", "exitCode", "returncode", "return_code")
 _STATED = re.compile(
     r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
@@ -121,12 +123,13 @@ def as_trace(events: Sequence[Event]) -> list[dict[str, Json]]:
 
 
 def shell_command(name: str | None, input: Json) -> str | None:
-    """Return the command line of a shell tool's call, None for other tools."""
+    """Return the command line of a shell tool's call, None for other tools; of `["bash", "-lc", LINE]` the line."""
     if not isinstance(input, dict) or (name or "").lower() not in _SHELL_TOOLS:
         return None
     command = input.get("command", input.get("cmd"))
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        return " ".join(command)
+        is_line = len(command) == 3 and command[1] in ("-c", "-lc") and _SHELL.fullmatch(command[0])
+        return command[2] if is_line else shlex.join(command)
     return command if isinstance(command, str) else None
 
 

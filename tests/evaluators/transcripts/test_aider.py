@@ -57,6 +57,13 @@ def test_the_commands_of_a_real_chat_are_those_that_aider_ran() -> None:
     assert {(each.failed, each.end) for each in counted.commands} == {(False, "unknown")}
 
 
+def test_tokens_and_costs_of_older_versions_are_read() -> None:
+    found = chat(
+        "#### Add X  \n\n> Tokens: 1,234 sent, 567 received. Cost: $0.01 request, $0.05 session.  \n"
+    )
+    assert (found.usage, found.cost_usd) == (Usage(1234, 567), 0.01)
+
+
 def test_costs_are_summed_and_rounded_tokens_are_estimates() -> None:
     found = parse("aider", (FILES / "agent_programs/aider.md").read_bytes())
     assert found.usage == Usage(4500, 60, estimated=True)

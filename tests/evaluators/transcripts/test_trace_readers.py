@@ -176,6 +176,33 @@ def test_a_tool_that_failed_is_an_error_of_its_call(status):
     assert (error.type, error.text, error.success, error.id) == ("error", "down", False, call.id)
 
 
+@pytest.mark.parametrize(
+    "status",
+    [{"status_code": "ERROR", "status_message": "down"}, {"status": {"status_code": "StatusCode.ERROR"}}],
+    ids=["Phoenix", "Python's name"],
+)
+def test_a_failed_span_is_one_in_every_spelling(status):
+    lookup = span("lookup", "2026-01-01T00:00:00Z", openinference__span__kind="TOOL")
+    del lookup["status"]
+    _, error = parse("otel", trace([{**lookup, **status}])).events
+    assert (error.type, error.success) == ("error", False)
+
+
+def test_a_span_that_is_written_at_its_begin_and_its_end_counts_once():
+    model, tool = OPENINFERENCE[1:]
+    ended = [{**each, "end_time": "2026-01-01T00:00:09Z"} for each in (model, tool)]
+    found = parse("otel", b"\n".join(map(trace, (model, tool, *ended))))
+    assert [event.type for event in found.events] == ["model_step", "message", "tool_call", "tool_result"]
+    assert found.usage == Usage(5, 2)
+    assert found.events[3].timestamp == "2026-01-01T00:00:09Z"
+
+
+def test_spans_of_two_traces_may_have_one_id():
+    lookup = {"spanId": "1", "name": "t", "attributes": {"openinference.span.kind": "TOOL"}}
+    found = parse("otel", trace([{**lookup, "traceId": "a"}, {**lookup, "traceId": "b"}]))
+    assert [event.type for event in found.events].count("tool_call") == 2
+
+
 def test_a_model_that_failed_is_an_error():
     failed = {**span("llm", "", openinference__span__kind="LLM"), "status": {"code": 2}}
     assert [event.type for event in parse("otel", trace([failed])).events] == ["model_step", "error"]
