@@ -157,8 +157,11 @@ def file_text(context: EvalFileContext, path: str, at: Location) -> tuple[str, l
 
 
 def _other_part(context: EvalFileContext, at: Location, name: Json) -> Problem:
-    what = f"Parts of type '{name}' are stored but not shown to agents."
     fix = "Use the types text and file."
+    if context.version.is_later:
+        what = f"evalhub can't show parts of type '{name}' to agents."
+        return context.document.problem((*at, "type"), what, fix=fix, id="format/unsupported-part")
+    what = f"Parts of type '{name}' are stored but not shown to agents."
     return context.document.problem((*at, "type"), what, fix=fix, id="format/unknown-part", lint=True)
 
 

@@ -75,7 +75,8 @@ UNSEEN_SAMPLES = {
     "a pattern": "a language of its own inside a text",
     "a schema": "a language of its own inside a value",
     "a negation of later versions": "depends on the file's version",
-    "a selection that is no glob": "a language of its own inside a text",
+    "an image": "depends on the file's version",
+    "a selection that isn't a glob": "a language of its own inside a text",
     "a glob that is none": "a language of its own inside a text",
     "an import of nothing": "the cases may be in the file itself",
 }
