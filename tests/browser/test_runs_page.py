@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Run, SavedView
 from tests.builders import make_member, make_run, make_suite
+from tests.web.results.runs.pages import tried
 
 
 @pytest.fixture
@@ -44,6 +45,16 @@ def test_selected_runs_are_compared_from_a_bar(page_of_runs: Page, runs: list[Ru
     page_of_runs.wait_for_url(re.compile("/compare/"))
     for number in (newest, older):
         expect(page_of_runs.get_by_role("link", name=str(number)).first).to_be_visible()
+
+
+def test_a_change_for_the_worse_is_coloured(as_admin: Page, live_server: Any, project: Any) -> None:
+    version = make_suite(project, name="Basics")
+    for outcome in ("pass", "fail"):
+        tried(version, outcome, "pass", trials=6)
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    change, other = (as_admin.get_by_text(text, exact=True).first for text in ("▼ 50 pts", "v1"))
+    colours = [each.evaluate("one => getComputedStyle(one).color") for each in (change, other)]
+    assert colours[0] != colours[1]
 
 
 def test_more_than_ten_runs_cannot_be_selected(page_of_runs: Page, runs: list[Run]) -> None:
