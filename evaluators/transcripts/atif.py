@@ -96,21 +96,20 @@ def _events(step: Object, names: dict[str, str | None]) -> Iterator[Event]:
     calls = step.get("tool_calls")
     called = []
     for call in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
-        id, name = text_or_none(call.get("tool_call_id")), text_or_none(call.get("function_name"))
+        id = text_or_none(call.get("tool_call_id")) or f"call-{len(names) + 1}"
+        name = text_or_none(call.get("function_name"))
         arguments = json_value(call.get("arguments"))
-        names[str(id)] = name
-        called.append(str(id))
+        names[id] = name
+        called.append(id)
         yield Event("tool_call", id, name, _command(name, arguments), arguments, timestamp=time)
     results = mapping_or_empty(step.get("observation")).get("results")
     for result in map(mapping_or_empty, results if isinstance(results, list) else ()):
-        id = text_or_none(result.get("source_call_id"))
-        if id is None and len(called) == 1:
-            id = called[0]
+        call_id = text_or_none(result.get("source_call_id")) or (called[0] if len(called) == 1 else "")
         # Some agents write what they observed with the next step.
-        if id in names:
-            output = text_of_message(result.get("content"))
-            code = _code(names[id], output)
-            yield Event("tool_result", id, names[id], output=output, exit_code=code, timestamp=time)
+        if call_id in names:
+            output, name = text_of_message(result.get("content")), names[call_id]
+            code = _code(name, output)
+            yield Event("tool_result", call_id, name, output=output, exit_code=code, timestamp=time)
 
 
 def _code(name: str | None, output: str) -> int | None:

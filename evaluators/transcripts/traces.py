@@ -21,7 +21,7 @@ _FIELDS = ("id", "name", "input", "output", "text", "metadata")
 _SHELL_TOOLS = frozenset(("bash", "shell", "sh", "zsh", "terminal", "exec", "local_shell"))
 _SHELL_TOOLS |= {"exec_command", "execute_bash", "execute_command", "execute_shell_command", "run_command"}
 _SHELL_TOOLS |= {"run_shell", "run_shell_command", "run_terminal_cmd", "shell_command"}
-_SHELL = re.compile(r"(?:.*/)?(?:ba|z|da)?sh")
+_SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 _CODES = ("exit_code", "exitCode", "returncode", "return_code")
 _STATED = re.compile(
     r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
@@ -128,9 +128,16 @@ def shell_command(name: str | None, input: Json) -> str | None:
         return None
     command = input.get("command", input.get("cmd"))
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        is_line = len(command) == 3 and command[1] in ("-c", "-lc") and _SHELL.fullmatch(command[0])
-        return command[2] if is_line else shlex.join(command)
+        return line_of_shell(command) or shlex.join(command)
     return command if isinstance(command, str) else None
+
+
+def line_of_shell(words: Json) -> str | None:
+    """Return the line that a shell reads, as in `["bash", "-lc", LINE]`; None for other words."""
+    match words:
+        case [str(program), "-c" | "-lc", str(line)] if _SHELL.fullmatch(program):
+            return line
+    return None
 
 
 def returned_code(output: Json) -> int | None:

@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Json
-from evaluators.transcripts.stream import json_or_none, mapping_or_empty, text_or_none
-from evaluators.transcripts.traces import shell_command
+from evaluators.transcripts.stream import json_or_none, mapping_or_empty
+from evaluators.transcripts.traces import line_of_shell, shell_command
 
-_SHELL = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh$")
 _POWERSHELL = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
 _HEADER_LINE = re.compile(
     r"(?:Exit code|Chunk ID|Wall time|Process exited with code|Process running with session ID"
@@ -59,16 +58,12 @@ def command_line_of(name: str, arguments: Json) -> str | None:
     """Return the command line: of `["bash", "-lc", LINE]` the line, which the shell reads."""
     words_of = mapping_or_empty(arguments).get("command", mapping_or_empty(arguments).get("cmd"))
     match words_of:
-        case [str(program), "-c" | "-lc", str(line)] if _SHELL.match(program):
-            return line
         case [str(program), *_, str(flag), str(line)] if _POWERSHELL.match(program) and flag.lower() in (
             "-command",
             "-c",
         ):
             return line
-    if name in ("exec_command", "shell_command"):
-        return text_or_none(words_of)
-    return shell_command(name, arguments)
+    return line_of_shell(words_of) or shell_command(name, arguments)
 
 
 def script_commands(script: str) -> Iterator[str]:
