@@ -140,10 +140,8 @@ def _attempts(row: dict[str, Any], texts: Mapping[str, str]) -> Iterator[_Row]:
     described = scores.index(row.get("score")) if row.get("score") in scores else len(attempts) - 1
     shared = {name: row[name] for name in _OF_EVERY_ATTEMPT if name in row}
     for index, attempt in enumerate(attempts):
-        verdict = attempt.get("verdict")
-        own = {**attempt, "outcome": verdict} if verdict in ("pass", "fail") else attempt
-        if "execution_status" in attempt:
-            own = attempt
+        stated = {} if "execution_status" in attempt else {"outcome": attempt.get("verdict")}
+        own = {**attempt, **stated}
         yield ({**row, **own}, texts) if index == described else ({**shared, **own}, {})
 
 

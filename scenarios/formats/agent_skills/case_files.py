@@ -97,7 +97,7 @@ def _named_files(
         fix = "Name the files that the case needs, or a folder of their own."
         problems.append(context.document.problem(at, what, fix=fix, id="format/fixture-holds-scenario"))
     elif _belongs_to_skill(path, context):
-        what = f"'{name}' belongs to the skill, which agents find where they look for skills; it isn't laid into the workspace again."
+        what = f"'{name}' is part of the skill, so it lies only where agents look for skills."
         problems.append(
             context.document.problem(at, what, fix="Remove it from 'files'.", id="format/own-file", lint=True)
         )

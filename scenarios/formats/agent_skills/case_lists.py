@@ -54,7 +54,7 @@ def find_cases(value: Json) -> list[Case]:
 def name_of_list(value: Json) -> str:
     """Return the name of the list of cases of an object; empty if it has none."""
     lists = [name for name in CASE_LISTS if isinstance(value, dict) and isinstance(value.get(name), list)]
-    # An empty list counts only if there is no other one.
+    # An empty list counts only where no other has cases.
     return next((name for name in lists if value[name]), lists[0] if lists else "")
 
 

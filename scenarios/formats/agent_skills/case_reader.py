@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.grading.criteria import Criteria
@@ -84,8 +84,9 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
         read.problems.append(_nothing_to_judge(document, at))
     others = _other_keys(case)
     lost = {name for name, value in others.items() if _are_statements(value, is_judged=is_judged)}
-    read.unread = (*(name for name in others if name not in lost), *statements.unread)
-    read.problems += _unread_values(others, lost, context, at)
+    problems = _unread_values(others, lost, context, at)
+    read.problems += problems.values()
+    read.unread = (*(name for name in others if name not in problems), *statements.unread)
     if any(not each.lint for each in read.problems):
         return read
     read.spec = ScenarioSpec(
@@ -196,19 +197,24 @@ def _other_keys(case: dict[str, Json]) -> dict[str, Json]:
 
 def _unread_values(
     others: dict[str, Json], lost: Set[str], context: SkillContext, at: Location
-) -> Iterator[Problem]:
+) -> dict[str, Problem]:
+    """Return the problems of keys that are lost, name a file, or are misspelled."""
+    found = {}
     for name, value in others.items():
         if name in lost:
             what = f"'{name}' is a list of texts that nothing reads."
             fix = "Write what must hold as sentences in 'assertions', other data as one text or an object."
-            yield context.document.problem((*at, name), what, fix=fix, id="format/unknown-list")
+            found[name] = context.document.problem((*at, name), what, fix=fix, id="format/unknown-list")
         elif path := find_path(name, value, context):
             what = f"'{name}' names '{path}', and nothing reads it."
             fix = f"Write 'files': ['{path}'], if the agent needs it."
-            yield context.document.problem((*at, name), what, fix=fix, id="format/unread-file", lint=True)
+            id = "format/unread-file"
+            found[name] = context.document.problem((*at, name), what, fix=fix, id=id, lint=True)
         elif name not in _KNOWN and (close := did_you_mean(name, _KNOWN, _SIMILAR)):
             what = f"Unknown key '{name}'."
-            yield context.document.problem((*at, name), what, fix=close, id="format/unknown-key", lint=True)
+            id = "format/unknown-key"
+            found[name] = context.document.problem((*at, name), what, fix=close, id=id, lint=True)
+    return found
 
 
 def _are_statements(value: Json, *, is_judged: bool) -> bool:

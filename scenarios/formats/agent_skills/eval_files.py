@@ -34,19 +34,28 @@ from scenarios.spec import ScenarioSpec
 _KNOWN = frozenset(("skill_name", "skill", "description", "note", "notes", "version", "name", "$schema"))
 """Keys beside the cases that are read, or say nothing about them."""
 _FOR_READERS = frozenset(
-    ("author", "category", "difficulty", "kind", "language", "meta", "metadata", "purpose")
+    [
+        "author",
+        "category",
+        "difficulty",
+        "kind",
+        "language",
+        "meta",
+        "metadata",
+        "note",
+        "notes",
+        "purpose",
+        "rationale",
+        "reason",
+        "schema",
+        "schema_version",
+        "schemaVersion",
+        "source",
+        "status",
+        "version",
+        "why",
+    ]
 )
-_FOR_READERS |= {
-    "note",
-    "notes",
-    "rationale",
-    "reason",
-    "schema",
-    "schema_version",
-    "schemaVersion",
-    "source",
-}
-_FOR_READERS |= {"status", "version", "why"}
 """Keys that need no hint."""
 _OF_MANY_CASES = frozenset(("format/no-id", "format/nothing-to-judge"))
 WORKSPACE = "workspace"
@@ -61,17 +70,14 @@ class _EvalFile:
     skill_name: str
     skills: tuple[Skill, ...]
     gates: GatesFile
+    written: list[Case]
+    """The cases as they are written, with their places."""
     cases: list[ReadCase] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     @property
-    def found(self) -> list[Case]:
-        """The cases as they are written, with their places."""
-        return find_cases(self.document.value)
-
-    @property
     def is_trigger_list(self) -> bool:
-        return are_triggers([case for case, _ in self.found])
+        return are_triggers([case for case, _ in self.written])
 
 
 def read_eval_files(
@@ -107,18 +113,19 @@ def _read_file(
     document: PositionedDocument, upload: UploadedFiles, skills: Sequence[Skill], gates: GatesFile
 ) -> _EvalFile:
     value = document.value if isinstance(document.value, dict) else {}
-    skill_name = value.get("skill_name", value.get("skill"))
+    skill_name = value.get(_key_of_skill(document))
     name = skill_name.strip() if isinstance(skill_name, str) else ""
-    read = _EvalFile(document, name, skills_of(document.file, name, skills), gates)
+    tested = skills_of(document.file, name, skills)
+    read = _EvalFile(document, name, tested, gates, find_cases(document.value))
     if not read.skills:
         read.problems.append(_no_skill(document, name, upload))
     if read.is_trigger_list and len(read.skills) > 1:
         read.problems.append(_several_skills(document, read.skills))
-    if not read.found:
+    if not read.written:
         read.problems.append(_no_cases(document))
     context = SkillContext(document, upload, read.skills, gates)
     read.cases = [
-        read_skill_case(case, context, at, position) for position, (case, at) in enumerate(read.found)
+        read_skill_case(case, context, at, position) for position, (case, at) in enumerate(read.written)
     ]
     read.problems += _say_once([problem for case in read.cases for problem in case.problems])
     read.problems += _unread_keys(read)
@@ -126,6 +133,12 @@ def _read_file(
     read.problems += [lint for skill in read.skills for lint in skill.lints]
     read.problems += [*_other_name(read), *_no_tool(read)]
     return read
+
+
+def _key_of_skill(document: PositionedDocument) -> str:
+    """Return the key with the skill's name; some authors shorten it."""
+    is_short = isinstance(document.value, dict) and "skill_name" not in document.value
+    return "skill" if is_short else "skill_name"
 
 
 def _say_once(problems: Sequence[Problem]) -> Iterator[Problem]:
@@ -149,11 +162,11 @@ def _no_cases(document: PositionedDocument) -> Problem:
 
 
 def _unread_keys(read: _EvalFile) -> Iterator[Problem]:
-    """Yield one hint with all keys that nothing reads."""
+    """Yield one hint with all keys that nothing reads and that have no problem of their own."""
     value = read.document.value if isinstance(read.document.value, dict) else {}
     lists = {name_of_list(value)} if name_of_list(value) else TRIGGER_LISTS.keys()
-    is_single = any(at == () for _, at in read.found)
-    names = [name for name in value if name not in _KNOWN | lists and not is_single]
+    is_single = any(case is value for case, _ in read.written)
+    names = [] if is_single else [name for name in value if name not in _KNOWN | lists]
     names += [name for case in read.cases for name in case.unread]
     if names := [name for name in dict.fromkeys(names) if name not in _FOR_READERS]:
         listed = ", ".join(f"'{name}'" for name in names)
@@ -169,7 +182,7 @@ def _unread_files(upload: UploadedFiles, read: Sequence[_EvalFile]) -> Iterator[
     folders = {posixpath.dirname(each.document.file) for each in read}
     known = {each.document.file for each in read}
     known |= {path for each in read for path in find_named_paths(each.document, upload)}
-    for path in upload.files.keys() - known:
+    for path in sorted(upload.files.keys() - known):
         if posixpath.dirname(path) in folders and path.endswith(".json") and _has_prompts(path, upload):
             what = "Nothing reads the prompts of this file."
             fix = "Move its cases into evals.json, or give each 'should_trigger'."
@@ -210,9 +223,10 @@ def _other_name(read: _EvalFile) -> Iterator[Problem]:
     if len(read.skills) != 1 or name in ("", read.skills[0].name):
         return
     (skill,) = read.skills
-    what = f"'skill_name' is '{read.skill_name}', and {skill.file} calls the skill '{skill.name}'."
+    key = _key_of_skill(read.document)
+    what = f"'{key}' is '{read.skill_name}', and {skill.file} calls the skill '{skill.name}'."
     fix = "Write the same name in both."
-    yield read.document.problem(("skill_name",), what, fix=fix, id="format/skill-name", lint=True)
+    yield read.document.problem((key,), what, fix=fix, id="format/skill-name", lint=True)
 
 
 def _no_tool(read: _EvalFile) -> Iterator[Problem]:
@@ -230,7 +244,7 @@ def _no_tool(read: _EvalFile) -> Iterator[Problem]:
 
 def _repeated_ids(read: _EvalFile) -> Iterator[Problem]:
     first: dict[str, Location] = {}
-    for case, (_, at) in zip(read.cases, read.found, strict=True):
+    for case, (_, at) in zip(read.cases, read.written, strict=True):
         if case.spec is None:
             continue
         earlier = first.setdefault(case.spec.key, at)

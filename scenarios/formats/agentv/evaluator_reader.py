@@ -215,8 +215,7 @@ class EvaluatorReader(AssertionReader):
 
     def _rubric_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
         key = next((key for key in ("rubrics", "criteria", "value") if key in item), "rubrics")
-        alone = item["type"] in BY_CRITERIA
-        if key not in item and (alone or "prompt" in item):
+        if key not in item and (item["type"] in BY_CRITERIA or "prompt" in item):
             return self._llm_judge(item, at)
         self._add_unused_prompt(item.pop("prompt", None), (*at, "prompt"))
         judge = self.valid(eval_models.RubricJudgeFile, item, at)

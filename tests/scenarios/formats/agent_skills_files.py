@@ -317,7 +317,7 @@ SAMPLES = {
         ),
         {"notetool": 1},
         statements=2,
-        lints=(NO_TOOL, "format/unread-file", "format/unread-key"),
+        lints=(NO_TOOL, "format/unread-file"),
     ),
     "a file with prompts that nothing reads": Sample(
         skill(

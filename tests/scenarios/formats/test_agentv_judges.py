@@ -31,7 +31,7 @@ def suite(text: str) -> ParsedSuite:
     return found
 
 
-def asked(text: str) -> list[str]:
+def ask_judge(text: str) -> list[str]:
     judge = Judge(['{"score": 1}'])
     (scenario,) = suite(text).scenarios
     evaluate(scenario.criteria, Evidence(Transcript(), answer="Yes.", exit_code=0, complete=judge))
@@ -47,7 +47,7 @@ def asked(text: str) -> list[str]:
     ids=["no rubrics", "rubrics"],
 )
 def test_a_judges_prompt_gets_metadata_and_rubrics(more, rubrics, empty):
-    prompt = next(text for text in asked(PROMPT + more) if text.startswith("META"))
+    prompt = next(text for text in ask_judge(PROMPT + more) if text.startswith("META"))
     assert prompt.startswith(
         f'META {{"team":"core","days":[1,2],"row":7}} RUBRICS {rubrics} DIFF . Grade <data-'
     )
@@ -76,7 +76,7 @@ tests:
 def test_a_bare_rubric_judges_by_the_criteria():
     (scenario,) = suite(BARE).scenarios
     assert [(one.type, one.label) for one in scenario.criteria.evaluators][1] == ("llm_judge", "manners")
-    assert "[[ ## expected_outcome ## ]]\nIs polite" in asked(BARE)[1]
+    assert "[[ ## expected_outcome ## ]]\nIs polite" in ask_judge(BARE)[1]
     assert suite(BARE).lints == ()
 
 
