@@ -1,5 +1,6 @@
 # `make` prints what there is.
 PORT ?= 8000
+PART ?=
 PYTHON ?=
 ARGS ?=
 export PYTHON
@@ -9,7 +10,7 @@ PY := .venv/bin/python
 COMPILE = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev run serve worker test test-slow test-faults agents test-agents check services bench snapshot format lock screenshots clean
+.PHONY: help setup dev run serve worker test test-all agents check services bench snapshot format lock screenshots clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,20 +30,14 @@ serve: setup  ## Serve the pages only, for work on them
 worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded broker of a running evalhub
 	@$(PY) -m celery --app evalhub worker --pool threads --loglevel INFO
 
-test: dev  ## Run every test that this machine can run (ARGS="-k name")
+test: dev  ## Run what a change needs (ARGS="-k name", ARGS=runs/compare for one room)
 	@$(PY) -m tests.all $(ARGS)
 
-test-slow: dev  ## Run the tests that take minutes: long walks, fuzzing, simulations
-	@$(PY) -m tests.slow $(ARGS)
+test-all: dev  ## Run all that this machine can run, or PART=postgresql, slow, simulations, faults, agents, sample
+	@$(PY) -m tests.parts $(PART) $(ARGS)
 
-test-faults: dev  ## Kill workers and servers, and fill disks, under load
-	@$(PY) -m pytest -n 5 --dist load --maxschedchunk 1 -m fault tests/faults tests/docker $(ARGS)
-
-agents:  ## Install six agents for test-agents (npm, 2 GB)
+agents:  ## Install six agents for PART=agents (npm, 2 GB)
 	@bin/agents
-
-test-agents: dev agents  ## Run claude, codex, copilot, gemini, opencode and qwen against a scripted model
-	@EVALHUB_TEST_REQUIRE=agents $(PY) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder -m agents tests/real_agents $(ARGS)
 
 check: dev  ## Lint, types, templates, migrations, lock files, tests collected
 	@$(PY) -m tests.checks

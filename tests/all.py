@@ -1,13 +1,11 @@
-"""Run every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
+"""Run what a change needs: `python -m tests.all [pytest's arguments]`, which is `make test`.
 
-First the table tests of the pure parts, in seconds; then everything else on SQLite; then the tests that use the
-database again on a private PostgreSQL with a private Redis, except those marked `one_database`. In the last two
-passes pytest-xdist distributes the tests to processes with their own database and broker: two more than there are
-processors on SQLite, because tests wait half of the time; one more on PostgreSQL, whose server needs a processor, too.
-If you name a file or folder, the first pass is skipped; a folder of the source, such as `runs/compare`, stands for its
-tests. `python -m tests.slow` runs the tests that take long, start
-whole installations or draw many random numbers, `make test-faults` those that kill servers, and `make test-agents`
-those that run installed agents.
+First the table tests of the pure parts; then everything else on SQLite, the folders whose tests wait for processes
+before those that compute; then, on a private PostgreSQL with a private Redis, the folders in which databases differ.
+Each pass but the first is distributed by pytest-xdist to processes with their own database and broker. If you name a
+file or folder, the first pass is skipped; a folder of the source, such as `runs/compare`, stands for its tests.
+`python -m tests.parts` (`make test-all`) runs the rest: tests marked `slow`, `simulation` or `fault`, installed agents,
+and every test that uses the database on PostgreSQL.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -16,31 +14,54 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests.requirements import required
 from tests.services.servers import NotHere, postgres, redis
 
 ROOT = Path(__file__).resolve().parent.parent
-SLOWEST = ["--durations=25", "--durations-min=5"]
-"""pytest's arguments for a list of the slowest tests, which are the first to make cheaper."""
 SOURCE = ("runs", "evaluators", "scenarios")
 PURE = ["-c", "tests/evaluators/tables.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
-SLOW = "slow or fault or simulation"
-"""Left to `python -m tests.slow` and `make test-faults`."""
-ELSEWHERE = f"{SLOW} or agents"
-"""Left to them and to `make test-agents`."""
+LONG = "slow or fault or simulation or agents"
+"""What `make test` leaves to `make test-all`."""
 ON_EVERY_DATABASE = (
     "(database or worker) and not browser and not own_servers and not agents and not one_database"
 )
+WAITING = (
+    "tests/browser",
+    "tests/worker",
+    "tests/commands",
+    "tests/docker",
+    "tests/agentv",
+    "tests/layer1",
+    "tests/runs/engine",
+    "tests/runs/sandbox",
+    "tests/runs/suites",
+    "tests/runs/targets",
+    "tests/runs/workers",
+)
+"""Folders whose tests wait for processes half of the time, so that more of them run at once."""
+DIFFERING = (
+    "tests/api/results",
+    "tests/operations",
+    "tests/runs/db",
+    "tests/runs/exchange",
+    "tests/runs/results",
+    "tests/runs/sandbox",
+    "tests/runs/workers",
+    "tests/services",
+    "tests/worker",
+)
+"""Folders in which PostgreSQL differs from SQLite: claims, jobs, search, JSON, backups, text from outside."""
 PROCESSORS = os.cpu_count() or 1
 NOTHING_COLLECTED = 5
 Environment = dict[str, str]
 
 
-def names_files(arguments: list[str]) -> bool:
+def names_files(arguments: Sequence[str]) -> bool:
     """Return whether pytest's arguments name a file or folder."""
     return any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
 
@@ -59,27 +80,37 @@ def find_tests(word: str) -> list[str]:
     return [folder for folder in folders if (ROOT / folder).is_dir()]
 
 
-def repeated(ids: Iterable[str]) -> list[str]:
+def find_repeated(ids: Iterable[str]) -> list[str]:
     """Return the ids that several tests share, each once: pytest-xdist would run one of them and count no other."""
     return [each for each, number in Counter(ids).items() if number > 1]
 
 
 def run(name: str, arguments: list[str], servers: Environment) -> int:
-    """Run pytest and return its exit code; without servers on SQLite and the embedded broker."""
+    """Run pytest, print its wall and processor time and return its exit code; without servers on SQLite."""
     print(f"\n*** {name}\n", flush=True)
     kept = {
         key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "EVALHUB_BROKER_URL")
     }
+    began, processor = time.monotonic(), _processor_seconds()
     code = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env={**kept, **servers}, check=False
     ).returncode
+    seconds = time.monotonic() - began
+    print(
+        f"\n*** {name}: {seconds:.0f} s, {_processor_seconds() - processor:.0f} s of processor time\n",
+        flush=True,
+    )
     # A signal's number is negative, but not a success.
     return code if code >= 0 else 128 - code
 
 
-def on_servers(arguments: list[str]) -> int:
-    """Run the tests that use the database on PostgreSQL and Redis."""
-    name = "PostgreSQL and Redis"
+def _processor_seconds() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def run_on_servers(name: str, arguments: list[str]) -> int:
+    """Run pytest on PostgreSQL and Redis."""
     try:
         with postgres() as database, redis() as broker:
             return run(name, arguments, {"DATABASE_URL": database, "EVALHUB_BROKER_URL": broker})
@@ -93,24 +124,38 @@ def spread(processes: int) -> list[str]:
 
     Most files stay in one process, whose tests share expensive fixtures, but any two tests may run at the same time.
     """
-    return ["-n", str(processes), "--dist", "worksteal"]
+    return ["-n", str(processes), "--dist", "worksteal", "-p", "tests.call_times"]
 
 
-def passes(arguments: list[str]) -> Iterator[int]:
+def run_passes(arguments: list[str]) -> Iterator[int]:
     """Run one pass after the other; yield their exit codes."""
-    named = names_files(arguments)
-    if not named:
-        yield run("Pure parts by table", [*PURE, *arguments], {})
-    rest = [] if named else ["-m", f"not table and not ({ELSEWHERE})"]
-    yield run("SQLite and the embedded broker", [*spread(PROCESSORS + 2), *SLOWEST, *rest, *arguments], {})
-    chosen = ["-m", f"{ON_EVERY_DATABASE} and not ({SLOW})"]
-    yield on_servers([*spread(PROCESSORS + 1), *chosen, *arguments])
+    differing = ["-m", f"{ON_EVERY_DATABASE} and not ({LONG})"]
+    if names_files(arguments):
+        # All of a named file, but the ordinary tests of a folder.
+        chosen = [] if any(".py" in word for word in arguments) else ["-m", f"not ({LONG})"]
+        yield run("SQLite", [*spread(PROCESSORS + 1), *chosen, *arguments], {})
+        if any(word.startswith(DIFFERING) for word in arguments):
+            yield run_on_servers("PostgreSQL and Redis", [*spread(PROCESSORS), *differing, *arguments])
+        return
+    yield from run_on_sqlite(arguments)
+    servers = [*spread(PROCESSORS + 1), *differing, *DIFFERING]
+    yield run_on_servers("PostgreSQL and Redis, where they differ", [*servers, *arguments])
 
 
-def worst(codes: Iterable[int]) -> int:
+def run_on_sqlite(arguments: list[str]) -> Iterator[int]:
+    """Run the pure parts, then everything else on SQLite; yield the passes' exit codes."""
+    ordinary = ["-m", f"not table and not ({LONG})"]
+    yield run("Pure parts by table", [*PURE, *arguments], {})
+    waiting = [*spread(PROCESSORS + 2), *ordinary, *WAITING]
+    yield run("SQLite, tests that wait for processes", [*waiting, *arguments], {})
+    computing = [*spread(PROCESSORS), *ordinary, *(f"--ignore={folder}" for folder in WAITING)]
+    yield run("SQLite, tests that compute", [*computing, *arguments], {})
+
+
+def find_worst(codes: Iterable[int]) -> int:
     """Return the worst exit code; a pass without matching tests is fine if another pass has some."""
     return max({*codes} - {NOTHING_COLLECTED}, default=NOTHING_COLLECTED)
 
 
 if __name__ == "__main__":
-    sys.exit(worst(passes([each for word in sys.argv[1:] for each in find_tests(word)])))
+    sys.exit(find_worst(run_passes([each for word in sys.argv[1:] for each in find_tests(word)])))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
-import os
 import signal
 import sys
 from collections.abc import Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from random import Random
 from typing import Any
 
 import pytest
@@ -20,9 +18,8 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from evalhub.console import YOUNG_OBJECTS
-from tests.all import repeated
+from tests.all import find_repeated
 from tests.heartbeats import end_heartbeats
-from tests.slow import SAMPLE
 
 gc.disable()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -33,8 +30,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("unhurried")
 
-SEED = 12
-"""Of the sample of simulations; one whose cases take little time."""
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -44,21 +39,21 @@ def needs_database(item: pytest.Item) -> bool:
     return item.get_closest_marker("django_db") is not None or bool(names & DATABASE_FIXTURES)
 
 
-def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return one case of each simulation, always the same, and every other test.
-
-    `simulation(sampled=False)` leaves one out of which an ordinary test tries a few draws.
-    """
-    cases: dict[str, list[pytest.Item]] = {}
+def find_sampled_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of tables marked `sampled(n)` that are not among the n of them, always the same, that stay ordinary."""
+    tables: dict[str, list[pytest.Item]] = {}
     for item in items:
-        mark = item.get_closest_marker("simulation")
-        if mark is not None and mark.kwargs.get("sampled", True):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    chosen = {
-        Random(f"{SEED} {name}").choice(sorted(each, key=lambda item: item.nodeid)).nodeid
-        for name, each in cases.items()
-    }
-    return [item for item in items if item.nodeid in chosen or not item.get_closest_marker("simulation")]
+        if item.get_closest_marker("sampled"):
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = []
+    for cases in tables.values():
+        cases.sort(key=lambda item: item.nodeid)
+        mark = cases[0].get_closest_marker("sampled")
+        number = mark.args[0] if mark else 0
+        step = len(cases) / number
+        stay = {int(index * step) for index in range(number)}
+        left_out += [item for index, item in enumerate(cases) if index not in stay]
+    return left_out
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -67,15 +62,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     for item in items:
         if needs_database(item):
             item.add_marker(pytest.mark.database)
+    for item in find_sampled_out(items):
+        item.add_marker(pytest.mark.slow)
     yield
-    if os.environ.get(SAMPLE):
-        items[:] = sampled(items)
     items.sort(key=lambda item: item.get_closest_marker("starts_first") is None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse ids that tests share; look for garbage again, but not in what is collected by now: it stays to the end."""
-    if shared := repeated(item.nodeid for item in session.items):
+    if shared := find_repeated(item.nodeid for item in session.items):
         raise pytest.UsageError(f"Several tests have the id {shared[0]}, so pytest-xdist would run only one.")
     gc.collect()
     gc.freeze()

@@ -10,8 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.all import ROOT, find_tests, names_files, repeated, worst
-from tests.slow import marked_files
+from tests.all import (
+    DIFFERING,
+    ROOT,
+    WAITING,
+    find_repeated,
+    find_tests,
+    find_worst,
+    names_files,
+)
+from tests.call_times import JOURNEYS, MOST_JOURNEYS, TURNS, find_long_calls
+from tests.parts import PART_FILES, find_changed_tests, order_sample
 
 FILE = """
 import os
@@ -61,11 +70,11 @@ def test_a_folder_of_the_source_stands_for_its_tests(word: str, expected: list[s
     [([0, 0, 0], 0), ([0, 1, 0], 1), ([5, 0, 5], 0), ([5, 1, 0], 1), ([5, 5, 5], 5), ([0, 2, 137], 137)],
 )
 def test_it_ends_with_the_worst_code_of_a_pass(codes: list[int], expected: int) -> None:
-    assert worst(codes) == expected
+    assert find_worst(codes) == expected
 
 
 def test_it_finds_ids_that_tests_share() -> None:
-    assert repeated(["a.py::one", "a.py::two", "a.py::one"]) == ["a.py::one"]
+    assert find_repeated(["a.py::one", "a.py::two", "a.py::one"]) == ["a.py::one"]
 
 
 def _all(*arguments: str, module: str = "tests.all", **env: str) -> subprocess.CompletedProcess[str]:
@@ -79,7 +88,7 @@ def test_what_takes_longest_starts_first(request: pytest.FixtureRequest) -> None
     assert later == sorted(later)
 
 
-@pytest.mark.starts_first
+@pytest.mark.slow
 def test_a_pass_lists_what_it_skipped_and_why(tmp_path: Path) -> None:
     file = tmp_path / "test_two.py"
     file.write_text(FILE.format(ran=str(tmp_path / "ran")))
@@ -92,39 +101,113 @@ def test_a_pass_lists_what_it_skipped_and_why(tmp_path: Path) -> None:
     assert (tmp_path / "ran").read_text() == "sqlite\n"
 
 
-def test_a_pass_names_missing_servers() -> None:
-    found = _all("--version", PATH="/nowhere")
+@pytest.mark.parametrize(("required", "code"), [("", 0), ("redis", 1)])
+def test_a_pass_names_missing_servers(required: str, code: int) -> None:
+    program = "from tests.all import run_on_servers; raise SystemExit(run_on_servers('A pass', []))"
+    env = {**os.environ, "PATH": "/nowhere", "EVALHUB_TEST_REQUIRE": required}
+    argv = [sys.executable, "-c", program]
+    found = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert "SKIPPED the whole pass: There is no " in found.stdout
-    assert found.returncode == 0
-    assert _all("--version", PATH="/nowhere", EVALHUB_TEST_REQUIRE="redis").returncode == 1
+    assert found.returncode == code
 
 
-def test_slow_tests_run_only_what_the_first_argument_names() -> None:
-    found = _all("postgresql", "--version", module="tests.slow", PATH="/nowhere")
+@pytest.mark.slow
+def test_a_part_runs_alone() -> None:
+    found = _all("postgresql", "--version", module="tests.parts", PATH="/nowhere")
     assert "SKIPPED the whole pass: There is no " in found.stdout
-    assert "SQLite" not in found.stdout
-    found = _all("sqlite", "--version", module="tests.slow", PATH="/nowhere")
-    assert "SQLite" in found.stdout
+    assert "Slow" not in found.stdout
+    found = _all("slow", "--version", module="tests.parts", PATH="/nowhere")
+    assert "*** Slow" in found.stdout
     assert "PostgreSQL" not in found.stdout
-    for name in ("simulations", "sample"):
-        found = _all(name, "--version", module="tests.slow", PATH="/nowhere")
-        assert "*** Simulations" in found.stdout
-        assert "SQLite" not in found.stdout
+
+
+def test_folders_of_passes_exist() -> None:
+    assert [folder for folder in (*WAITING, *DIFFERING) if not (ROOT / folder).is_dir()] == []
 
 
 @pytest.mark.parametrize(
-    ("mark", "where"),
-    [
-        ("slow", marked_files("slow")),
-        ("simulation", marked_files("simulation")),
-        ("fault", ["tests/faults/", "tests/docker/"]),
-    ],
+    ("part", "mark"),
+    [("slow", "slow"), ("slow", "sampled"), ("simulations", "simulation"), ("faults", "fault")],
 )
-def test_marked_tests_are_where_their_command_looks(mark: str, where: list[str]) -> None:
-    marked = [
+def test_marked_tests_are_where_their_part_looks(part: str, mark: str) -> None:
+    marked = {
         path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tests").rglob("*.py")
-        if re.search(rf"mark\.{mark}\b", path.read_text(encoding="utf-8"))
-    ]
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(
+            rf"^\s*(@|pytestmark\b.*)pytest\.mark\.{mark}\b", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    }
     assert marked
-    assert [path for path in marked if not path.startswith(tuple(where))] == []
+    assert marked <= {*PART_FILES[part]()}
+
+
+def test_a_sample_is_the_same_for_a_seed_and_begins_with_what_changed() -> None:
+    chosen = order_sample("a seed", ["tests/commands"])
+    assert chosen == order_sample("a seed", ["tests/commands"])
+    assert chosen != order_sample("another", ["tests/commands"])
+    first = [unit for unit in chosen if unit[0] == "slow" and unit[1].startswith("tests/commands/")]
+    assert first and chosen[: len(first)] == first
+    assert {part for part, _ in chosen} >= {"postgresql", "slow", "simulations", "faults"}
+
+
+def test_nothing_changed_since_the_same_commit() -> None:
+    assert find_changed_tests("HEAD") == []
+
+
+def test_a_call_is_long_by_the_loops_beside_it() -> None:
+    idle = [(float(at), 0.04) for at in range(0, 20, 2)]
+    busy = [(float(at), 0.12) for at in range(20, 60, 2)]
+    calls = [("quick", 10.0, 2.9), ("long", 10.0, 3.5), ("delayed", 40.0, 8.5), ("longest", 40.0, 9.5)]
+    found = find_long_calls(calls, [*idle, *busy])
+    assert [name for name, _, _ in found] == ["long", "longest"]
+
+
+def test_journeys_are_few_and_exist() -> None:
+    assert len(JOURNEYS) <= MOST_JOURNEYS
+    missing = []
+    for name in JOURNEYS:
+        file, _, function = name.partition("::")
+        path = ROOT / file
+        if not path.is_file() or f"def {function.rpartition('::')[2]}(" not in path.read_text(
+            encoding="utf-8"
+        ):
+            missing.append(name)
+    assert missing == []
+
+
+LONG_CALL = """
+from tests.call_times import time_loop
+
+def test_long():
+    for _ in range(110):
+        time_loop()
+"""
+
+
+@pytest.mark.slow
+def test_a_long_call_fails_its_pass(tmp_path: Path) -> None:
+    assert TURNS
+    file = tmp_path / "test_long.py"
+    file.write_text(LONG_CALL)
+    done = _all(str(file), "-c", "pyproject.toml", "--rootdir", ".", "-n1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Make it cheaper, or mark it slow." in done.stdout
+    assert " 1 passed in " in done.stdout
+
+
+SAMPLED = """
+import pytest
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("number", range(7))
+def test_number(number): pass
+"""
+
+
+def test_of_a_sampled_table_some_cases_stay(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_collection_modifyitems")
+    (tmp_path / "test_sampled.py").write_text(SAMPLED)
+    options = ["-q", "--collect-only", "-m", "not slow", "-c", "pyproject.toml", "--rootdir", "."]
+    argv = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "2/7 tests collected (5 deselected)" in done.stdout, done.stdout

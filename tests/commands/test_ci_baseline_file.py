@@ -35,12 +35,14 @@ def test_a_broken_tool_regresses_against_a_file(job: Job) -> None:
     assert "No baseline" not in job.summary + ended.out
 
 
+@pytest.mark.slow
 def test_the_same_tool_does_not_regress_against_it(job: Job) -> None:
     ended = job.run("--baseline", str(FILES / "baseline.json"), "--fail-on-regression", "--require-baseline")
     assert ended.code == 0, ended.err
     assert "Pass rate ±0 points" in job.summary
 
 
+@pytest.mark.slow
 def test_of_other_contents_it_says_that_ids_are_compared(job: Job) -> None:
     metadata = {"toolVersion": None, "evalFileHash": "0" * 12}
     ended = job.run("--baseline", baseline_of(job, metadata=metadata), "--fail-on-regression", BROKEN="yes")
@@ -72,6 +74,7 @@ def test_a_file_that_gives_no_verdict_is_refused_before_the_run(
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.slow
 def test_a_scenario_that_changed_since_is_not_compared(job: Job) -> None:
     """The hashes of scenarios that evalhub writes into its results."""
     assert job.run("--output-dir", "out").code == 0

@@ -90,6 +90,7 @@ def execute(
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", ["fixed", "scripted-agent"])
 def test_githubs_commands_write_verdict_and_reports(checkout: Path, target: str) -> None:
     for script in commands_of([step.get("run", "") for step in steps_of(EVALS)]):
@@ -106,6 +107,7 @@ def test_githubs_commands_write_verdict_and_reports(checkout: Path, target: str)
     assert len(parse(checkout / "results" / "junit.xml").findall(".//testcase")) == 9
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["evals", "evals-paid", "github-paid"])
 def test_other_commands_write_a_summary_file(checkout: Path, name: str) -> None:
     if name == "github-paid":

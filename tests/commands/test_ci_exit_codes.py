@@ -53,6 +53,7 @@ def test_failed_trials_alone_still_end_with_1(job: Job) -> None:
     assert "No longer passing" not in ended.out
 
 
+@pytest.mark.slow
 def test_a_required_baseline_that_is_missing_ends_with_4(job: Job) -> None:
     ended = job.run("--require-baseline", trials=1)
     assert ended.code == 4

@@ -53,6 +53,7 @@ def test_it_gets_outputs_annotations_and_transcripts(job: Job) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_summary_in_a_file_links_the_transcript_beside_it(job: Job) -> None:
     ended = job.run("--summary-file", "results/summary.md", "--output-dir", "results", BROKEN="yes")
     assert "::" not in ended.err.replace("http://", "")
@@ -61,6 +62,7 @@ def test_a_summary_in_a_file_links_the_transcript_beside_it(job: Job) -> None:
     assert "I give up" in (job.folder / "results" / place).read_text()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["check_scenarios", "run_scenarios"])
 def test_a_broken_file_is_annotated_at_its_line(job: Job, command: str) -> None:
     file = job.folder / "evals" / "two.yaml"
@@ -80,6 +82,7 @@ def test_annotations_are_escaped() -> None:
     )
 
 
+@pytest.mark.slow
 def test_junit_fits_mavens_schema(job: Job) -> None:
     """What surefire-test-report.xsd requires, and its types of times."""
     job.run(BROKEN="yes")

@@ -57,6 +57,7 @@ def until_written(job: Job, began: float) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("number", "again", "code"),
     [(signal.SIGINT, None, 130), (signal.SIGTERM, None, 143), (signal.SIGINT, signal.SIGTERM, 130)],
@@ -83,6 +84,7 @@ def test_it_leaves_the_finished_trials(
     )
 
 
+@pytest.mark.slow
 def test_what_it_leaves_is_no_baseline(job: Job) -> None:
     interrupted(job, signal.SIGTERM)
     (written,) = (job.folder / "out").iterdir()

@@ -60,6 +60,7 @@ def test_a_change_that_breaks_the_tool_is_red(tmp_path: Path, artifact: Path) ->
     assert (job.junit.get("tests"), job.junit.get("failures"), job.junit.get("errors")) == ("18", "12", "0")
 
 
+@pytest.mark.slow
 def test_an_expired_key_is_red(tmp_path: Path, artifact: Path) -> None:
     job = new_job(tmp_path, "expired")
     shutil.copy(OUTAGE, job.folder / "evals" / "stream.jsonl")
@@ -84,6 +85,7 @@ def test_a_key_that_is_not_set_is_red(tmp_path: Path, artifact: Path) -> None:
     assert "API_KEY" in job.summary
 
 
+@pytest.mark.slow
 def test_an_interrupted_job_leaves_what_it_has_and_is_no_baseline(tmp_path: Path, artifact: Path) -> None:
     job = new_job(tmp_path, "interrupted")
     agent = '#!/bin/sh\ncase "$1" in *six*) ./tool.sh add six;; *) sleep 60;; esac\n'
@@ -109,6 +111,7 @@ def test_an_interrupted_job_leaves_what_it_has_and_is_no_baseline(tmp_path: Path
     assert "its run was cancelled" in ended.err
 
 
+@pytest.mark.slow
 def test_a_matrix_of_shards_is_one_run(tmp_path: Path, artifact: Path) -> None:
     archives = []
     for shard in ("1/3", "2/3", "3/3"):

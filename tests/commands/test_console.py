@@ -82,6 +82,7 @@ def test_the_shell_completes_commands_and_options(tmp_path: Path, line: str, exp
     assert {word.strip() for word in answer.read_text().split("\v")} == expected
 
 
+@pytest.mark.slow
 def test_the_installed_package_works_outside_the_clone(tmp_path: Path) -> None:
     wheels, environment = tmp_path / "wheels", tmp_path / "venv"
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]

@@ -18,6 +18,23 @@ LIFT = ("run_scenarios", str(EXAMPLES / "stock-keeping"), "--targets", str(EXAMP
         "--target", "scripted-agent", "--lift", "--now", "--quiet")  # fmt: skip
 
 
+def test_one_trial_of_each_case_shows_both_arms_and_their_statements():
+    ended = call(*LIFT, "--trials", "1", "--max-trials", "1")
+    lines = ended.out.splitlines()
+    (sentence,) = [line for line in lines if line.startswith("On scripted-agent")]
+    assert "pass rate 33 % without it, 100 % with it" in sentence
+    table = [" ".join(line.split()) for line in lines[lines.index(sentence) :]]
+    assert "Only with the skill order-low The agent used `--below 5`. 0% of 1 100% of 1" in table
+    assert "Always holds count-shelf No command failed. 100% of 1 100% of 1" in table
+    without, skill = Run.objects.order_by("pk")
+    assert (without.guidance.name, without.guidance.files) == ("no skill", [])
+    assert (skill.baseline, skill.is_experiment) == (without, True)
+    prompts = JudgingRecord.objects.values_list("content__user_prompt", flat=True)
+    assert len(prompts) == 6
+    assert not [each for each in prompts if "skill" in each.lower()]
+
+
+@pytest.mark.slow
 def test_one_sentence_says_what_the_skill_adds_and_a_table_by_which_statements():
     ended = call(*LIFT)
     assert ended.code == 0, ended.err
@@ -82,6 +99,7 @@ def benchmark(**means: float) -> str:
     return json.dumps({"metadata": {"skill_name": "stock-keeping"}, "runs": runs, "run_summary": summary})
 
 
+@pytest.mark.slow
 def test_a_previous_version_runs_beside_and_is_tested_once_at_the_end(tmp_path):
     folder = tmp_path / "stock-keeping"
     shutil.copytree(EXAMPLES / "stock-keeping", folder)

@@ -72,6 +72,7 @@ def test_an_unknown_suite_is_refused_with_the_known_ones(folder):
     assert "Unknown suite 'siute' in default. Suites: suite." in called.err
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "unproved"), [("git-basics", 0), ("stock", 0), ("desk", 1), ("cities", 0)])
 def test_the_example_suites_are_proved(name, unproved, tmp_path, settings):
     settings.WORK_DIR = tmp_path / "work"

@@ -21,7 +21,7 @@ task: {prompt: Do nothing.}
 target: {binary: nothing}
 evaluation: {gates: [{type: no_transcript_errors}]}
 """
-pytestmark = [pytest.mark.worker, pytest.mark.own_servers, pytest.mark.one_database]
+pytestmark = [pytest.mark.slow, pytest.mark.worker, pytest.mark.own_servers, pytest.mark.one_database]
 TARGETS = "targets: [{name: agent, provider: mock, response: done}]\n"
 
 

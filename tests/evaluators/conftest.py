@@ -15,7 +15,9 @@ gc.disable()
 def is_case(item: pytest.Item) -> bool:
     """Tell what is neither a property over many examples, a simulation, nor given what is made to take long."""
     searched = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return not searched and not any(item.get_closest_marker(name) for name in ("hostile", "simulation"))
+    return not searched and not any(
+        item.get_closest_marker(name) for name in ("hostile", "simulation", "slow", "sampled")
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

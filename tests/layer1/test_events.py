@@ -14,6 +14,8 @@ from evaluators.tool_use.tool import Tool
 from tests.layer1.own_log import by_word, install, read_log
 from tests.layer1.shell_sessions import sessions
 
+pytestmark = pytest.mark.slow
+
 SAMPLE, ALL = 12, 200
 
 

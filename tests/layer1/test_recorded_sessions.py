@@ -14,6 +14,8 @@ from tests.layer1.own_log import counts, read_log
 from tests.layer1.recorded import LOG, run_recorded
 from tests.layer1.shell_sessions import sessions
 
+pytestmark = pytest.mark.slow
+
 SAMPLE, ALL = 12, 200
 
 

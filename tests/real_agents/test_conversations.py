@@ -1,4 +1,4 @@
-"""A few generated conversations with a server that misbehaves; `make test-slow` plays a hundred."""
+"""A few generated conversations with a server that misbehaves; `make test-all PART=slow` plays a hundred."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ from django.db import connection
 from evaluators.tool_use.interaction import RULES_VERSION
 from tests.upgrade.tables import tables
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 RUNS = {
     "1": ["finished", "fail", 5, 10],

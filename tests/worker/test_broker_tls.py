@@ -16,7 +16,7 @@ from tests.services.servers import NotHere
 from tests.worker.stand import Stand
 from tests.worker.test_nothing_is_lost import files
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [pytest.mark.slow, pytest.mark.own_servers]
 
 
 @pytest.fixture

@@ -70,6 +70,7 @@ def killed(stand: Stand, *words: str) -> None:
     kill_group(process)
 
 
+@pytest.mark.slow
 def test_workers_leave_its_trials_alone(stand: Stand, suite: list[str]) -> None:
     stand.start_worker()
     process = start(stand, "run_scenarios", *suite, "--trials", "3")
@@ -79,6 +80,7 @@ def test_workers_leave_its_trials_alone(stand: Stand, suite: list[str]) -> None:
     assert [name.rpartition(":")[2] for (name,) in workers] == [str(process.pid)]
 
 
+@pytest.mark.slow
 def test_a_killed_one_is_resumed_by_its_shell(stand: Stand, suite: list[str]) -> None:
     stand.start_worker()
     killed(stand, *suite, "--trials", "3")
@@ -89,18 +91,21 @@ def test_a_killed_one_is_resumed_by_its_shell(stand: Stand, suite: list[str]) ->
     assert outcomes(stand) == [(3, 0, 0, 0, 0)]
 
 
+@pytest.mark.slow
 def test_a_worker_with_its_variables_goes_on(stand: Stand, suite: list[str]) -> None:
     killed(stand, *suite, "--trials", "3")
     stand.start_worker(**ONLY_HERE)
     stand.until(lambda: outcomes(stand) == [(3, 0, 0, 0, 0)], 60)
 
 
+@pytest.mark.slow
 def test_a_killed_one_is_cancelled_without_a_worker(stand: Stand, suite: list[str]) -> None:
     killed(stand, *suite, "--trials", "3")
     stand.manage("cancel_run", number(stand), "--json")
     assert outcomes(stand) == [(1, 0, 0, 2, 0)]
 
 
+@pytest.mark.slow
 def test_while_it_lives_nobody_takes_it(stand: Stand, suite: list[str]) -> None:
     process = start(stand, "run_scenarios", *suite, "--trials", "30")
     stand.until(lambda: is_running(stand), 60)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.worker.stand import ROOT, Stand
 
-pytestmark = pytest.mark.one_database
+pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
 REQUEST = """
 import django; django.setup()

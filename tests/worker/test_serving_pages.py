@@ -41,6 +41,7 @@ def serving(data: Path, port: int) -> Iterator[None]:
         process.wait(timeout=30)
 
 
+@pytest.mark.slow
 def test_a_new_database_has_pages_with_their_styles(tmp_path: Path) -> None:
     port = free_port()
     with serving(tmp_path / "data", port), httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:

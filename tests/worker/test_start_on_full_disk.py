@@ -14,6 +14,8 @@ from tests.requirements import missing
 from tests.worker.stand import ROOT
 from tests.worker.test_up import environment
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 set -e
 mount -t tmpfs -o size=120m tmpfs "$1"

@@ -169,6 +169,7 @@ def test_it_keeps_everything_running_and_stops_in_order(running: Running):
     assert until(lambda: not processes(running.data), 5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("service", ["worker", "beat"])
 def test_a_killed_service_comes_back_and_leaves_nothing(running: Running, service: str):
@@ -183,6 +184,7 @@ def test_a_killed_service_comes_back_and_leaves_nothing(running: Running, servic
     until(lambda: services(running.data) == ALL_SERVICES, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux'")
 def test_nothing_is_left_when_the_supervisor_is_killed(running: Running):
     assert len(processes(running.data)) >= 4
@@ -206,6 +208,7 @@ def test_a_program_reads_one_document(tmp_path: Path):
     )
 
 
+@pytest.mark.slow
 def test_it_starts_from_any_folder(tmp_path: Path):
     (tmp_path / "celery.py").write_text("raise SystemExit('another celery')")
     (tmp_path / "secret").write_text("a-secret-of-the-tests-that-is-long-enough-for-everybody")

@@ -108,6 +108,7 @@ def test_a_worker_obeys_no_message_that_stops_it_or_makes_it_unpickle(stand: Sta
     assert worker.poll() is None
 
 
+@pytest.mark.slow
 def test_the_health_of_a_worker_is_known_by_the_database(stand: Stand):
     assert "No worker on " in stand.manage("worker_health", "--json", code=2)["detail"]
     stand.start_worker(threads=1, beat=False)

@@ -129,6 +129,7 @@ def test_earlier_trials_stand_for_the_old_configuration():
     assert few and (few.trials, few.power < 0.8) == (100, True)
 
 
+@pytest.mark.slow
 def test_scores_are_planned_by_their_own_variance():
     judge = MeasureRule("judge/judge")
     steady, varied = (design(suspected(0.1, 4, judge, Sample(5, 0.8, 4 * sd**2)), 500) for sd in (0.03, 0.3))

@@ -171,7 +171,7 @@ def test_changes_are_found_with_few_trials(trials, drift, change, least):
     assert share_found(Design(10, (trials,), trials), drift, CHANGES[change]) >= least
 
 
-@pytest.mark.simulation(sampled=False)
+@pytest.mark.simulation
 @pytest.mark.parametrize("history", HISTORIES)
 def test_undecided_regressions_stay_red_and_false_ones_stay_rare(history):
     found = membership(*HISTORIES[history])

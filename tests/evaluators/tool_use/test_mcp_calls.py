@@ -271,6 +271,7 @@ def test_a_number_too_large_to_divide_blames_nobody():
 NAMES = [f"v{n}" for n in range(4_000)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.hostile
 @pytest.mark.parametrize(
     ("items", "given"),
@@ -312,6 +313,7 @@ def test_long_lists_are_checked():
     assert [each.name for each in argument_problems(schema, {"a": given})] == ["a.4000"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.hostile
 @pytest.mark.parametrize("reference", ["#x", "#/$defs/x", "https://x.example/#/$defs/x"])
 def test_references_within_a_large_schema_take_linear_time(reference):

@@ -25,7 +25,7 @@ from tests.builders import make_project
 from tests.runs.carrying import suite_of
 from tests.runs.confirming import WANTED, answers, carried, confirmed, regressed
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -82,6 +82,7 @@ def slowly_starting_processes() -> Iterator[None]:
             thread.join()
 
 
+@pytest.mark.slow
 def test_a_new_program_runs_while_others_start(tmp_path):
     # A large file takes a while to write, so most are open when a process starts.
     program = FixtureFile("run.sh", b"#!/bin/sh\necho ran\n" + b"#" * (4 << 20), executable=True)
@@ -272,6 +273,7 @@ def test_it_removes_what_was_made_read_only(tmp_path):
     assert done.stdout == "False\n", done.stderr
 
 
+@pytest.mark.slow
 def test_many_trials_leave_nothing(tmp_path):
     seconds = unique_seconds()
 

@@ -25,6 +25,8 @@ from tests.builders import make_member, make_project
 from tests.kept_rows import kept_rows
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
 

@@ -158,6 +158,7 @@ def test_patterns_share_a_budget():
     assert slow.search("aaa") is not None
 
 
+@pytest.mark.slow
 def test_many_slow_patterns_at_once_are_all_answered():
     slow = compile_pattern(r"^(?!x)(a|aa)+\1$")
 

@@ -178,6 +178,7 @@ def found(trial: Trial) -> list[str]:
     return trial.answer.split()
 
 
+@pytest.mark.sampled(1)
 def test_an_agent_finds_what_is_its_own_and_nothing_that_judges(project, level):
     files = {"evals/work.eval.yaml": eval_file(), **JUDGING, **OTHERS, **AGENTS}
     version = next(each.version for each in imported(project, files) if each.suite.name == "work.eval")
@@ -204,6 +205,7 @@ def judged_by(script: str, **more: Any) -> dict[str, Any]:
     return {"evaluators": [{"type": "code_judge", "script": script, **more}]}
 
 
+@pytest.mark.sampled(1)
 def test_a_target_that_lies_beside_its_judge_keeps_its_files(project, level):
     agent(project, "sh tools/search.sh {WORKSPACE} {OUTPUT_FILE}")
     mine = SEARCH.replace("#!/bin/sh\n", "#!/bin/sh\n. tools/shared.sh\n")
@@ -270,6 +272,7 @@ scripts:
 RUBRIC = "name: {name}\ncriteria:\n  - {{id: {name}, weight: 1.0, description: CANARY-{name}-rubric}}\n"
 
 
+@pytest.mark.slow
 def test_a_workspace_has_no_scenario_rubric_or_solution(project, settings):
     """In a sandbox: without one, the kept files lie on the host, as all else does."""
     settings.SANDBOX = "prefer"
@@ -296,6 +299,7 @@ def test_a_workspace_has_no_scenario_rubric_or_solution(project, settings):
         assert [score["value"] for score in trial.scores if score["layer"] == "scripts"] == [1]
 
 
+@pytest.mark.sampled(1)
 def test_an_eval_case_shows_nothing_of_its_suite(project, level):
     cases = [
         {

@@ -72,6 +72,7 @@ def run(contained: Containment, folders, program: str, **changes) -> ProcessResu
     return run_process([sys.executable, "-IS", "-c", program], limits=sandbox.limits, **options)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_fork_bomb_is_ended_soon(folders, level):
     seconds = unique_seconds()

@@ -140,6 +140,7 @@ def test_what_a_reader_refuses_is_refused_in_its_words(readers):
         call(readers, read_yaml, "targets.yaml", b"a: " + b"9" * 30)
 
 
+@pytest.mark.slow
 def test_an_alias_bomb_fills_no_process(readers):
     bomb = b"a: &a [x, x]\n" + b"".join(b"a%d: &a%d [*a%s, *a%s]\n" % (n, n, m, m) for n, m in BOMB)
     with pytest.raises(ScenarioFileError, match="to read"):
@@ -160,6 +161,7 @@ def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):
     assert readers.idle == []
 
 
+@pytest.mark.slow
 def test_what_takes_too_much_memory_is_refused_and_the_next_upload_is_read():
     readers = ReaderProcesses(memory=128 << 20)
     large = Bundle("big", {"list.yaml": GOOD, "data.json": b"[" + b"0," * 900_000 + b"0]"})
@@ -214,6 +216,7 @@ LARGE = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.hostile
 @pytest.mark.parametrize("files", LARGE.values(), ids=LARGE)
 def test_small_files_that_are_many_are_limited_together(files):

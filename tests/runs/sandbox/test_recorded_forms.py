@@ -93,6 +93,7 @@ def test_other_files_that_are_the_tool(place: Place) -> None:
     ]
 
 
+@pytest.mark.sampled(1)
 def test_a_tool_of_an_interpreter(place: Place) -> None:
     place.write("tool.py", "#!/usr/bin/env python3\nimport sys; sys.exit(int(sys.argv[1]))\n")
     place.write("pkg/__init__.py", "")
@@ -198,6 +199,7 @@ def test_many_ancestors_keep_the_topmost(place: Place) -> None:
     assert call.parents[-2].argv[-1] == "30"
 
 
+@pytest.mark.sampled(1)
 def test_a_thread_that_rewrites_the_path_while_the_kernel_asks(place: Place) -> None:
     place.write("log.sh", "#!/bin/sh\necho x >> ran\n")
     place.write(

@@ -76,6 +76,7 @@ SOLUTIONS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TRIED)
 def test_a_cheating_agent_fails_or_is_reported(suite_folder, name):
     gate, more, cheating = TRIED[name]

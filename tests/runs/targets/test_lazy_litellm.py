@@ -78,6 +78,7 @@ def test_a_mock_run_loads_no_unused_reader_or_provider(loaded_by_a_mock_run: set
     assert loaded_by_a_mock_run.isdisjoint(UNMET)
 
 
+@pytest.mark.slow
 def test_the_import_does_not_count_as_the_models_time():
     whole, counted = map(float, _printed(FIRST_REQUEST).split())
     assert counted < whole / 10

@@ -26,6 +26,7 @@ GATE = "\n    - {type: mcp_called, tool: search}"
 SECRET = "tk-0123456789-secret"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("over", "more"),

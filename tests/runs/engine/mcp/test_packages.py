@@ -19,7 +19,7 @@ from tests.runs.servers import Reply, serving
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.screen import parse
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 HERE = Path(__file__).parent
 # What npx does: fetch into the cache unless it is there, refuse to if offline, and write into the cache, too.
 LAUNCHER = """

@@ -17,6 +17,7 @@ from tests.runs.lost_connections import result_with_lost_connections
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 
+@pytest.mark.slow
 def test_no_query_follows_the_agent_that_a_lost_connection_breaks(project):
     project.only_calibrated_judges = True
     project.save()
@@ -110,6 +111,7 @@ def test_an_agent_cannot_forge_a_call(project):
     assert [line for line in printed if not line.startswith(forged)] == []
 
 
+@pytest.mark.slow
 def test_a_server_that_needs_seconds_is_waited_for(project):
     version = suite(project, f"command: sleep 2; exec {sys.executable} notes_server.py")
     trial = Trial.objects.get(run=finished(version))
@@ -135,6 +137,7 @@ def test_a_server_that_ends_is_a_protocol_failure(project):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["stdio", "http"])
 def test_a_time_limit_leaves_the_calls_so_far(project, tmp_path, over):
     calls = [["search", {"query": "milk"}], ["sleep", 300]]
@@ -145,6 +148,7 @@ def test_a_time_limit_leaves_the_calls_so_far(project, tmp_path, over):
     assert (trial.timed_out, trial.outcome, commands(trial)) == (True, "pass", [("search", False, "")])
 
 
+@pytest.mark.slow
 def test_what_the_server_shows_is_kept_once_by_content(project):
     version = suite(project, COMMAND, [["search", {"query": "milk"}]], gates=" []")
     first, again = finished(version), finished(version)

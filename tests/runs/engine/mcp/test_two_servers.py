@@ -67,6 +67,7 @@ def finished(*servers: str) -> tuple[Run, Client]:
     return Run.objects.get(pk=run.pk), client
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plain_static_files")
 def test_calls_name_their_server():
     run, client = finished("notes", "memos")

@@ -68,6 +68,7 @@ def test_the_agent_loads_the_skill_and_all_its_statements_hold(project):
     assert caption == "mean share of statements, all hold in 3 of 3"
 
 
+@pytest.mark.slow
 def test_a_statement_that_does_not_hold_fails_the_trial(project):
     evals = (
         (EXAMPLES / "stock-keeping/evals/evals.json")

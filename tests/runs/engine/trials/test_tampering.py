@@ -114,6 +114,7 @@ EXECUTED: dict[str, tuple[str, str, list[str]]] = {
 ON_PATH = "{binary: git, env: {PATH: '${LLM_TOOL_TEST_FIXTURE_DIR}/bin:${PATH}'}}"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("prompt,command,paths", EXECUTED.values(), ids=EXECUTED)
 def test_a_changed_file_that_a_gate_executes_is_a_warning(project, prompt, command, paths):
     trial = carried(project, prompt, command, target=ON_PATH)
@@ -148,6 +149,7 @@ HONEST = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("prompt,command", HONEST.values(), ids=HONEST)
 def test_the_task_itself_is_no_warning(project, prompt, command):
     trial = carried(project, prompt, command)

@@ -16,7 +16,7 @@ from runs.targets.language_models.model_services import SERVICES
 from runs.targets.providers.access import NO_KEY, with_key
 from runs.targets.providers.options import ResolvedTarget
 
-pytestmark = pytest.mark.one_database
+pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
 ROOT = Path(__file__).resolve().parents[4]
 IDENTIFIERS = {"OPENAI_ORGANIZATION", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"}

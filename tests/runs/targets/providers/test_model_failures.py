@@ -150,6 +150,7 @@ def test_a_model_that_asks_to_wait_beyond_the_time_limit_failed(models, kind, st
     assert 0 < raised.value.seconds <= passed < 3600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_workspace", [True, False])
 def test_a_model_that_fell_silent_after_an_answer_failed(models, in_workspace):
     # To load the library may take the first seconds.

@@ -48,6 +48,7 @@ def test_deep_values_are_shown(client, trial_with, part):
     assert client.get(address(trial, part)).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "listed", "rest"),
     [("", "<dt><code>tool_", 199_800), ("replay/", 'data-do="seek" data-step', 199_800)],

@@ -1,0 +1,198 @@
+"""Run all that this machine can run: `python -m tests.parts [part…] [pytest's arguments]`, which is `make test-all`.
+
+Without a part: what `make test` runs, then every part. `postgresql` has every test that uses the database, on PostgreSQL
+and Redis; `slow` what takes long, on SQLite; `simulations` what holds over many random draws; `faults` what kills and
+starves servers; `agents` what runs installed agents. `sample` runs whole files of them, chosen by SAMPLE (the commit's
+hash unless it is given), for at most `SAMPLE_SECONDS`; first the slow tests of the rooms that changed since BASE (the
+commit before this one).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.all import (
+    DIFFERING,
+    NOTHING_COLLECTED,
+    ON_EVERY_DATABASE,
+    PROCESSORS,
+    ROOT,
+    find_tests,
+    find_worst,
+    names_files,
+    run,
+    run_on_servers,
+    run_on_sqlite,
+    spread,
+)
+from tests.services.servers import postgres, redis
+
+SAMPLE_SECONDS = 300
+LAST_START = 200
+"""Seconds of a sample after which no file is started."""
+SLOW = "slow and not (fault or simulation or agents)"
+POSTGRESQL = f"{ON_EVERY_DATABASE} and not (fault or simulation)"
+
+
+def find_marked_files(*marks: str) -> list[str]:
+    """Return the files that have tests with one of these marks: to collect all others takes as long as some of them."""
+    return [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if any(f"mark.{mark}" in path.read_text(encoding="utf-8") for mark in marks)
+    ]
+
+
+def find_folder_files(folder: str) -> list[str]:
+    """Return the test files of a folder."""
+    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / folder).rglob("test_*.py"))]
+
+
+def choose(files: list[str], arguments: list[str]) -> list[str]:
+    """Return pytest's arguments, with these files unless they name some."""
+    return arguments if names_files(arguments) else [*files, *arguments]
+
+
+def run_postgresql(arguments: list[str]) -> int:
+    return run_on_servers(
+        "PostgreSQL and Redis", [*spread(PROCESSORS + 1), "-m", POSTGRESQL, *choose(["tests"], arguments)]
+    )
+
+
+def run_slow(arguments: list[str]) -> int:
+    one_by_one = ["-n", str(PROCESSORS + 1), "--dist", "load", "--maxschedchunk", "1"]
+    return run("Slow", [*one_by_one, "-m", SLOW, *choose(PART_FILES["slow"](), arguments)], {})
+
+
+def run_simulations(arguments: list[str]) -> int:
+    one_by_one = ["-n", str(PROCESSORS), "--dist", "load", "--maxschedchunk", "1"]
+    files = PART_FILES["simulations"]()
+    return run("Simulations", [*one_by_one, "-m", "simulation", *choose(files, arguments)], {})
+
+
+def run_faults(arguments: list[str]) -> int:
+    # These wait for servers to come back.
+    waiting = ["-n", str(PROCESSORS + 3), "--dist", "load", "--maxschedchunk", "1"]
+    return run("Faults", [*waiting, "-m", "fault", *choose(PART_FILES["faults"](), arguments)], {})
+
+
+def run_agents(arguments: list[str]) -> int:
+    installed = subprocess.run(["bin/agents"], cwd=ROOT, check=False).returncode == 0
+    if not installed:
+        print("SKIPPED the agents: npm can't install them here.", flush=True)
+        return 0
+    os.environ["EVALHUB_TEST_REQUIRE"] = ",".join(
+        filter(None, [os.environ.get("EVALHUB_TEST_REQUIRE"), "agents"])
+    )
+    grouped = ["-n", str(PROCESSORS + 1), "--dist", "loadgroup", "--no-loadscope-reorder", "-m", "agents"]
+    return run("Agents", [*grouped, *choose(PART_FILES["agents"](), arguments)], {})
+
+
+PARTS: dict[str, Callable[[list[str]], int]] = {
+    "postgresql": run_postgresql,
+    "slow": run_slow,
+    "simulations": run_simulations,
+    "faults": run_faults,
+    "agents": run_agents,
+}
+PART_FILES: dict[str, Callable[[], list[str]]] = {
+    "slow": lambda: find_marked_files("slow", "sampled"),
+    "simulations": lambda: find_marked_files("simulation"),
+    "faults": lambda: find_marked_files("fault"),
+    "agents": lambda: find_folder_files("tests/real_agents"),
+    "postgresql": lambda: [each for each in find_marked_files("django_db") if not each.startswith(DIFFERING)],
+}
+MARKS = {
+    "postgresql": POSTGRESQL,
+    "slow": SLOW,
+    "simulations": "simulation",
+    "faults": "fault",
+    "agents": "agents",
+}
+
+
+def ask_git(*words: str) -> list[str]:
+    """Return the lines that git prints, none where it fails."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def find_changed_tests(base: str) -> list[str]:
+    """Return the folders of tests for the source files that differ from a commit."""
+    changed = ask_git("diff", "--name-only", base, "HEAD")
+    rooms = {"/".join(Path(name).parts[:2]) for name in changed if len(Path(name).parts) > 2}
+    return sorted({folder for room in rooms for folder in find_tests(room) if folder.startswith("tests/")})
+
+
+def order_sample(seed: str, changed: list[str]) -> list[tuple[str, str]]:
+    """Return (part, file) for each file of each part: the slow ones of changed folders first, the rest as the seed has it."""
+    units = [(part, file) for part, files in PART_FILES.items() for file in files()]
+    if not (ROOT / ".agents").is_dir():
+        units = [each for each in units if each[0] != "agents"]
+    random.Random(seed).shuffle(units)
+    return sorted(units, key=lambda each: not (each[0] == "slow" and each[1].startswith(tuple(changed))))
+
+
+def run_file(part: str, file: str, last_start: float) -> int | None:
+    """Run the tests of a part in one file; print what pytest says of them. Return its exit code, None where it is too late."""
+    if time.monotonic() > last_start:
+        return None
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-m", MARKS[part], file]
+    servers = {}
+    with ExitStack() as opened:
+        if part == "postgresql":
+            servers = {
+                "DATABASE_URL": opened.enter_context(postgres()),
+                "EVALHUB_BROKER_URL": opened.enter_context(redis()),
+            }
+        began = time.monotonic()
+        done = subprocess.run(
+            argv, cwd=ROOT, env={**os.environ, **servers}, capture_output=True, text=True, check=False
+        )
+    lines = done.stdout.splitlines()
+    print(
+        f"{time.monotonic() - began:6.1f} s  {part} {file}: {lines[-1] if lines else done.stderr}", flush=True
+    )
+    if done.returncode not in (0, NOTHING_COLLECTED):
+        print(done.stdout, done.stderr, sep="\n", flush=True)
+    return done.returncode
+
+
+def run_sample() -> int:
+    """Run what a seed chooses of all parts, for at most `SAMPLE_SECONDS`."""
+    seed = os.environ.get("SAMPLE") or (ask_git("rev-parse", "HEAD") or ["0"])[0]
+    changed = find_changed_tests(os.environ.get("BASE") or "HEAD^")
+    units = order_sample(seed, changed)
+    print(
+        f"\n*** A sample of make test-all; again with: make test-all PART=sample SAMPLE={seed}\n", flush=True
+    )
+    last_start = time.monotonic() + LAST_START
+    with ThreadPoolExecutor(PROCESSORS) as pool:
+        codes = list(pool.map(lambda unit: run_file(*unit, last_start), units))
+    reached = [code for code in codes if code is not None]
+    failed = sum(code not in (0, NOTHING_COLLECTED) for code in reached)
+    print(f"\n{len(reached)} of {len(units)} files were run; {failed} failed.", flush=True)
+    return find_worst(reached)
+
+
+def run_parts(arguments: list[str]) -> Iterator[int]:
+    """Run the parts that the first arguments name, or what `make test` runs and every part; yield their exit codes."""
+    named = [word for word in arguments if word in PARTS]
+    rest = [word for word in arguments if word not in PARTS]
+    if not named:
+        yield from run_on_sqlite(rest)
+    for part in named or PARTS:
+        yield PARTS[part](rest)
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    sys.exit(run_sample() if words[:1] == ["sample"] else find_worst(run_parts(words)))
