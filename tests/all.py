@@ -3,7 +3,7 @@
 First the table tests of the pure parts; then everything else on SQLite, the folders whose tests wait for processes
 before those that compute; then, on a private PostgreSQL with a private Redis, the folders in which databases differ.
 Each pass but the first is distributed by pytest-xdist to processes with their own database and broker. If you name a
-file or folder, the first pass is skipped; a folder of the source, such as `runs/compare`, stands for its tests.
+file or folder, only that runs; a folder of the source, such as `runs/compare`, stands for its tests.
 `python -m tests.parts` (`make test-all`) runs the rest: tests marked `slow`, `simulation` or `fault`, installed agents,
 and every test that uses the database on PostgreSQL.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
@@ -24,6 +24,18 @@ from tests.services.servers import NotHere, postgres, redis
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ("runs", "evaluators", "scenarios")
+ROOMS: dict[str, dict[str, list[str]]] = {
+    "evalhub": {
+        "": ["tests/web/test_*.py", "tests/commands/test_[c-d]*.py", "tests/services", "tests/operations"],
+        "teams": ["tests/teams", "tests/web/test_*.py"],
+        "lib": ["tests/web/test_*.py", "tests/runs/db", "tests/operations"],
+        "web": ["tests/web/test_*.py", "tests/web/results", "tests/web/compare", "tests/operations"],
+    },
+    "static": {"": ["tests/browser"]},
+    "docker": {"": ["tests/docker"]},
+    "templates": {},
+}
+"""The tests of folders that have none of the same name, by the part of the path that decides."""
 PURE = ["-c", "tests/evaluators/tables.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
 LONG = "slow or fault or simulation or agents"
 """What `make test` leaves to `make test-all`."""
@@ -67,17 +79,26 @@ def names_files(arguments: Sequence[str]) -> bool:
 
 
 def find_tests(word: str) -> list[str]:
-    """Return the folders of tests for a folder or file of the source; any other word as it is."""
+    """Return the folders and files of tests for a folder or file of the source; any other word as it is."""
     path = word.strip("/")
-    if path.partition("/")[0] not in SOURCE or not (ROOT / path).exists():
-        return [word]
     package, *parts = path.removesuffix(".py").split("/")
-    while parts and not (ROOT / "tests" / package / "/".join(parts)).is_dir():
-        parts.pop()
-    folders = [f"tests/{package}/{'/'.join(parts)}".rstrip("/")]
-    if package == "runs" and parts:
-        folders += [f"tests/web/{parts[0]}", f"tests/api/{parts[0]}"]
-    return [folder for folder in folders if (ROOT / folder).is_dir()]
+    if package not in (*SOURCE, *ROOMS) or not (ROOT / path).exists():
+        return [word]
+    if package == "templates":
+        found = [f"tests/web/{parts[0]}", "tests/web/test_*.py"] if parts else ["tests/web"]
+    elif package in ROOMS:
+        rooms = ROOMS[package]
+        found = next((rooms[part] for part in parts if part in rooms), rooms[""])
+    else:
+        while parts and not (ROOT / "tests" / package / "/".join(parts)).is_dir():
+            parts.pop()
+        found = [f"tests/{package}/{'/'.join(parts)}".rstrip("/")]
+        if package == "runs" and parts:
+            found += [f"tests/web/{parts[0]}", f"tests/api/{parts[0]}"]
+        if package == "scenarios" and not parts:
+            found += ["tests/web/suites", "tests/api/suites"]
+    paths = [path for each in found for path in sorted(ROOT.glob(each))]
+    return [path.relative_to(ROOT).as_posix() for path in paths]
 
 
 def find_repeated(ids: Iterable[str]) -> list[str]:
@@ -130,12 +151,14 @@ def spread(processes: int) -> list[str]:
 def run_passes(arguments: list[str]) -> Iterator[int]:
     """Run one pass after the other; yield their exit codes."""
     differing = ["-m", f"{ON_EVERY_DATABASE} and not ({LONG})"]
-    if names_files(arguments):
-        # All of a named file, but the ordinary tests of a folder.
-        chosen = [] if any(".py" in word for word in arguments) else ["-m", f"not ({LONG})"]
-        yield run("SQLite", [*spread(PROCESSORS + 1), *chosen, *arguments], {})
-        if any(word.startswith(DIFFERING) for word in arguments):
-            yield run_on_servers("PostgreSQL and Redis", [*spread(PROCESSORS), *differing, *arguments])
+    named = [each for word in arguments for each in find_tests(word)]
+    if names_files(named):
+        # Of a named file everything, of a folder what is ordinary.
+        whole = any(".py" in word for word in arguments if word.startswith("tests/"))
+        chosen = [] if whole else ["-m", f"not ({LONG})"]
+        yield run("SQLite", [*spread(PROCESSORS + 1), *chosen, *named], {})
+        if any(word.startswith(DIFFERING) for word in named):
+            yield run_on_servers("PostgreSQL and Redis", [*spread(PROCESSORS), *differing, *named])
         return
     yield from run_on_sqlite(arguments)
     servers = [*spread(PROCESSORS + 1), *differing, *DIFFERING]
@@ -158,4 +181,4 @@ def find_worst(codes: Iterable[int]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(find_worst(run_passes([each for word in sys.argv[1:] for each in find_tests(word)])))
+    sys.exit(find_worst(run_passes(sys.argv[1:])))
