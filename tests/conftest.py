@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import os
 import signal
 import sys
 from collections.abc import Coroutine, Generator, Iterator
@@ -30,6 +31,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("unhurried")
 
+ASKING_MODELS = ("tests/agentv", "tests/runs/engine", "tests/runs/targets")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -85,6 +87,15 @@ def _forget_containment(**_: Any) -> None:
     settings = sys.modules.get("runs.sandbox.worker_settings")
     if settings:
         settings.containment.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _load_litellm(request: pytest.FixtureRequest) -> None:
+    """Load litellm before the first call: which test of a process asks a model first is chance, and it takes seconds."""
+    if "PYTEST_XDIST_WORKER" in os.environ and any(
+        item.nodeid.startswith(ASKING_MODELS) for item in request.session.items
+    ):
+        import litellm  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ def quadratic(side: int) -> None:
     linear(side * side)
 
 
-@pytest.fixture(params=["quiet", "busy"])
+@pytest.fixture(params=["quiet", pytest.param("busy", marks=pytest.mark.slow)])
 def machine(request: pytest.FixtureRequest) -> Iterator[None]:
     """Give this machine alone, or with three times as many processes at work as it has processors."""
     number = 3 * (os.cpu_count() or 1) if request.param == "busy" else 0

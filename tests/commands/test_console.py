@@ -134,6 +134,7 @@ PROCESSES = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("words", PROCESSES, ids=" ".join)
 @pytest.mark.parametrize(("variables", "sentence"), WRONG, ids=lambda value: str(value)[:30])
 def test_no_process_starts_with_a_wrong_setting(tmp_path, words, variables, sentence):

@@ -29,6 +29,7 @@ def test_a_worker_preloads_modules_and_imports_no_pages(stand: Stand, tmp_path: 
     assert "evalhub.urls" not in imported
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [

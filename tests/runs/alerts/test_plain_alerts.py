@@ -13,6 +13,7 @@ from tests.upgrade.history import migrate_runs_to
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.slow
 def test_due_dates_and_tags_move_into_notes():
     project = make_project()
     make_target(project)

@@ -58,6 +58,7 @@ def _rate_cells(main: Part) -> Iterator[tuple[str, str]]:
     yield from ((name, text) for name, text in main.facts.items() if RATES.search(name))
 
 
+@pytest.mark.slow
 def test_every_page_has_one_notation(addresses, signed_in):
     client = signed_in("admin", of=Project.objects.get(slug="demo-data"))
     wrong, rates = [], 0
