@@ -90,6 +90,11 @@ class ProtectedFiles:
         for number, path in enumerate(self._aside):
             (self._workspace / path).rename(self._kept / f"aside-{number}")
 
+    @property
+    def has_set_aside(self) -> bool:
+        """Whether hidden files are away during the setup."""
+        return bool(self._aside)
+
     def keep(self) -> None:
         """Copy the files as they stand now, and take the hidden ones away. Raises `ProviderError` (kind `setup`)."""
         if not self._patterns:

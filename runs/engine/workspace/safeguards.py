@@ -13,6 +13,7 @@ from runs.engine.workspace.protected_files import FileChanges, ProtectedFiles
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.engine.workspace.watched_files import WatchedFiles
 from runs.engine.workspace.workspace import LocalWorkspace
+from runs.errors import ProviderError
 
 _UNCHANGED = FileChanges()
 
@@ -62,7 +63,13 @@ class Safeguards:
         """
         protected = task.protected_files(folder)
         protected.set_aside(task.spec.setup)
-        workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
+        try:
+            workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
+        except ProviderError as error:
+            if not protected.has_set_aside:
+                raise
+            hint = "Hidden files are away during the setup, unless one of its commands names them."
+            raise ProviderError(f"{error} {hint}", kind=error.kind) from error
         protected.put_back()
         criteria, runs_commands = task.spec.criteria, task.runs_commands
         watched = WatchedFiles.of(task.spec, workspace) if runs_commands else None

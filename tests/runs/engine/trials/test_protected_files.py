@@ -197,6 +197,14 @@ def test_the_setup_has_the_hidden_files_that_it_names(project):
     assert trial.outcome == "pass", trial.scores
 
 
+def test_a_setup_that_reads_a_hidden_file_without_naming_it_says_so(project):
+    trial = committed(project, "cat ans*.txt", "true")
+    assert trial.outcome == "error"
+    assert trial.error.endswith(
+        "Hidden files are away during the setup, unless one of its commands names them."
+    )
+
+
 def test_a_hidden_file_that_the_setup_makes_is_kept(project):
     setup = "printf GOLD > gold/made.txt; rm -rf gold/a*; git init -q . && git add order.csv"
     trial = committed(project, setup, "cat gold/*; rm -rf gold; touch gold")
