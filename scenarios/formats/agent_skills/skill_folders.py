@@ -106,10 +106,15 @@ class Skill:
 
 
 def find_skills(upload: UploadedFiles) -> tuple[Skill, ...]:
-    """Return the skills of an upload by path, without copies in folders of evals and in workspaces."""
-    paths = (path for path in sorted(upload.files) if posixpath.basename(path) == FILE)
+    """Return the skills of an upload by path, without copies in folders of evals and, if others are left, in workspaces."""
+    paths = [
+        path
+        for path in sorted(upload.files)
+        if posixpath.basename(path) == FILE and not is_in_evals(path, frozenset())
+    ]
     workspaces = find_workspaces(upload.files)
-    return tuple(_read(upload, path) for path in paths if not is_in_evals(path, workspaces))
+    own = [path for path in paths if not is_in_evals(path, workspaces)]
+    return tuple(_read(upload, path) for path in own or paths)
 
 
 def skills_of(file: str, name: str, skills: Sequence[Skill]) -> tuple[Skill, ...]:

@@ -129,6 +129,13 @@ def test_a_snapshot_of_the_skill_in_a_workspace_is_no_skill() -> None:
     assert suite.left_out == ("evals/ (1 file)", "old/ (2 files)")
 
 
+def test_a_skill_below_a_folder_with_iterations_is_found() -> None:
+    files = {
+        f"shop/skills/notetool/{path}": text for path, text in skill(evals(case(expected_output="x"))).items()
+    }
+    assert laid({**files, "shop/iteration-1/a": ""}) == [f"{SKILLS}/notetool/SKILL.md"]
+
+
 LONG = 'The list "shop" has a note titled Milk, and nothing else was changed.'
 
 
