@@ -89,6 +89,8 @@ class Guidance(models.Model):
     name = models.CharField(max_length=120, blank=True)
     files = models.JSONField(default=list)
     """`{"path", "content"}` for each document, with paths in the workspace; a skill's files may be executable or binary."""
+    left_out = models.JSONField(default=list, db_default=[])
+    """Documents of an earlier release's version that no agent gets any more, such as a skill's evals."""
     laid_file = models.CharField(max_length=120, blank=True, default="", db_default="")
     """The name of the file whose document made this version; empty for an upload with its suite."""
     laid_path = models.CharField(max_length=1000, blank=True, default="", db_default="")

@@ -14,6 +14,7 @@ from django.db.models import Max
 from evalhub.lib.storable_text import storable
 from evalhub.teams.models import Project
 from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
+from scenarios.formats.agent_skills.skill_contents import remove_left_out
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import is_skill_file, split
@@ -109,7 +110,11 @@ def keep_guidance(
 
 
 def plan_guidance(suite: Suite, files: FixtureFiles, *, name: str = "") -> Guidance:
-    """Return the suite's guidance version with these files, or without storing it the one that they would be."""
+    """Return the suite's guidance version with these files, or without storing it the one that they would be.
+
+    Of skills, it has what an agent gets (`skill_contents`).
+    """
+    files = remove_left_out(files)
     sha256 = guidance_hash(files)
     guidance = Guidance.objects.filter(suite=suite, sha256=sha256).first()
     if guidance is not None:

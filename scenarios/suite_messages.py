@@ -36,6 +36,7 @@ class SuiteMessage(Struct, frozen=True):
     settings: str
     """As JSON, whose whole numbers may be longer than those of MessagePack."""
     solutions: dict[str, str]
+    left_out: list[str]
 
 
 def describe_suite(suite: ParsedSuite, files: Mapping[str, bytes]) -> SuiteMessage:
@@ -52,6 +53,7 @@ def describe_suite(suite: ParsedSuite, files: Mapping[str, bytes]) -> SuiteMessa
         targets_file=suite.targets_file,
         settings=json.dumps(dict(suite.settings)),
         solutions=dict(suite.solutions),
+        left_out=list(suite.left_out),
     )
 
 
@@ -83,6 +85,7 @@ def restore_suite(sent: SuiteMessage, files: Mapping[str, bytes]) -> ParsedSuite
         targets_file=sent.targets_file,
         settings=json.loads(sent.settings),
         solutions=sent.solutions,
+        left_out=tuple(sent.left_out),
     )
 
 

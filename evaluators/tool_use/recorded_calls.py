@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 import msgspec
@@ -95,8 +96,11 @@ _decoder = msgspec.json.Decoder(RecordedCall)
 
 
 def read_call_record(content: bytes) -> tuple[RecordedCall, ...]:
-    """Return the calls of a record, one JSON object a line, in the order of starts. Raises `ValueError`."""
-    calls = [_decoder.decode(line) for line in content.splitlines()[:MOST_RECORDED_CALLS] if line.strip()]
+    """Return the calls of a record, one JSON object a line, in the order of starts; broken lines are left out."""
+    calls: list[RecordedCall] = []
+    for line in content.splitlines()[:MOST_RECORDED_CALLS]:
+        with suppress(ValueError):
+            calls.append(_decoder.decode(line))
     return tuple(sorted(calls, key=lambda each: (each.start, each.n)))
 
 

@@ -115,8 +115,7 @@ def run_agent_in_workspace(task: Task, folder: TrialFolder) -> tuple[Recording, 
     """
     tool = task.spec.criteria.tool
     workspace = task.context.workspace(folder, tool, scenario=task.spec.key)
-    workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
-    safeguards = Safeguards.before_agent(task, folder, workspace)
+    safeguards = Safeguards.after_setup(task, folder, workspace)
     tool_env = {name: workspace.env[name] for name in (tool.env if tool else ())}
     with serve_mcp(task, folder, workspace, tool_env) as served:
         record, why_not = record_for(task, folder, workspace, workspace.env)

@@ -114,7 +114,7 @@ def read_previous(name: str) -> str | GuidanceFiles:
 def _read_skills(folder: Path) -> GuidanceFiles:
     bundle = read_path(folder)
     upload = UploadedFiles(bundle.name, bundle.files, bundle.executables)
-    return installed_files(upload, find_skills(upload), frozenset())
+    return installed_files(find_skills(upload))
 
 
 def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:

@@ -42,3 +42,5 @@ class ParsedSuite:
     """Suite-wide settings, such as the profiles of llm-tool-test-config.toml."""
     solutions: Mapping[str, str] = field(default_factory=dict)
     """Reference solutions as shell scripts, by scenario key; not part of the content."""
+    left_out: tuple[str, ...] = ()
+    """What of the skills' folders no agent gets: folders with the number of their files, and files."""

@@ -88,6 +88,31 @@ class TestCheckScenarios:
         assert call("check_scenarios", str(files / "hint.yaml")).code == 0
         assert call("check_scenarios", str(files / "hint.yaml"), "--strict").code == 1
 
+    def test_it_lists_what_an_agent_with_the_skill_gets(self, tmp_path):
+        cases = {"skill_name": "notes", "evals": [{"id": 1, "prompt": "List.", "assertions": ["It lists."]}]}
+        triggers = [{"query": "List my notes.", "should_trigger": True}]
+        files = {
+            "SKILL.md": "---\nname: notes\ndescription: Notes.\n---\n",
+            "rules/order.md": "By title.\n",
+            "evals/evals.json": json.dumps(cases),
+            "evals/triggers.json": json.dumps(triggers),
+            "notes-workspace/iteration-1/eval-1/eval_metadata.json": "{}",
+            "notes-workspace/iteration-1/eval-1/with_skill/outputs/commands.sh": "notes list\n",
+        }
+        for path, text in files.items():
+            (tmp_path / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "notes" / path).write_text(text)
+        lines = call("check_scenarios", str(tmp_path / "notes")).out.splitlines()
+        assert lines[:4] == [
+            "notes, notes-triggers: An agent with the skill gets 2 files, 50 bytes.",
+            "           40  .agents/skills/notes/SKILL.md",
+            "           10  .agents/skills/notes/rules/order.md",
+            "Left out: evals/ (2 files), notes-workspace/ (2 files).",
+        ]
+        (laid,) = call("check_scenarios", str(tmp_path / "notes"), "--json").document["laid_in"]
+        assert laid["files"][0] == {"path": ".agents/skills/notes/SKILL.md", "bytes": 40}
+        assert laid["left_out"] == ["evals/ (2 files)", "notes-workspace/ (2 files)"]
+
     def test_it_stores_nothing(self, files):
         call("check_scenarios", str(files / "good.yaml"))
         assert not Suite.objects.exists()

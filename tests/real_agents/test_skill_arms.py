@@ -99,7 +99,9 @@ def arms_of(kind: str, url: str, bundle: Bundle) -> tuple[SuiteVersion, list[Gui
     """Store the suite and the program's target; return the arms of its lift: no skill, and the skill."""
     project = make_project()
     give_price(project)
-    (imported,) = import_files(bundle, project=project, by=None)
+    imported = next(
+        each for each in import_files(bundle, project=project, by=None) if each.suite.slug == NAME
+    )
     named = {"name": kind, "provider": kind, "executable": str(PROGRAMS / PROGRAMS_OF[kind])}
     given = {"model": MODELS.get(kind, "scripted"), "base_url": url, "api_key": "${{ SCRIPTED_KEY }}"}
     env = LOOPBACK_ONLY | (DIRECT if kind == "qwen_code" else {})
@@ -153,6 +155,47 @@ def test_the_skill_is_loaded_in_one_arm_and_nowhere_in_the_other(
     assert (reached["delivered"], reached["opened"]) == (True, True), reached
     assert FILE in reached["opened_paths"]
     assert with_skill.outcome == "pass"
+
+
+SEARCH = "grep -rs 'GOLD-\\|RULE-' . ; find . -path '*skills*' -type f"
+"""Prints every line with an answer or a rule, and which files of the skill are there."""
+ANSWERS = {
+    "evals/triggers.json": '[{"query": "Count GOLD-7f3a", "should_trigger": true}]',
+    "references/more-queries.json": '[{"query": "Count GOLD-7f3a", "should_trigger": true}]',
+    "stock-keeping-workspace/iteration-1/eval-1/eval_metadata.json": '{"assertions": ["GOLD-7f3a"]}',
+    "stock-keeping-workspace/iteration-1/eval-1/with_skill/run-1/grading.json": '{"evidence": "GOLD-7f3a"}',
+    "stock-keeping-workspace/iteration-1/eval-1/with_skill/outputs/commands.sh": "stock count GOLD-7f3a\n",
+    "stock-keeping-workspace/iteration-1/benchmark.json": '{"notes": ["GOLD-7f3a"]}',
+    "feedback.json": '{"eval-1": "GOLD-7f3a"}',
+    "tests/solution.sh": "stock count GOLD-7f3a\n",
+}
+"""What skill-creator and authors leave in a skill's folder, each with an answer."""
+
+
+@pytest.mark.usefixtures("_ripgrep")
+@pytest.mark.parametrize("kind", ["claude_code", "codex", "opencode"])
+@pytest.mark.django_db(transaction=True)
+def test_a_workspace_in_the_skill_reaches_no_model_in_either_arm(
+    kind: str, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setenv("SCRIPTED_KEY", KEY)
+    settings.ENV_ALLOW = ["*:SCRIPTED_KEY"]
+    bundle = example()
+    more = {**ANSWERS, "rules/order.md": "RULE-2c9d: count first.\n"}
+    files = {**bundle.files, **{path: text.encode() for path, text in more.items()}}
+    seen: list[str] = []
+    with playing(*turns(SEARCH, answer="Searched.")) as model:
+        version, arms = arms_of(kind, model.url, Bundle(bundle.name, files, bundle.executables))
+        for arm in arms:
+            run_arm(kind, version, arm)
+            seen.append("\n".join(json.dumps(each.body) for each in model.player.seen))
+            model.player.seen.clear()
+    assert [(f"skills/{NAME}/SKILL.md" in text, "RULE-2c9d" in text) for text in seen] == [
+        (False, False),
+        (True, True),
+    ]
+    answers = ("GOLD-7f3a", "iteration-1", "grading.json", "triggers.json", "more-queries")
+    assert [word for text in seen for word in answers if word in text] == []
 
 
 @pytest.mark.parametrize("kind", LOAD)

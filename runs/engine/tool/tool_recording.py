@@ -11,6 +11,7 @@ from itertools import dropwhile
 from pathlib import Path
 from shlex import split
 
+from evalhub.lib.numbers import counted
 from evaluators.patterns import leading_word
 from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool_use.launchers import (
@@ -22,7 +23,7 @@ from evaluators.tool_use.launchers import (
     interpreter_name,
     program_name,
 )
-from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
+from evaluators.tool_use.recorded_calls import MOST_RECORDED_CALLS, RecordedCall, read_call_record
 from evaluators.tool_use.tool import Tool
 from runs.engine.context import RunContext
 from runs.engine.task import Task
@@ -181,8 +182,10 @@ def with_record(recording: Recording, record: ToolRecord, secrets: tuple[str, ..
     if record.content is None:
         return recording
     content = mask_values_in_bytes(record.content, secrets)
-    lost = f"{record.lost} executions could not be looked at while the tool was recorded."
-    notes = (*recording.notes, lost) if record.lost else recording.notes
+    lines = min(content.count(b"\n"), MOST_RECORDED_CALLS)
+    lost = record.lost + lines - len(read_call_record(content))
+    sentence = f"{counted(lost, 'execution')} of the tool could not be recorded."
+    notes = (*recording.notes, sentence) if lost else recording.notes
     return replace(recording, logs={**recording.logs, RECORD: content}, notes=notes)
 
 

@@ -1,6 +1,6 @@
 """Files that are not the task: kept as they stand after setup, and laid again when the agent has ended.
 
-Hidden files are taken away before the agent begins, and laid with the protected ones.
+Hidden files are taken away before the setup, which may commit what it finds, and laid with the protected ones.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from pathlib import Path
 
 from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
+from runs.engine.workspace.git_excludes import hide_from_status
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import FOLDER, open_beneath
 from runs.sandbox.safe_walk import entries_beneath
 from scenarios.globs import matches
+from scenarios.hidden_files import is_hidden, named_in_setup
 from scenarios.tool_files import is_tool_file
 
 _AT_ONCE = 1 << 20
@@ -70,26 +72,58 @@ class ProtectedFiles:
         self._tool, self._guidance = tool, frozenset(guidance)
         self._files: dict[str, int] = {}
         """Permissions of the kept files by path."""
+        self._aside: list[str] = []
+        """Hidden files that are away during the setup."""
         self._folders = 0
+
+    def set_aside(self, setup: Sequence[str]) -> None:
+        """Take the hidden files away before the setup, except those that its commands name. Raises `ProviderError`.
+
+        What a setup commits, the agent reads in the repository's history.
+        """
+        if not (self._hidden and setup):
+            return
+        self._kept.mkdir()
+        files = [path for path, state in entries_beneath(self._workspace) if stat.S_ISREG(state.st_mode)]
+        hidden = [path for path in files if is_hidden(path, self._hidden) and self._is_ours(path)]
+        self._aside = sorted({*hidden} - named_in_setup(hidden, setup))
+        for number, path in enumerate(self._aside):
+            (self._workspace / path).rename(self._kept / f"aside-{number}")
+
+    @property
+    def has_set_aside(self) -> bool:
+        """Whether hidden files are away during the setup."""
+        return bool(self._aside)
 
     def keep(self) -> None:
         """Copy the files as they stand now, and take the hidden ones away. Raises `ProviderError` (kind `setup`)."""
         if not self._patterns:
             return
-        self._kept.mkdir()
+        self._kept.mkdir(exist_ok=True)
         try:
             for path, state in list(entries_beneath(self._workspace)):
                 if stat.S_ISREG(state.st_mode) and self._is_ours(path):
                     self._copy(path, len(self._files))
                     self._files[path] = stat.S_IMODE(state.st_mode)
-                    if any(matches(path, pattern) for pattern in self._hidden):
+                    if is_hidden(path, self._hidden):
                         _remove(self._workspace, path)
         except OSError as error:
-            raise ProviderError(
-                f"A protected file can't be kept: {error.filename or ''}: {error.strerror}. Correct `protected` or "
-                "`hidden` in the scenario.",
-                kind="setup",
-            ) from error
+            raise _cannot_keep(error) from error
+
+    def put_back(self) -> None:
+        """Put back what was away during the setup, unless that made a file of its own there. Raises `ProviderError`."""
+        try:
+            for number, path in enumerate(self._aside):
+                *folders, name = path.split("/")
+                parent = _real_folder(self._workspace, folders)
+                try:
+                    os.link(self._kept / f"aside-{number}", name, dst_dir_fd=parent)
+                except FileExistsError:
+                    pass
+                finally:
+                    os.close(parent)
+        except OSError as error:
+            raise _cannot_keep(error) from error
 
     def lay(self) -> FileChanges:
         """Lay the files again as they were kept, and take away what was added beside them. Raises `OSError`."""
@@ -107,8 +141,9 @@ class ProtectedFiles:
             if self._is_as_kept(path, number, mode):
                 continue
             self._restore(path, number, mode)
-            if not any(matches(path, pattern) for pattern in self._hidden):
+            if not is_hidden(path, self._hidden):
                 restored.append(path)
+        hide_from_status(self._workspace, [path for path in self._files if is_hidden(path, self._hidden)])
         return FileChanges(tuple(sorted(restored)), tuple(sorted(added)))
 
     def _is_ours(self, path: str) -> bool:
@@ -170,6 +205,14 @@ class ProtectedFiles:
                 os.rename(name, self._kept / f"folder-{self._folders}", src_dir_fd=parent)
             else:
                 os.unlink(name, dir_fd=parent)
+
+
+def _cannot_keep(error: OSError) -> ProviderError:
+    return ProviderError(
+        f"A protected file can't be kept: {error.filename or ''}: {error.strerror}. Correct `protected` or "
+        "`hidden` in the scenario.",
+        kind="setup",
+    )
 
 
 def _remove(workspace: Path, path: str) -> None:

@@ -13,6 +13,7 @@ from runs.engine.workspace.protected_files import FileChanges, ProtectedFiles
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.engine.workspace.watched_files import WatchedFiles
 from runs.engine.workspace.workspace import LocalWorkspace
+from runs.errors import ProviderError
 
 _UNCHANGED = FileChanges()
 
@@ -55,12 +56,24 @@ class Safeguards:
     git: GitSettings | None
 
     @classmethod
-    def before_agent(cls, task: Task, folder: TrialFolder, workspace: LocalWorkspace) -> Safeguards:
-        """Keep and hash the files that matter; hidden ones are taken away. Raises `ProviderError` (kind `setup`)."""
+    def after_setup(cls, task: Task, folder: TrialFolder, workspace: LocalWorkspace) -> Safeguards:
+        """Run the setup without the hidden files; then keep and hash what matters, and take them away again.
+
+        Raises `ProviderError` (kind `setup`).
+        """
+        protected = task.protected_files(folder)
+        protected.set_aside(task.spec.setup)
+        try:
+            workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
+        except ProviderError as error:
+            if not protected.has_set_aside:
+                raise
+            hint = "Hidden files are away during the setup, unless one of its commands names them."
+            raise ProviderError(f"{error} {hint}", kind=error.kind) from error
+        protected.put_back()
         criteria, runs_commands = task.spec.criteria, task.runs_commands
         watched = WatchedFiles.of(task.spec, workspace) if runs_commands else None
         git = GitSettings.of(workspace) if runs_commands and criteria.git_config == "clean" else None
-        protected = task.protected_files(folder)
         protected.keep()
         return cls(protected, watched, git)
 

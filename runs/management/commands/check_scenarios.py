@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from scenarios.formats import parse_files
 from scenarios.formats.llm_tool_test.config_file import RATE_PROBLEM, known_rate_hints
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.guidance import named_guidelines, suite_guidance
+from scenarios.guidance import Guidance, named_guidelines, skill_files, suite_guidance
 from scenarios.models import Suite, SuiteVersion
 
 
@@ -96,6 +97,40 @@ def _prove(suites: Iterable[ParsedSuite]) -> dict[str, list[ScenarioSeal]]:
         raise Refused(str(error), id="proof/failed") from error
 
 
+@dataclass(frozen=True)
+class LaidIn:
+    """What an agent with the skills of suites gets, and what stays out of their folders."""
+
+    suites: tuple[str, ...]
+    files: Guidance
+    left_out: tuple[str, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """Return a line for each file with its size, and one for what is left out."""
+        size = sum(len(file.content) for file in self.files)
+        lines = [
+            f"{', '.join(self.suites)}: An agent with the skill gets {counted(len(self.files), 'file')}, {size:,} bytes."
+        ]
+        lines += [f"  {len(file.content):>11,}  {file.path}" for file in self.files]
+        return [*lines, f"Left out: {', '.join(self.left_out)}."] if self.left_out else lines
+
+    def as_json(self) -> dict[str, Any]:
+        """Return paths with sizes in bytes, and what is left out."""
+        files = [{"path": file.path, "bytes": len(file.content)} for file in self.files]
+        return {"suites": list(self.suites), "files": files, "left_out": list(self.left_out)}
+
+
+def laid_in(suites: Iterable[ParsedSuite]) -> list[LaidIn]:
+    """Return what the skills of suites lay into workspaces; suites with the same skills are one entry."""
+    names: dict[tuple[Guidance, tuple[str, ...]], list[str]] = {}
+    for suite in suites:
+        files = skill_files(suite_guidance(suite, named_guidelines(suite)))
+        if files:
+            names.setdefault((files, suite.left_out), []).append(suite.name)
+    return [LaidIn(tuple(each), files, left_out) for (files, left_out), each in names.items()]
+
+
 def _schema(name: str, paths: Sequence[str]) -> Result:
     """Return the JSON Schema of a format. Raises `Refused`."""
     # Imported here because the models of all formats are many.
@@ -151,10 +186,13 @@ class Command(EvalhubCommand):
         errors = [problem for problem in problems if not problem.lint]
         lints = len(problems) - len(errors)
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)
-        lines = [str(problem) for problem in problems]
+        skills = laid_in(suites)
+        lines = [*(line for skill in skills for line in skill.lines), *map(str, problems)]
         sums = f"{counted(len(errors), 'problem')}, {counted(lints, 'hint')}."
         lines.append(sums if problems else "No problems.")
         document: dict[str, Any] = {"problems": [problem.as_json() for problem in problems]}
+        if skills:
+            document["laid_in"] = [skill.as_json() for skill in skills]
         if options["prove"]:
             proofs = _prove(suites)
             document["proofs"] = {name: seals_json(seals) for name, seals in proofs.items()}

@@ -86,6 +86,18 @@ def open_inside(pid: int, path: str) -> int:
     return int(descriptor)
 
 
+def escape_bytes(value: Any) -> Any:
+    """Return what was read of processes as JSON may have it: bytes that aren't UTF-8 as `\\xNN`.
+
+    Paths and arguments are bytes to Linux, and a cut may fall inside a character.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else os.fsencode(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {name: escape_bytes(each) for name, each in value.items()}
+    return [escape_bytes(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def describe_process(pid: int, writable: tuple[str, ...], known: frozenset[str]) -> dict[str, Any]:
     """Return a process as JSON: its program and arguments, and the script that it runs. Raises `OSError`.
 

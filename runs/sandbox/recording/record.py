@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from evalhub.lib.limits import LARGEST_RECORD
 from runs.errors import ProviderError
@@ -64,7 +64,7 @@ class ToolRecord:
         self.content: bytes | None = None
         """A call on each line (`evaluators.tool_use.recorded_calls.RecordedCall`); None before the command has ended."""
         self.lost = 0
-        """Executions that could not be looked at."""
+        """Executions that could not be looked at, and lines that can't be read."""
 
     @contextmanager
     def listening(self, sandbox: str) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -89,7 +89,7 @@ class ToolRecord:
                 os.kill(pid, signal.SIGTERM)
                 self._ends_within(END_SECONDS)
             output.seek(0)
-            self._read(output.read(LARGEST_RECORD))
+            self.read(output.read(LARGEST_RECORD))
 
     @property
     def has_died(self) -> bool:
@@ -119,20 +119,19 @@ class ToolRecord:
         if not self._ends_within(0):
             os.kill(pid, signal.SIGKILL)
 
-    def _read(self, content: bytes) -> None:
+    def read(self, content: bytes) -> None:
+        """Take the lines that a recorder wrote; a broken one is a lost call. Raises `ProviderError` without its last line."""
         lines = []
         is_whole = False
         for line in content.splitlines():
-            call = json.loads(line)
-            if "n" not in call:
-                self.lost, is_whole = call["lost"], True
-                continue
-            ended = call["start"] + call["seconds"]
-            # What evalhub killed, or whose child it killed, may have exited with a code of its own. The command
-            # itself, which may be a call, has no parents.
-            if ended >= self.stopped_at or (call["parents"] and ended >= self.ended_at):
-                call["exit"] = call["signal"] = None
-            lines.append(json.dumps(call))
+            try:
+                call = json.loads(line)
+                if "n" in call:
+                    lines.append(json.dumps(self._without_our_ends(call)))
+                else:
+                    self.lost, is_whole = self.lost + call["lost"], True
+            except (ValueError, KeyError, TypeError):
+                self.lost += 1
         if not is_whole:
             raise ProviderError(
                 "The recorder of the tool's calls ended before the agent: nothing could be executed any more. "
@@ -140,6 +139,13 @@ class ToolRecord:
                 kind="recording",
             )
         self.content = "".join(f"{line}\n" for line in lines).encode()
+
+    def _without_our_ends(self, call: dict[str, Any]) -> dict[str, Any]:
+        """Return a call, without its end if evalhub caused it: what it killed, or whose child, may exit with a code."""
+        ended = call["start"] + call["seconds"]
+        # The command itself, which may be a call, has no parents.
+        is_ours = ended >= self.stopped_at or (call["parents"] and ended >= self.ended_at)
+        return {**call, "exit": None, "signal": None} if is_ours else call
 
 
 class _Recorders:

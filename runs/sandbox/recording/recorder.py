@@ -33,6 +33,7 @@ sys.path.insert(0, os.path.abspath(__file__).rsplit("/runs/", 1)[0])
 from runs.sandbox.recording.processes import (
     MOST_PARENTS,
     describe_process,
+    escape_bytes,
     executed_path,
     image_of,
     libc,
@@ -249,7 +250,7 @@ class Recorder:
             call["seconds"] = round(max(0.0, at - call["start"]), 4)
             call["exit"] = code if code is not None and code >= 0 else None
             call["signal"] = -code if code is not None and code < 0 else None
-            os.write(self.output, json.dumps(call).encode() + b"\n")
+            os.write(self.output, json.dumps(escape_bytes(call)).encode() + b"\n")
 
     def end_by_pidfd(self, descriptor: int) -> None:
         """Record the end of a process that another tracer holds; since Linux 6.15 its code is known."""

@@ -94,6 +94,8 @@ TEXTS = tuple(StatementObject.model_fields)
 """Keys of a statement that is an object, the first one present counts."""
 NOT_A_NAME = r"[^A-Za-z0-9_.:/@#-]"
 """Matches what names of modes, tags and skills don't have, and sentences do."""
+EXPECTED = "expected_output"
+"""The id of the statement that stands for a case's expected output where it has no others."""
 _ID_LENGTH = 60
 """Characters of an id made from words."""
 

@@ -15,6 +15,7 @@ from evaluators.patterns import PatternError, compile_pattern
 from scenarios.formats.agent_skills.case_files import SkillContext, find_path, read_files
 from scenarios.formats.agent_skills.case_lists import PROMPTS
 from scenarios.formats.agent_skills.case_models import (
+    EXPECTED,
     LISTS,
     NOT_A_NAME,
     TEXTS,
@@ -298,7 +299,7 @@ def _rubric(texts: Sequence[str], expected: str) -> RubricCriteria | None:
         )
         return RubricCriteria(form="statements", criteria=tuple(criteria), expected=expected)
     if expected:
-        criterion = Criterion(id="expected_output", weight=1.0, description=expected)
+        criterion = Criterion(id=EXPECTED, weight=1.0, description=expected)
         return RubricCriteria(form="statements", criteria=(criterion,))
     return None
 

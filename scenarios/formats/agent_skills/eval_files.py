@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evalhub.lib.numbers import counted
@@ -22,13 +22,20 @@ from scenarios.formats.agent_skills.case_lists import (
 from scenarios.formats.agent_skills.case_reader import ReadCase, read_skill_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
 from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
-from scenarios.formats.agent_skills.skill_folders import Skill, find_skills, installed_files, skills_of
+from scenarios.formats.agent_skills.skill_answers import answers_in_files
+from scenarios.formats.agent_skills.skill_contents import name_left_out, remove_left_out
+from scenarios.formats.agent_skills.skill_folders import (
+    Skill,
+    find_skills,
+    installed_files,
+    skills_of,
+)
 from scenarios.formats.candidates import decode_file
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, find_targets_file
-from scenarios.guidance import SKILLS
+from scenarios.guidance import SKILLS, split
 from scenarios.spec import ScenarioSpec
 
 _KNOWN = frozenset(("skill_name", "skill", "description", "note", "notes", "version", "name", "$schema"))
@@ -87,14 +94,13 @@ def read_eval_files(
     skills = find_skills(upload)
     folders = {posixpath.dirname(document.file) for document in documents}
     gates = {folder: read_gates_file(upload, folder) for folder in folders}
-    hidden = {document.file for document in documents} | {posixpath.join(folder, GATES) for folder in folders}
     files = [
         _read_file(document, upload, skills, gates[posixpath.dirname(document.file)])
         for document in documents
     ]
     files[0].problems += _unread_files(upload, files)
     names = _suite_names(files)
-    suites = [_suite(file, upload, hidden, name) for file, name in zip(files, names, strict=True)]
+    suites = [_suite(file, upload, name) for file, name in zip(files, names, strict=True)]
     problems = [problem for file in files for problem in file.problems]
     for folder, read in gates.items():
         known = {
@@ -131,7 +137,7 @@ def _read_file(
     read.problems += _unread_keys(read)
     read.problems += _repeated_ids(read)
     read.problems += [lint for skill in read.skills for lint in skill.lints]
-    read.problems += [*_other_name(read), *_no_tool(read)]
+    read.problems += [*_other_name(read), *_no_tool(read), *_answers(read)]
     return read
 
 
@@ -242,6 +248,17 @@ def _no_tool(read: _EvalFile) -> Iterator[Problem]:
         yield read.document.problem((), what, fix=fix, id="format/tool-not-named", lint=True)
 
 
+def _answers(read: _EvalFile) -> Iterator[Problem]:
+    """Yield a lint for each file of the skills that says word for word what the cases are judged by."""
+    specs = [case.spec for case in read.cases if case.spec is not None]
+    files = [
+        replace(file, path=posixpath.join(skill.folder, file.path))
+        for skill in read.skills
+        for file in skill.files
+    ]
+    yield from answers_in_files(files, specs)
+
+
 def _repeated_ids(read: _EvalFile) -> Iterator[Problem]:
     first: dict[str, Location] = {}
     for case, (_, at) in zip(read.cases, read.written, strict=True):
@@ -272,9 +289,12 @@ def _suite_names(files: Sequence[_EvalFile]) -> list[str]:
     return names
 
 
-def _suite(read: _EvalFile, upload: UploadedFiles, hidden: Set[str], name: str) -> ParsedSuite:
-    shared = {file.path: file for file in installed_files(upload, read.skills, hidden)}
-    shared |= {file.path: file for file in read.gates.workspace}
+def _suite(read: _EvalFile, upload: UploadedFiles, name: str) -> ParsedSuite:
+    # A workspace may hold the skill, too, for another agent or as a plug-in's.
+    patterns = (f"{SKILLS}/**", *(f"**/skills/{each.name}/**" for each in read.skills))
+    initial, copies = split(read.gates.workspace, patterns)
+    laid = (*installed_files(read.skills), *initial, *remove_left_out(copies))
+    shared = {file.path: file for file in laid}
     specs: list[ScenarioSpec] = []
     fixtures: dict[str, Fixture] = {}
     for case in read.cases:
@@ -288,12 +308,16 @@ def _suite(read: _EvalFile, upload: UploadedFiles, hidden: Set[str], name: str) 
         format=NAME,
         scenarios=tuple(specs),
         fixtures=fixtures,
-        # A workspace may hold the skill, too, for another agent or as a plug-in's.
-        guidance=(f"{SKILLS}/**", *(f"**/skills/{each.name}/**" for each in read.skills)),
+        guidance=patterns,
         lints=tuple(sorted(dict.fromkeys(each for each in read.problems if each.lint))),
         targets_text=targets_text,
         targets_file=targets_file,
         settings=_settings(read),
+        left_out=tuple(
+            posixpath.join(skill.folder, each)
+            for skill in read.skills
+            for each in name_left_out(skill.left_out)
+        ),
     )
 
 

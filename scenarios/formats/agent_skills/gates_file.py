@@ -13,6 +13,7 @@ from pydantic import Field
 from evaluators.grading.gates import Gate
 from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
+from scenarios.formats.agent_skills.skill_contents import GATES
 from scenarios.formats.llm_tool_test.config_file import target_problems
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.scenario_models import Gates, TargetModel
@@ -23,7 +24,7 @@ from scenarios.formats.upload import UploadedFiles, inside
 from scenarios.formats.validation import Mirror, did_you_mean, kind, reads_as, validate
 from scenarios.formats.yaml_text import read_yaml
 
-NAME = "gates.yaml"
+NAME = GATES
 
 
 class CaseGates(Mirror):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evaluators.tool_use.shell import segments
 from evaluators.transcripts.reading import decode_text
+from scenarios.formats.agent_skills.skill_contents import FILE, find_left_out, find_workspaces, is_in_evals
 from scenarios.formats.agentv.eval_file_context import folders_above
 from scenarios.formats.parsed import Fixture, FixtureFile
 from scenarios.formats.positions import PositionedDocument, Positions
@@ -18,11 +19,6 @@ from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.yaml_text import read_yaml
 from scenarios.guidance import SKILLS
 
-FILE = "SKILL.md"
-EVALS = "evals"
-"""The folder of a skill that agents never get."""
-BENCHMARKS = ("benchmark.json", "benchmark.md")
-"""Results of skill-creator in a skill's folder, which name the cases' assertions: agents never get them."""
 READ_BY_AGENTS = 1024
 """Characters of a description; agents cut off what is longer."""
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -96,6 +92,10 @@ class Skill:
     """In the upload; empty for its root."""
     file: str
     text: str
+    files: Fixture = field(default=(), compare=False)
+    """What an agent gets, with paths in its folder."""
+    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """What no agent gets, as `find_left_out` returns it."""
     lints: tuple[Problem, ...] = field(default=(), compare=False)
 
     @property
@@ -106,9 +106,15 @@ class Skill:
 
 
 def find_skills(upload: UploadedFiles) -> tuple[Skill, ...]:
-    """Return the skills of an upload by path, without those in folders of evals."""
-    paths = (path for path in sorted(upload.files) if posixpath.basename(path) == FILE)
-    return tuple(_read(upload, path) for path in paths if EVALS not in path.split("/")[:-1])
+    """Return the skills of an upload by path, without copies in folders of evals and, if others are left, in workspaces."""
+    paths = [
+        path
+        for path in sorted(upload.files)
+        if posixpath.basename(path) == FILE and not is_in_evals(path, frozenset())
+    ]
+    workspaces = find_workspaces(upload.files)
+    own = [path for path in paths if not is_in_evals(path, workspaces)]
+    return tuple(_read(upload, path) for path in own or paths)
 
 
 def skills_of(file: str, name: str, skills: Sequence[Skill]) -> tuple[Skill, ...]:
@@ -133,21 +139,11 @@ def skills_of(file: str, name: str, skills: Sequence[Skill]) -> tuple[Skill, ...
     return ()
 
 
-def installed_files(upload: UploadedFiles, skills: Sequence[Skill], hidden: Set[str]) -> Fixture:
-    """Return the files of skills where agents look for them, without their evals and the `hidden` paths."""
-    return tuple(file for skill in skills for file in _install(upload, skill, hidden))
-
-
-def _install(upload: UploadedFiles, skill: Skill, hidden: Set[str]) -> Iterator[FixtureFile]:
-    files = upload.below(skill.folder) if skill.folder else whole_upload(upload)
-    for file in files:
-        if (
-            file.path.startswith(EVALS + "/")
-            or file.path in BENCHMARKS
-            or posixpath.join(skill.folder, file.path) in hidden
-        ):
-            continue
-        yield replace(file, path=f"{SKILLS}/{skill.name}/{file.path}")
+def installed_files(skills: Sequence[Skill]) -> Fixture:
+    """Return the files of skills where agents look for them, without what no agent gets."""
+    return tuple(
+        replace(file, path=f"{SKILLS}/{skill.name}/{file.path}") for skill in skills for file in skill.files
+    )
 
 
 def whole_upload(upload: UploadedFiles) -> Fixture:
@@ -169,7 +165,11 @@ def _read(upload: UploadedFiles, path: str) -> Skill:
         lints += list(_front_lints(fields, folder_name if folder else "", document))
     name = fields.get("name", "")
     valid = _NAME.fullmatch(name) is not None
-    return Skill(name if valid else _as_name(name or folder_name), folder, path, text, tuple(lints))
+    files = upload.below(folder) if folder else whole_upload(upload)
+    left_out = find_left_out({file.path: file.content for file in files}, is_repository=not folder)
+    laid = tuple(file for file in files if file.path not in left_out)
+    called = name if valid else _as_name(name or folder_name)
+    return Skill(called, folder, path, text, laid, left_out, tuple(lints))
 
 
 def _front_matter(text: str, path: str) -> tuple[dict[str, str], list[Problem]]:

@@ -1,14 +1,16 @@
-"""Suggest which files of a fixture to protect: those that gates execute."""
+"""Lints about files of a fixture: those to protect, because gates execute them, and hidden ones that the setup needs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
+from evaluators.name_lists import list_names
 from evaluators.tool_use.executed_files import find_executed
 from scenarios.formats.parsed import Fixture
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
+from scenarios.hidden_files import is_hidden, named_in_setup
 from scenarios.spec import ScenarioSpec
 from scenarios.tool_files import is_tool_file
 
@@ -31,6 +33,23 @@ def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: Positioned
             id="format/unprotected",
             lint=True,
         )
+    ]
+
+
+def hidden_lints(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocument) -> list[Problem]:
+    """Return a lint for each setup command that names hidden files, which therefore stay during the setup."""
+    paths = [file.path for file in fixture if is_hidden(file.path, spec.hidden)]
+    return [
+        document.problem(
+            ("setup", "commands", index),
+            f"The setup names {list_names(sorted(named), 5)}, so hidden files are there during the setup: "
+            "the agent can read what it commits or copies.",
+            fix="Hidden files that no setup command names are laid after the agent.",
+            id="format/hidden-in-setup",
+            lint=True,
+        )
+        for index, command in enumerate(spec.setup)
+        if (named := named_in_setup(paths, [command]))
     ]
 
 

@@ -202,3 +202,10 @@ def test_a_record_is_read_in_the_order_of_starts() -> None:
     lines = [{"n": n, "how": "file", "path": "mt", "argv": ["mt"], "start": -float(n)} for n in (1, 2)]
     content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
     assert [one.n for one in read_call_record(content)] == [2, 1]
+
+
+def test_broken_lines_of_a_record_are_left_out() -> None:
+    line = b'{"n": %d, "how": "file", "path": "mt", "argv": ["mt", "%s"], "start": 1.0}\n'
+    broken = (b"\xff", b"\\udcff", b'"')
+    content = b"".join(line % (n, each) for n, each in enumerate((b"ok", *broken, b"last"), start=1))
+    assert [one.n for one in read_call_record(b'{"n": 0\n' + content + b'{"n": 9, "how"')] == [1, 5]

@@ -10,9 +10,11 @@ import pytest
 from evalhub.teams.models import Project
 from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
 from evaluators.tool_use.tool import Tool
-from runs.engine.tool.tool_recording import recorded_tool, recording_problem
+from runs.engine.tool.tool_recording import recorded_tool, recording_problem, with_record
 from runs.models import Trial
+from runs.sandbox.recording.record import RecordedTool, ToolRecord
 from runs.sandbox.sandbox import Level
+from runs.targets.providers.base import Recording
 from tests.kept_files import path_of
 from tests.runs.carried import one, shell_project
 from tests.runs.containments import PATH, containment
@@ -82,6 +84,39 @@ def test_a_scenario_without_a_tool_has_no_record_and_no_note(project: Project) -
     trial = one(project, prompt="true")
     assert record_of(trial) is None
     assert trial.detail["notes"] == []
+
+
+NOT_UTF8 = {
+    "an argument": ("./mt \"$(printf 'a\\377')\"", r"a\xff"),
+    "a file's name": ("cp mt \"$(printf 'x\\377')\"; ./x*; ./mt ok", "ok"),
+    **{
+        f"a command line of 6,240 bytes, cut at place {shift} of a character": (
+            f"./mt ok; : {'x' * shift}{'请把第一个任务标记为完成。' * 160}",
+            "ok",
+        )
+        for shift in range(3)
+    },
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("prompt", "last"), NOT_UTF8.values(), ids=NOT_UTF8)
+def test_bytes_that_are_not_utf8_change_no_outcome(project: Project, prompt: str, last: str) -> None:
+    gate = {"gates": [{"type": "command_succeeds", "command": "false"}]}
+    trial = one(project, setup=[MAKE_TOOL], prompt=prompt, criteria=BINARY | gate)
+    calls = record_of(trial)
+    assert (trial.outcome, trial.error) == ("fail", "")
+    assert calls is not None and calls[-1].argv[-1] == last
+
+
+def test_a_line_that_cannot_be_read_is_a_lost_call(tmp_path: Path) -> None:
+    record = ToolRecord(RecordedTool("mt"), tmp_path, str(tmp_path), ())
+    line = b'{"n": 1, "how": "file", "path": "mt", "argv": ["mt"], "start": 1.0, "parents": []}'
+    whole = line.replace(b'"parents"', b'"seconds": 1.0, "parents"')
+    record.read(b"\n".join((whole, line, b"[]", whole[:40], whole.replace(b"1.0", b'"x"'), b'{"lost": 2}')))
+    recording = with_record(Recording(), record, ())
+    assert len(read_call_record(recording.logs["tool-calls"])) == 1
+    assert recording.notes == ("6 executions of the tool could not be recorded.",)
 
 
 BINARIES = {

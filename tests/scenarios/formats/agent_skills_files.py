@@ -6,6 +6,7 @@ Each sample has the quirks of one or more public files: names of lists, ids, pla
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,7 @@ def skill(evals_json: str, **files: str) -> dict[str, str]:
     return {"SKILL.md": SKILL, "evals/evals.json": evals_json, **files}
 
 
-def parse(files: dict[str, str | bytes], name: str = "notetool", **more: Any) -> tuple[Any, ...]:
+def parse(files: Mapping[str, str | bytes], name: str = "notetool", **more: Any) -> tuple[Any, ...]:
     contents = {path: each if isinstance(each, bytes) else each.encode() for path, each in files.items()}
     return parse_files(contents, name=name, **more)
 

@@ -101,6 +101,7 @@ LINTS = {
     "no tool": (upload("name: a\ntask: x\ngates: [{type: file_exists, path: x}]\n"), "target", "Without a tool", "format/no-tool"),
     "an evaluator's name twice": (upload(changed("      name: size\n", "      name: size\n    - {command: x, name: size}\n")), "scripts.evaluators[1].name", "'size'", "format/duplicate-evaluator"),
     "an empty matrix": (upload(changed("tool_matrix:\n  - tool: codex\n    models: [a, b]\n  - tool: claude\n", "tool_matrix: []\n")), "tool_matrix", "is empty", "format/empty-matrix"),
+    "a setup that names a hidden file": (upload("name: a\ntask: x\ntarget: {binary: t}\ntemplate_folder: box\nhidden: ['gold/*']\nsetup: {commands: [git add -A, 'cat \"$PWD/gold/b.txt\" > c']}\ngates: [{type: file_exists, path: c}]\n", **{"templates/box/gold/a.txt": "", "templates/box/gold/b.txt": ""}), "setup.commands[1]", "gold/b.txt", "format/hidden-in-setup"),
     "gates of the fixture's own scripts": (upload("name: a\ntask: x\ntarget: {binary: t}\ntemplate_folder: box\ngates: [{type: command_succeeds, command: sh check.sh}]\n", **{"templates/box/check.sh": "sh tests/a.sh; sh tests/b.sh; sh tests/c.sh; cat order.csv", "templates/box/tests/a.sh": "", "templates/box/tests/b.sh": "", "templates/box/tests/c.sh": "", "templates/box/order.csv": ""}), "evaluation.gates", "protected: [check.sh, 'tests/**']", "format/unprotected"),
     "no composite": (upload(changed("gate_weight: 0.5", "{gate_weight: 0, judge_weight: 0, interaction_weight: 0}")), "evaluation.composite", "All weights are 0", "format/no-composite"),
 }

@@ -155,6 +155,63 @@ def test_hidden_files_are_there_for_gates_alone(project):
     assert "protected" not in trial.detail
 
 
+COMMIT = "git init -q . && git add -A && git -c user.name=a -c user.email=a@b.c commit -qm start"
+CLEAN = """
+name: order
+template_folder: box
+setup: {{commands: ['{setup}']}}
+hidden: [answer.txt, 'gold/**']
+task: {{prompt: '{prompt}'}}
+evaluation:
+  gates:
+    - {{type: command_succeeds, command: grep -q GOLD answer.txt gold/*.txt}}
+    - {{type: command_succeeds, command: 'test -z "$(git status --porcelain)"'}}
+"""
+
+
+def committed(project: Project, setup: str, prompt: str) -> Trial:
+    """Return the trial of an agent in a fixture that the setup commits, with hidden files."""
+    files = {"order.yaml": CLEAN.format(setup=setup, prompt=prompt).encode()}
+    hidden = {"answer.txt": b"GOLD\n", "gold/a [1].txt": b"GOLD\n", "order.csv": b"lamp\n"}
+    files |= {f"templates/box/{name}": content for name, content in hidden.items()}
+    (imported,) = import_files(Bundle("orders", files), project=project, by=None)
+    run = launch(imported.version, targets=["shell"]).runs.get()
+    run_here.run_here(run.launch)
+    return Trial.objects.get(run=run)
+
+
+def test_what_the_setup_commits_has_no_hidden_file(project):
+    prompt = "git log -p --all | cat; git ls-files; git show HEAD:answer.txt; cat answer.txt; ls -A . gold"
+    trial = committed(project, COMMIT, prompt)
+    assert trial.outcome == "pass", (trial.error, trial.scores)
+    assert "GOLD" not in trial.answer and "+lamp" in trial.answer
+
+
+def test_hidden_files_stay_out_of_the_status_of_a_repository_that_the_agent_makes(project):
+    assert committed(project, "true", f"rm -rf .git; {COMMIT}; rm -r .git/info").outcome == "pass"
+
+
+def test_the_setup_has_the_hidden_files_that_it_names(project):
+    trial = committed(project, f"cp answer.txt copy; {COMMIT}", "cat copy; git ls-files")
+    assert trial.answer.split() == ["GOLD", "answer.txt", "copy", "order.csv"]
+    assert trial.outcome == "pass", trial.scores
+
+
+def test_a_setup_that_reads_a_hidden_file_without_naming_it_says_so(project):
+    trial = committed(project, "cat ans*.txt", "true")
+    assert trial.outcome == "error"
+    assert trial.error.endswith(
+        "Hidden files are away during the setup, unless one of its commands names them."
+    )
+
+
+def test_a_hidden_file_that_the_setup_makes_is_kept(project):
+    setup = "printf GOLD > gold/made.txt; rm -rf gold/a*; git init -q . && git add order.csv"
+    trial = committed(project, setup, "cat gold/*; rm -rf gold; touch gold")
+    gates = [score["passed"] for score in trial.scores if score["layer"] == "gates"]
+    assert (trial.error, trial.answer, gates[:1]) == ("", "", [True])
+
+
 def test_nothing_is_restored_without_patterns(project):
     assert carried(project, "echo 'exit 0' > check.sh", "").outcome == "pass"
 

@@ -99,6 +99,28 @@ def test_the_workspace_has_the_named_files_and_the_skill_but_no_evals(project):
     assert trial.outcome == "pass"
 
 
+def test_no_arm_has_a_workspace_of_skill_creator(project):
+    shell_target(project, skills_folder=".claude/skills")
+    evals = json.dumps(
+        {"skill_name": "stock-keeping", "evals": [
+            {"id": 1, "prompt": "find . -type f | sort", "scorers": [{"type": "regex", "pattern": "SKILL"}]}]}
+    )  # fmt: skip
+    at = "stock-keeping-workspace/iteration-1/eval-1"
+    answers = dict.fromkeys((f"{at}/eval_metadata.json", f"{at}/with_skill/grading.json"), "{}")
+    answers |= {f"{at}/with_skill/outputs/commands.sh": "stock list\n", "benchmark.json": "{}"}
+    bundle = bundle_with(**{"evals/evals.json": evals, "evals/gates.yaml": "tool: find\n", **answers})
+    (imported,) = import_files(bundle, project=project, by=None)
+    arms = keep_arms(lift_arms([imported.version], ()), by=None)
+    request = Request([imported.version], targets=["shell"], guidance=arms)
+    launched = request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False)
+    run_here.run_here(launched)
+    without, skill = (run.trial_set.get() for run in launched.runs.order_by("pk"))
+    assert without.answer.split() == []
+    assert skill.answer.split() == [
+        f"./{folder}/skills/stock-keeping/SKILL.md" for folder in (".agents", ".claude")
+    ]
+
+
 def test_without_its_skill_no_form_of_it_is_in_the_workspace_or_at_home(project):
     shell_target(project, skills_folder=".claude/skills")
     evals = json.dumps(
