@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from playwright.sync_api import Locator, Page
 
 from evalhub.teams.models import Membership, Project
@@ -28,20 +27,23 @@ from tests.shell_events import shell
 from tests.trial_parts import make_command, make_transcript
 
 SIZES = ((1280, 900), (390, 844))
+KEYS = ("create", "export")
 LONG = "a-name-of-forty-characters-" + "x" * 13
 
 
-def fill() -> tuple[Project, Run]:
-    """Return the project of generated runs, and its run of a line with long names in which eight scenarios broke."""
-    call_command("make_history", runs=200, trials=20, stdout=StringIO(), stderr=StringIO())
-    project = Project.objects.get(slug="demo-data")
+def fill(project: Project) -> Run:
+    """Store three lines that are as before; return the last run of a fourth, in which eight scenarios broke."""
+    for line in range(3):
+        other = make_suite(project, KEYS, name=f"Suite {line}")
+        for _ in range(3):
+            make_compared(other, dict.fromkeys(KEYS, "pass"), trials=3)
     keys = [f"{LONG[:-2]}{n:02}" for n in range(20)]
     version = make_suite(project, keys, name=LONG)
     given = {"trials": 3, "target": make_target(project, LONG), "model": LONG}
     for _ in range(4):
         make_compared(version, dict.fromkeys(keys, "pass"), tool_version="parcel 2.3.1", **given)
     outcomes = {key: "fail" if n < 8 else "pass" for n, key in enumerate(keys)}
-    return project, make_compared(version, outcomes, tool_version="parcel 2.4.0", **given)
+    return make_compared(version, outcomes, tool_version="parcel 2.4.0", **given)
 
 
 def assert_seen(page: Page, *parts: Locator) -> None:
@@ -55,9 +57,10 @@ def assert_seen(page: Page, *parts: Locator) -> None:
         assert box["x"] >= 0 and box["x"] + box["width"] <= size["width"], (part, box)
 
 
-def test_what_a_page_answers_is_seen_at_once(page: Page, live_server: Any, as_admin: Page) -> None:
-    project, run = fill()
-    Membership.objects.create(project=project, user=User.objects.get(username="ada"), role="admin")
+def test_what_a_page_answers_is_seen_at_once(
+    page: Page, live_server: Any, as_admin: Page, project: Project
+) -> None:
+    run = fill(project)
     address = f"{live_server.url}/p/{project.slug}/"
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
@@ -147,6 +150,7 @@ def test_why_a_trial_failed_is_seen_at_once(
             assert_seen(page, page.get_by_text("2 attempts at label, succeeded at attempt 2"))
 
 
+@pytest.mark.slow
 def test_the_subcommand_that_fails_most_is_seen_at_once(
     page: Page, live_server: Any, as_admin: Page, project: Project
 ) -> None:
@@ -165,6 +169,7 @@ def test_the_subcommand_that_fails_most_is_seen_at_once(
         assert_seen(page, row, row.get_by_role("img", name="20 calls, 9 failed"))
 
 
+@pytest.mark.slow
 def test_which_guidance_is_best_is_seen_at_once(page: Page, live_server: Any, as_admin: Page) -> None:
     project = make_project("written")
     Membership.objects.create(project=project, user=User.objects.get(username="ada"), role="admin")

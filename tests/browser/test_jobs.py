@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 from evalhub.teams.models import Invitation
 from runs.models import Alert, Run, Target
 from scenarios.models import Suite
+from tests.browser.conftest import follow
 from tests.builders import make_compared, make_guidance, make_suite, make_target
 
 KEYS = ("create", "export")
@@ -40,7 +41,8 @@ class Person:
         what.click()
 
     def link(self, name: str) -> None:
-        self.press(self.page.get_by_role("link", name=name).first)
+        self.presses += 1
+        follow(self.page.get_by_role("link", name=name).first)
 
     def button(self, name: str) -> None:
         self.press(self.page.get_by_role("button", name=name).first)
