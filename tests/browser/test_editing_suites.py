@@ -53,6 +53,7 @@ def test_problems_appear_while_one_types_also_on_a_phone(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_the_editor_needs_no_script(without_script: Page, address: str) -> None:
     without_script.goto(address)
     without_script.locator("#text").fill(BAD)

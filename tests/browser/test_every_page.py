@@ -243,6 +243,7 @@ def test_what_an_upload_would_change_gives_no_reason_to_complain(
     assert wrong_in_every_size(as_admin, complaints, "preview") == {}
 
 
+@pytest.mark.slow
 def test_a_preview_of_results_gives_no_reason_to_complain(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
@@ -265,12 +266,14 @@ def test_the_sign_in_page_gives_no_reason_to_complain(
     assert wrong_with(page, complaints, "sign-in") == []
 
 
+@pytest.mark.slow
 def test_all_rules_about_colours_are_asked_in_the_dark(page: Page) -> None:
     page.goto("data:text/html,<html lang=en><title>A</title>")
     found = page.evaluate("axe.getRules(['cat.color'])")
     assert sorted(each["ruleId"] for each in found if "wcag2aaa" not in each["tags"]) == COLOUR_RULES
 
 
+@pytest.mark.slow
 def test_a_second_notation_is_found(page: Page) -> None:
     shown = "<p>1 Nov 2026<p>2026-11-01<p>–<table><td>n/a<td>—<td><time>2 Nov 2026</time></table>"
     page.goto(f"data:text/html;charset=utf-8,{quote(shown)}")

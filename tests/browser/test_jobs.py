@@ -95,6 +95,7 @@ def test_upload_a_suite(person: Any, check_effort: Any, tmp_path: Path) -> None:
     assert Suite.objects.get().slug == "list"
 
 
+@pytest.mark.slow
 def test_add_an_own_agent(person: Any, check_effort: Any) -> None:
     me = person()
     me.link("Targets")
@@ -108,6 +109,7 @@ def test_add_an_own_agent(person: Any, check_effort: Any) -> None:
     assert Target.objects.get().name == "mine"
 
 
+@pytest.mark.slow
 def test_compare_two_guidance_versions(person: Any, check_effort: Any, project: Any) -> None:
     version = make_suite(project, KEYS, name="Basics")
     make_target(project, "local")
@@ -143,6 +145,7 @@ def test_find_the_cause_of_a_regression(person: Any, check_effort: Any, project:
     check_effort(me, presses=2, fields=0)
 
 
+@pytest.mark.slow
 def test_triage_ten_regressions(person: Any, check_effort: Any, project: Any) -> None:
     alerts = regress(project, 10)
     me = person()

@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from runs.models import Trial
-from tests.browser.conftest import go_back
+from tests.browser.conftest import follow, go_back
 from tests.browser.history import fill
 from tests.builders import make_run, make_suite, make_target, make_trial, make_version
 
@@ -116,7 +116,7 @@ def test_regressions_are_narrowed_while_one_types_and_triage_swaps_card_and_coun
     expect(untriaged.locator(".count")).to_have_count(0)
     expect(text).to_be_focused()
     assert "?state=untriaged&q=nowhere&" in as_admin.url
-    as_admin.get_by_role("link", name="Remove text").click()
+    follow(as_admin.get_by_role("link", name="Remove text"))
     expect(as_admin.locator("article")).to_be_visible()
     expect(untriaged.locator(".count")).to_be_visible()
     expect(as_admin.locator("nav .untriaged .count")).to_be_visible()
