@@ -28,6 +28,8 @@ expect.set_options(timeout=PATIENCE_MS)
 SCREENSHOTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Programs to look for; the first is Chromium without windows, which needs a third less of the processors."""
+POLL_MS = 3_000
+"""As long as a page may wait before it asks again; a test whose page has a clock of its own skips it."""
 COLLECT_VIOLATIONS = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) =>

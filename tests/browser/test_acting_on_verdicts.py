@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Run, ScenarioProof, SuiteProof
 from scenarios.models import Suite, SuiteVersion
+from tests.browser.conftest import POLL_MS
 from tests.builders import close, make_compared, make_guidance, make_run, make_suite, make_trial
 
 KEYS = tuple(f"task-{number}" for number in range(10))
@@ -38,6 +39,7 @@ def test_a_proof_appears_by_itself_and_an_aa_pair_is_one_press(
     as_admin: Page, live_server: Any, version: SuiteVersion
 ) -> None:
     make_trial(make_run(version))
+    as_admin.clock.install()
     as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
     proof = as_admin.get_by_role("region", name="Proof", exact=True)
     proof.get_by_label("Judges may cost, $").fill("0.5")
@@ -48,6 +50,7 @@ def test_a_proof_appears_by_itself_and_an_aa_pair_is_one_press(
     for each in version.scenario_versions.all():
         ScenarioProof.objects.create(proof=request, scenario_version=each, seal="proved")
     SuiteProof.objects.filter(pk=request.pk).update(finished=timezone.now())
+    as_admin.clock.fast_forward(POLL_MS)
     expect(proof.get_by_text("10 proved.")).to_be_visible()
     expect(as_admin.locator("#proof[hx-trigger]")).to_have_count(0)
     as_admin.get_by_role("button", name="Run an A/A pair").click()

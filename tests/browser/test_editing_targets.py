@@ -8,13 +8,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import Target, TargetTry
-from tests.browser.conftest import follow
+from tests.browser.conftest import POLL_MS, follow
 from tests.runs.jobs import do_job
 
 
 def test_a_new_target_is_tried_and_saved(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
+    as_admin.clock.install()
     as_admin.goto(f"{live_server.url}/p/tools/targets/")
     follow(as_admin.get_by_role("link", name="New target"))
     follow(as_admin.get_by_role("link", name="Your own agent"))
@@ -28,6 +29,7 @@ def test_a_new_target_is_tried_and_saved(
     as_admin.keyboard.press("Enter")
     expect(as_admin.get_by_text("Waiting for a worker")).to_be_visible()
     do_job(TargetTry.objects.get())
+    as_admin.clock.fast_forward(POLL_MS)
     expect(as_admin.get_by_label("Raw output")).to_have_text("working on the answer\n")
     expect(as_admin.locator("#id_name")).to_have_value("mine")
     as_admin.get_by_role("button", name="YAML").click()

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import TargetCheck
+from tests.browser.conftest import POLL_MS
 from tests.browser.history import fill
 from tests.builders import make_member, make_run, make_suite, make_target
 from tests.runs.jobs import do_job
@@ -52,11 +53,13 @@ def test_a_target_that_is_asked_keeps_the_focus_and_is_polled_until_it_has_answe
 ) -> None:
     settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     target = make_target(project, "local")
+    as_admin.clock.install()
     as_admin.goto(f"{live_server.url}/p/tools/targets/")
     as_admin.get_by_role("button", name="Check: local").press("Enter")
     expect(as_admin.get_by_text("checking")).to_be_visible()
     expect(as_admin.locator(f"#target-{target.pk}")).to_be_focused()
     do_job(TargetCheck.objects.get())
+    as_admin.clock.fast_forward(POLL_MS)
     expect(as_admin.get_by_text("ready")).to_be_visible()
 
 

@@ -83,6 +83,7 @@ def check_effort(record_property: Any) -> Callable[..., None]:
     return check
 
 
+@pytest.mark.slow
 def test_upload_a_suite(person: Any, check_effort: Any, tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text(SCENARIO)
     me = person()

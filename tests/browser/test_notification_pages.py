@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import Channel
-from tests.browser.conftest import follow
+from tests.browser.conftest import POLL_MS, follow
 from tests.runs.alerts.notifications.channels import SECRET
 from tests.runs.jobs import deliver_due
 from tests.runs.servers import Reply, serving
@@ -19,6 +19,7 @@ def test_a_webhook_is_added_and_tested(
 ) -> None:
     settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     page = as_admin
+    page.clock.install()
     with serving(Reply({"ok": True})) as server:
         page.goto(f"{live_server.url}/p/tools/settings/")
         follow(page.get_by_role("link", name="Notifications"))
@@ -33,6 +34,7 @@ def test_a_webhook_is_added_and_tested(
         log = page.get_by_role("region", name="Delivery log, table")
         expect(log.get_by_text("queued")).to_be_visible()
         assert deliver_due() == 1
+        page.clock.fast_forward(POLL_MS)
         expect(log.get_by_text("sent", exact=True)).to_be_visible()
         expect(log).to_contain_text('200 {"ok": true}')
     assert server.requests[0].json["type"] == "test"
