@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import make_member, make_project
@@ -21,12 +21,15 @@ from tests.builders import make_member, make_project
 # Playwright's synchronous interface keeps an event loop in this thread, at which Django would refuse to query.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
-# Many tests share few processors; who waits goes on as soon as it is true.
-expect.set_options(timeout=20_000)
+PATIENCE_MS = 20_000
+"""Many tests share few processors; who waits goes on as soon as it is true."""
+expect.set_options(timeout=PATIENCE_MS)
 
 SCREENSHOTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Programs to look for; the first is Chromium without windows, which needs a third less of the processors."""
+POLL_MS = 3_000
+"""As long as a page may wait before it asks again; a test whose page has a clock of its own skips it."""
 COLLECT_VIOLATIONS = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) =>
@@ -77,6 +80,21 @@ def live_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer
         server = LiveServer("127.0.0.1")
     yield server
     server.stop()
+
+
+def follow(control: Locator) -> None:
+    """Press a link or button and wait for the load event of the page that it leads to.
+
+    Before that event its deferred scripts may not listen, so a key or a press on that page would be lost.
+    """
+    with control.page.expect_event("load"):
+        control.click()
+
+
+def go_back(page: Page) -> None:
+    """Go back to an address that htmx left in place, and wait for the load event: htmx fetches the whole page again."""
+    with page.expect_event("load"):
+        page.go_back()
 
 
 @pytest.fixture

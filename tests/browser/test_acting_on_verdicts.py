@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Run, ScenarioProof, SuiteProof
 from scenarios.models import Suite, SuiteVersion
+from tests.browser.conftest import POLL_MS
 from tests.builders import close, make_compared, make_guidance, make_run, make_suite, make_trial
 
 KEYS = tuple(f"task-{number}" for number in range(10))
@@ -21,6 +22,7 @@ def version(project: Any, settings: Any) -> SuiteVersion:
     return make_suite(project, KEYS, name="Basics")
 
 
+@pytest.mark.slow
 def test_one_press_separates_the_causes(as_admin: Page, live_server: Any, version: SuiteVersion) -> None:
     old, new = make_guidance(version.suite, "v1"), make_guidance(version.suite, "v2")
     base = {"guidance": old.sha256, "tool_version": "1.0"}
@@ -33,9 +35,11 @@ def test_one_press_separates_the_causes(as_admin: Page, live_server: Any, versio
     expect(as_admin.get_by_role("region", name="Fresh runs, table").locator("tbody tr")).to_have_count(2)
 
 
-def test_a_proof_appears_on_the_page_by_itself(
+def test_a_proof_appears_by_itself_and_an_aa_pair_is_one_press(
     as_admin: Page, live_server: Any, version: SuiteVersion
 ) -> None:
+    make_trial(make_run(version))
+    as_admin.clock.install()
     as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
     proof = as_admin.get_by_role("region", name="Proof", exact=True)
     proof.get_by_label("Judges may cost, $").fill("0.5")
@@ -46,18 +50,15 @@ def test_a_proof_appears_on_the_page_by_itself(
     for each in version.scenario_versions.all():
         ScenarioProof.objects.create(proof=request, scenario_version=each, seal="proved")
     SuiteProof.objects.filter(pk=request.pk).update(finished=timezone.now())
+    as_admin.clock.fast_forward(POLL_MS)
     expect(proof.get_by_text("10 proved.")).to_be_visible()
     expect(as_admin.locator("#proof[hx-trigger]")).to_have_count(0)
-
-
-def test_an_aa_pair_is_one_press(as_admin: Page, live_server: Any, version: SuiteVersion) -> None:
-    make_trial(make_run(version))
-    as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
     as_admin.get_by_role("button", name="Run an A/A pair").click()
     expect(as_admin.get_by_text("Queued an A/A pair.")).to_be_visible()
     assert Run.objects.filter(is_experiment=True).count() == 2
 
 
+@pytest.mark.slow
 def test_a_release_rule_works_without_script(
     without_script: Page, live_server: Any, version: SuiteVersion
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_release_rule_works_without_script(
     expect(without_script.get_by_text("No rule yet")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_runs_scenarios_are_filtered_by_class(
     as_admin: Page, live_server: Any, version: SuiteVersion
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import Launch
+from tests.browser.conftest import follow, go_back
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 from tests.diverging import diverging_runs
 from tests.runs.past_runs import past_run
@@ -68,16 +69,18 @@ def test_scenarios_measures_and_guidance_open_in_place(
     as_admin.goto(address(live_server, *runs[:2]))
     expect(as_admin.get_by_text("In 2 of 3 newly failing scenarios")).to_be_visible()
     open_and_narrow(as_admin)
-    as_admin.go_back()
+    go_back(as_admin)
     expect(as_admin.get_by_role("table", name="Pass rate by scenario")).to_be_visible()
     assert [*complaints, *as_admin.evaluate("window.violations")] == []
 
 
+@pytest.mark.slow
 def test_the_same_opens_without_script(without_script: Page, live_server: Any, runs: Any) -> None:
     without_script.goto(address(live_server, *runs[:2]))
     open_and_narrow(without_script)
 
 
+@pytest.mark.slow
 def test_how_to_read_it_stays_closed_once_dismissed(as_admin: Page, live_server: Any, runs: Any) -> None:
     as_admin.goto(address(live_server, *runs[:2]))
     unfold(as_admin, "All measures")
@@ -100,14 +103,19 @@ def move_and_drop(page: Page, runs: Any) -> None:
     expect(page.get_by_role("heading", name=f"Run {one} compared with run {three}")).to_be_visible()
 
 
-def test_runs_of_the_matrix_are_moved_by_their_menus(
+def test_a_run_is_added_by_its_number_and_runs_are_moved_by_their_menus(
     as_admin: Page, live_server: Any, runs: Any, complaints: list[str]
 ) -> None:
-    as_admin.goto(address(live_server, *runs))
+    as_admin.goto(address(live_server, *runs[:2]))
+    as_admin.get_by_text("Add a run…").click()
+    as_admin.get_by_label("Run", exact=True).fill(str(runs[2].pk))
+    follow(as_admin.get_by_role("button", name="Add", exact=True))
+    expect(as_admin.get_by_role("heading", name="2 runs compared with run")).to_be_visible()
     move_and_drop(as_admin, runs)
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_runs_of_the_matrix_are_moved_without_script(
     without_script: Page, live_server: Any, runs: Any
 ) -> None:
@@ -115,19 +123,12 @@ def test_runs_of_the_matrix_are_moved_without_script(
     move_and_drop(without_script, runs)
 
 
-def test_a_run_is_added_by_its_number(as_admin: Page, live_server: Any, runs: Any) -> None:
-    as_admin.goto(address(live_server, *runs[:2]))
-    as_admin.get_by_text("Add a run…").click()
-    as_admin.get_by_label("Run", exact=True).fill(str(runs[2].pk))
-    as_admin.get_by_role("button", name="Add", exact=True).click()
-    expect(as_admin.get_by_role("heading", name="2 runs compared with run")).to_be_visible()
-
-
+@pytest.mark.slow
 def test_more_trials_are_planned_started_and_followed(
     as_admin: Page, live_server: Any, runs: Any, complaints: list[str]
 ) -> None:
     as_admin.goto(address(live_server, *runs[:2]))
-    as_admin.get_by_role("link", name="Run more trials…").click()
+    follow(as_admin.get_by_role("link", name="Run more trials…"))
     expect(as_admin.get_by_role("button", name="Start 30 trials")).to_be_visible()
     as_admin.get_by_label("list").uncheck()
     expect(as_admin.get_by_role("button", name="Start 20 trials")).to_be_visible()
@@ -145,10 +146,11 @@ def test_more_trials_are_planned_started_and_followed(
         past = past_run(run.suite_version, {"create": ["pass", "pass"]}, more_of=run.more_of)
         run.delete()
         assert past.more_of_id
-    expect(notice).to_contain_text("More trials count here", timeout=15_000)
+    expect(notice).to_contain_text("More trials count here")
     assert [*complaints, *as_admin.evaluate("window.violations")] == []
 
 
+@pytest.mark.slow
 def test_more_trials_are_started_without_script(without_script: Page, live_server: Any, runs: Any) -> None:
     without_script.goto(address(live_server, *runs[:2]))
     without_script.get_by_role("link", name="Run more trials…").click()
@@ -158,6 +160,7 @@ def test_more_trials_are_started_without_script(without_script: Page, live_serve
     expect(without_script.get_by_text("Queued 6 more trials.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_any_two_trials_are_compared_from_a_trials_page(as_admin: Page, live_server: Any, runs: Any) -> None:
     trial, other = runs[1].trial_set.first(), runs[0].trial_set.last()
     as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")

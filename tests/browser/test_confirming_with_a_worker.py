@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.browser.conftest import follow
 from tests.browser.whole_evalhub import Served, serve_evalhub
 from tests.worker.test_up import ROOT
 
@@ -52,9 +53,9 @@ def test_a_worker_confirms_and_the_page_follows(serving: Served, browser: Browse
     page = browser.new_context().new_page()
     page.set_default_timeout(30_000)
     serving.open(page)
-    page.get_by_role("link", name=re.compile("^Regressions")).click()
-    page.get_by_role("link", name="Confirm…").click()
-    page.get_by_role("button", name=re.compile(r"Run \d+ trials")).click()
+    follow(page.get_by_role("link", name=re.compile("^Regressions")))
+    follow(page.get_by_role("link", name="Confirm…"))
+    follow(page.get_by_role("button", name=re.compile(r"Run \d+ trials")))
     evidence = page.locator(".evidence")
     expect(evidence).to_contain_text("confirming")
     expect(evidence).to_contain_text("Pass rate 100 % → 0 %", timeout=60_000)

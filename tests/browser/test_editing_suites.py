@@ -24,8 +24,15 @@ def address(live_server: Any, project: Any) -> str:
     return f"{live_server.url}/p/tools/suites/box/edit/"
 
 
-def test_problems_appear_while_one_types(as_admin: Page, address: str, complaints: list[str]) -> None:
+def test_problems_appear_while_one_types_also_on_a_phone(
+    as_admin: Page, address: str, complaints: list[str]
+) -> None:
+    as_admin.set_viewport_size({"width": 390, "height": 844})
+    as_admin.emulate_media(color_scheme="dark")
     as_admin.goto(address)
+    assert as_admin.evaluate("document.documentElement.scrollWidth") <= 390
+    tops = [as_admin.locator(name).bounding_box()["y"] for name in (".gutter", "#text")]  # type: ignore[index]
+    assert abs(tops[0] - tops[1]) < 2
     text = as_admin.locator("#text")
     text.fill(BAD)
     expect(as_admin.get_by_text("1 problem")).to_be_visible()
@@ -46,6 +53,7 @@ def test_problems_appear_while_one_types(as_admin: Page, address: str, complaint
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_the_editor_needs_no_script(without_script: Page, address: str) -> None:
     without_script.goto(address)
     without_script.locator("#text").fill(BAD)
@@ -55,12 +63,3 @@ def test_the_editor_needs_no_script(without_script: Page, address: str) -> None:
     without_script.locator("#text").fill(GOOD.replace("Say hello.", "Wave."))
     without_script.get_by_role("button", name="Save").click()
     expect(without_script.get_by_text("Saved version 2 of box.")).to_be_visible()
-
-
-def test_the_editor_fits_a_phone_in_the_dark(as_admin: Page, address: str) -> None:
-    as_admin.set_viewport_size({"width": 390, "height": 844})
-    as_admin.emulate_media(color_scheme="dark")
-    as_admin.goto(address)
-    assert as_admin.evaluate("document.documentElement.scrollWidth") <= 390
-    tops = [as_admin.locator(name).bounding_box()["y"] for name in (".gutter", "#text")]  # type: ignore[index]
-    assert abs(tops[0] - tops[1]) < 2

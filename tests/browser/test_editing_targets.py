@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import Target, TargetTry
+from tests.browser.conftest import POLL_MS, follow
 from tests.runs.jobs import do_job
 
 
 def test_a_new_target_is_tried_and_saved(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
+    as_admin.clock.install()
     as_admin.goto(f"{live_server.url}/p/tools/targets/")
-    as_admin.get_by_role("link", name="New target").click()
-    as_admin.get_by_role("link", name="Your own agent").click()
+    follow(as_admin.get_by_role("link", name="New target"))
+    follow(as_admin.get_by_role("link", name="Your own agent"))
     as_admin.locator("#id_name").fill("mine")
     as_admin.locator("#id_command_template").fill("no-such-placeholder {NOPE}")
     as_admin.get_by_role("button", name="Try it").click()
@@ -26,6 +29,7 @@ def test_a_new_target_is_tried_and_saved(
     as_admin.keyboard.press("Enter")
     expect(as_admin.get_by_text("Waiting for a worker")).to_be_visible()
     do_job(TargetTry.objects.get())
+    as_admin.clock.fast_forward(POLL_MS)
     expect(as_admin.get_by_label("Raw output")).to_have_text("working on the answer\n")
     expect(as_admin.locator("#id_name")).to_have_value("mine")
     as_admin.get_by_role("button", name="YAML").click()
@@ -39,6 +43,7 @@ def test_a_new_target_is_tried_and_saved(
     assert [each for each in complaints if "422" not in each] == []
 
 
+@pytest.mark.slow
 def test_a_try_needs_no_script(without_script: Page, live_server: Any, project: Any) -> None:
     without_script.goto(f"{live_server.url}/p/tools/targets/new/?provider=mock")
     without_script.locator("#id_name").fill("mine")
@@ -50,6 +55,7 @@ def test_a_try_needs_no_script(without_script: Page, live_server: Any, project: 
     expect(without_script.locator("#id_response")).to_have_value("hello there")
 
 
+@pytest.mark.slow
 def test_the_form_fits_a_phone(as_admin: Page, live_server: Any, project: Any) -> None:
     as_admin.set_viewport_size({"width": 390, "height": 844})
     for query in ("", "?provider=cli", "?view=yaml"):

@@ -85,6 +85,8 @@ PAGES = {
     "patterns": "/patterns/",
     "schemas": "/schemas/",
 }
+MAIN_PAGES = ("home", "run", "trial", "compare")
+"""Of each kind of page one; the others with `make test-all`."""
 
 
 SCENARIO = """name: list-files
@@ -201,13 +203,34 @@ def test_no_page_gives_reason_to_complain(
     assert wrong == {}
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_what_an_upload_would_change_gives_no_reason_to_complain(
-    as_admin: Page, live_server: Any, project: Any, complaints: list[str], width: str, scheme: str
+def test_no_main_page_gives_reason_to_complain(
+    as_admin: Page, live_server: Any, numbers: dict[str, int], complaints: list[str]
 ) -> None:
-    as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
-    as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    as_admin.set_viewport_size({"width": WIDTHS["narrow"], "height": 900})
+    as_admin.emulate_media(reduced_motion="reduce")
+    wrong: dict[str, list[str]] = {}
+    for name in MAIN_PAGES:
+        as_admin.goto(live_server.url + PAGES[name].format(**numbers))
+        if found := wrong_with(as_admin, complaints, f"{name}-narrow"):
+            wrong[name] = found
+    assert wrong == {}
+
+
+def wrong_in_every_size(page: Page, complaints: list[str], name: str) -> dict[str, list[str]]:
+    """Return what there is to complain of as a page stays, by width and by light and dark."""
+    wrong = {}
+    for width, pixels in WIDTHS.items():
+        page.set_viewport_size({"width": pixels, "height": 900})
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            if found := wrong_with(page, complaints, f"{name}-{width}", scheme):
+                wrong[f"{width}, {scheme}"] = found
+    return wrong
+
+
+def test_what_an_upload_would_change_gives_no_reason_to_complain(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
     as_admin.goto(f"{live_server.url}/p/tools/suites/")
     for prompt, check in (("Do it.", False), (f"Do it, all of it {'x' * 300}: {HOSTILE}", True)):
         content = SCENARIO.format(json.dumps(prompt)).encode()
@@ -217,16 +240,13 @@ def test_what_an_upload_would_change_gives_no_reason_to_complain(
         as_admin.get_by_role("button", name="Upload").click()
         as_admin.get_by_text("saving creates version 2" if check else "Uploaded list, version 1").wait_for()
     as_admin.get_by_text("show changes").click()
-    assert wrong_with(as_admin, complaints, f"preview-{width}", scheme) == []
+    assert wrong_in_every_size(as_admin, complaints, "preview") == {}
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.slow
 def test_a_preview_of_results_gives_no_reason_to_complain(
-    as_admin: Page, live_server: Any, project: Any, complaints: list[str], width: str, scheme: str
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
-    as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
-    as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     as_admin.goto(f"{live_server.url}/p/tools/runs/import/")
     cases = [{"id": f"case-{n} {HOSTILE}"[:200], "passed": n > 1} for n in range(12)]
     value = {"toolName": f"tool-{'x' * 150}", "cases": cases, "stalenessWarnings": [HOSTILE]}
@@ -236,7 +256,7 @@ def test_a_preview_of_results_gives_no_reason_to_complain(
     )
     as_admin.get_by_role("button", name="Preview").click()
     as_admin.get_by_role("button", name="Import 1 run").wait_for()
-    assert wrong_with(as_admin, complaints, f"results-{width}", scheme) == []
+    assert wrong_in_every_size(as_admin, complaints, "results") == {}
 
 
 def test_the_sign_in_page_gives_no_reason_to_complain(
@@ -246,12 +266,14 @@ def test_the_sign_in_page_gives_no_reason_to_complain(
     assert wrong_with(page, complaints, "sign-in") == []
 
 
+@pytest.mark.slow
 def test_all_rules_about_colours_are_asked_in_the_dark(page: Page) -> None:
     page.goto("data:text/html,<html lang=en><title>A</title>")
     found = page.evaluate("axe.getRules(['cat.color'])")
     assert sorted(each["ruleId"] for each in found if "wcag2aaa" not in each["tags"]) == COLOUR_RULES
 
 
+@pytest.mark.slow
 def test_a_second_notation_is_found(page: Page) -> None:
     shown = "<p>1 Nov 2026<p>2026-11-01<p>–<table><td>n/a<td>—<td><time>2 Nov 2026</time></table>"
     page.goto(f"data:text/html;charset=utf-8,{quote(shown)}")
@@ -268,6 +290,7 @@ FAULTY = """<html lang=en><meta name=color-scheme content="light dark"><title>A<
 <h1>One</h1><h3>Three</h3><p aria-labelledby=gone>Unnamed.</p>"""
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_found_and_pictures_are_kept(
     page: Page, complaints: list[str], tmp_path: Path
 ) -> None:

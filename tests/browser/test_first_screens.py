@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from playwright.sync_api import Locator, Page
 
 from evalhub.teams.models import Membership, Project
@@ -28,20 +27,23 @@ from tests.shell_events import shell
 from tests.trial_parts import make_command, make_transcript
 
 SIZES = ((1280, 900), (390, 844))
+KEYS = ("create", "export")
 LONG = "a-name-of-forty-characters-" + "x" * 13
 
 
-def fill() -> tuple[Project, Run]:
-    """Return the project of generated runs, and its run of a line with long names in which eight scenarios broke."""
-    call_command("make_history", runs=200, trials=20, stdout=StringIO(), stderr=StringIO())
-    project = Project.objects.get(slug="demo-data")
+def fill(project: Project) -> Run:
+    """Store three lines that are as before; return the last run of a fourth, in which eight scenarios broke."""
+    for line in range(3):
+        other = make_suite(project, KEYS, name=f"Suite {line}")
+        for _ in range(3):
+            make_compared(other, dict.fromkeys(KEYS, "pass"), trials=3)
     keys = [f"{LONG[:-2]}{n:02}" for n in range(20)]
     version = make_suite(project, keys, name=LONG)
     given = {"trials": 3, "target": make_target(project, LONG), "model": LONG}
     for _ in range(4):
         make_compared(version, dict.fromkeys(keys, "pass"), tool_version="parcel 2.3.1", **given)
     outcomes = {key: "fail" if n < 8 else "pass" for n, key in enumerate(keys)}
-    return project, make_compared(version, outcomes, tool_version="parcel 2.4.0", **given)
+    return make_compared(version, outcomes, tool_version="parcel 2.4.0", **given)
 
 
 def assert_seen(page: Page, *parts: Locator) -> None:
@@ -55,64 +57,81 @@ def assert_seen(page: Page, *parts: Locator) -> None:
         assert box["x"] >= 0 and box["x"] + box["width"] <= size["width"], (part, box)
 
 
-def test_what_a_page_answers_is_seen_at_once(page: Page, live_server: Any, as_admin: Page) -> None:
-    project, run = fill()
-    Membership.objects.create(project=project, user=User.objects.get(username="ada"), role="admin")
-    address = f"{live_server.url}/p/{project.slug}/"
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.goto(address)
-        card = page.get_by_role("article").first
-        picture = card.get_by_role("img", name="Pass rate of the last").filter(visible=True)
-        assert_seen(page, page.get_by_role("heading", level=1, name="lines is worse"), picture)
-        assert (picture.bounding_box() or {})["height"] >= 120
-        if width == 1280:
-            now = page.get_by_role("list", name="Now")
-            broken = card.get_by_role("row", name=run.suite.name[:20]).first
-            press = card.get_by_role("link", name="See what broke")
-            assert_seen(page, now, card, broken, press)
-        else:
-            assert_seen(page, page.get_by_role("link", name="New run…"), card.get_by_role("heading"))
-        page.goto(f"{address}runs/{run.pk}/")
-        heading = page.get_by_role("heading", level=1)
-        sentence = page.get_by_role("heading", name="8 of 20 scenarios pass less often")
-        picture = page.get_by_role("img", name="earlier runs and of this one").filter(visible=True)
-        assert "regressed" in heading.inner_text()
-        assert_seen(page, heading, sentence, picture)
-        assert (picture.bounding_box() or {})["height"] >= 120
-        if width == 1280:
-            broken = page.get_by_role("list", name="What broke").get_by_role("listitem")
-            assert broken.count() == 3
-            assert_seen(page, *broken.all(), page.get_by_role("heading", name="Likely cause"))
-        full = page.evaluate("document.documentElement.scrollHeight")
-        assert full <= (1800 if width == 1280 else 2500)
-        page.goto(f"{address}compare/?runs={run.baseline_id},{run.pk}")
-        lead = page.get_by_role("region", name="Verdict").get_by_text("against run")
-        rows = page.get_by_role("table", name="Changes in points").get_by_role("row")
-        assert_seen(page, page.get_by_role("heading", level=1), lead)
-        if width == 1280:
-            assert_seen(page, page.get_by_role("list", name="What differs"), *rows.all())
-        else:
-            assert_seen(page, rows.nth(1))
-        page.goto(f"{address}trends/")
-        lead = page.get_by_text(f"of {run.suite.name} fell")
-        chart = page.get_by_role("group", name="Pass rate, 5 runs")
-        assert f"with parcel 2.4.0 on {run.finished:%-d %b}" in lead.inner_text()
-        if width == 1280:
-            assert_seen(page, lead, chart)
-        else:
-            box = chart.bounding_box()
-            assert_seen(page, lead)
-            assert box and box["y"] + box["height"] <= height
-            assert box["x"] + box["width"] * 2 / 3 >= 0 and box["x"] + box["width"] <= width
-        page.goto(f"{address}regressions/")
-        card = page.get_by_role("article").first
-        strips = card.get_by_role("list", name="What broke in run").get_by_role("img")
-        assert strips.count() == 6
-        assert_seen(page, *strips.all(), card.get_by_text("comparable scenarios worse").first)
-        if width == 1280:
-            buttons = [card.get_by_role("button", name=name) for name in ("Acknowledge", "Not a regression")]
-            assert_seen(page, *buttons, card.get_by_role("link", name="Confirm…"))
+def check_home(page: Page, run: Run, *, wide: bool) -> None:
+    card = page.get_by_role("article").first
+    picture = card.get_by_role("img", name="Pass rate of the last").filter(visible=True)
+    assert_seen(page, page.get_by_role("heading", level=1, name="lines is worse"), picture)
+    assert (picture.bounding_box() or {})["height"] >= 120
+    if wide:
+        now = page.get_by_role("list", name="Now")
+        broken = card.get_by_role("row", name=run.suite.name[:20]).first
+        assert_seen(page, now, card, broken, card.get_by_role("link", name="See what broke"))
+    else:
+        assert_seen(page, page.get_by_role("link", name="New run…"), card.get_by_role("heading"))
+
+
+def check_run(page: Page, run: Run, *, wide: bool) -> None:
+    heading = page.get_by_role("heading", level=1)
+    sentence = page.get_by_role("heading", name="8 of 20 scenarios pass less often")
+    picture = page.get_by_role("img", name="earlier runs and of this one").filter(visible=True)
+    assert "regressed" in heading.inner_text()
+    assert_seen(page, heading, sentence, picture)
+    assert (picture.bounding_box() or {})["height"] >= 120
+    if wide:
+        broken = page.get_by_role("list", name="What broke").get_by_role("listitem")
+        assert broken.count() == 3
+        assert_seen(page, *broken.all(), page.get_by_role("heading", name="Likely cause"))
+    full = page.evaluate("document.documentElement.scrollHeight")
+    assert full <= (1800 if wide else 2500)
+
+
+def check_comparison(page: Page, run: Run, *, wide: bool) -> None:
+    lead = page.get_by_role("region", name="Verdict").get_by_text("against run")
+    rows = page.get_by_role("table", name="Changes in points").get_by_role("row")
+    assert_seen(page, page.get_by_role("heading", level=1), lead)
+    if wide:
+        assert_seen(page, page.get_by_role("list", name="What differs"), *rows.all())
+    else:
+        assert_seen(page, rows.nth(1))
+
+
+def check_trends(page: Page, run: Run, *, wide: bool) -> None:
+    lead = page.get_by_text(f"of {run.suite.name} fell")
+    chart = page.get_by_role("group", name="Pass rate, 5 runs")
+    assert run.finished and f"with parcel 2.4.0 on {run.finished:%-d %b}" in lead.inner_text()
+    assert_seen(page, *([lead, chart] if wide else [lead]))
+    if not wide:
+        box, size = chart.bounding_box(), page.viewport_size
+        assert box and size and box["y"] + box["height"] <= size["height"]
+        assert box["x"] + box["width"] * 2 / 3 >= 0 and box["x"] + box["width"] <= size["width"]
+
+
+def check_regressions(page: Page, run: Run, *, wide: bool) -> None:
+    card = page.get_by_role("article").first
+    strips = card.get_by_role("list", name="What broke in run").get_by_role("img")
+    assert strips.count() == 6
+    assert_seen(page, *strips.all(), card.get_by_text("comparable scenarios worse").first)
+    if wide:
+        buttons = [card.get_by_role("button", name=name) for name in ("Acknowledge", "Not a regression")]
+        assert_seen(page, *buttons, card.get_by_role("link", name="Confirm…"))
+
+
+def test_what_a_page_answers_is_seen_at_once(
+    page: Page, live_server: Any, as_admin: Page, project: Project
+) -> None:
+    run = fill(project)
+    checks = {
+        "": check_home,
+        f"runs/{run.pk}/": check_run,
+        f"compare/?runs={run.baseline_id},{run.pk}": check_comparison,
+        "trends/": check_trends,
+        "regressions/": check_regressions,
+    }
+    for path, check in checks.items():
+        page.goto(f"{live_server.url}/p/{project.slug}/{path}")
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            check(page, run, wide=width == 1280)
 
 
 def test_why_a_trial_failed_is_seen_at_once(
@@ -147,6 +166,7 @@ def test_why_a_trial_failed_is_seen_at_once(
             assert_seen(page, page.get_by_text("2 attempts at label, succeeded at attempt 2"))
 
 
+@pytest.mark.slow
 def test_the_subcommand_that_fails_most_is_seen_at_once(
     page: Page, live_server: Any, as_admin: Page, project: Project
 ) -> None:
@@ -165,6 +185,7 @@ def test_the_subcommand_that_fails_most_is_seen_at_once(
         assert_seen(page, row, row.get_by_role("img", name="20 calls, 9 failed"))
 
 
+@pytest.mark.slow
 def test_which_guidance_is_best_is_seen_at_once(page: Page, live_server: Any, as_admin: Page) -> None:
     project = make_project("written")
     Membership.objects.create(project=project, user=User.objects.get(username="ada"), role="admin")

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from runs.models import Launch, Run
 from scenarios.adopted_guidance import adopt_guidance
+from tests.browser.conftest import follow
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 
 GUIDANCE = "/p/tools/guidance"
@@ -47,12 +48,13 @@ def open_page(as_admin: Page, live_server: Any, pair: Any) -> Any:
     return opened
 
 
+@pytest.mark.slow
 def test_a_version_is_renamed(open_page: Any, pair: Any, complaints: list[str]) -> None:
     page = open_page("/p/tools/")
-    page.get_by_role("link", name="Guidance", exact=True).click()
-    page.get_by_role("link", name="poor").click()
+    follow(page.get_by_role("link", name="Guidance", exact=True))
+    follow(page.get_by_role("link", name="poor"))
     page.get_by_label("Name").fill("first")
-    page.get_by_role("button", name="Save name").click()
+    follow(page.get_by_role("button", name="Save name"))
     expect(page.get_by_role("heading", name="first", exact=True)).to_be_visible()
     page.get_by_role("link", name="Raw").click()
     expect(page.get_by_text("- export: `tool export poor`")).to_be_visible()
@@ -61,7 +63,7 @@ def test_a_version_is_renamed(open_page: Any, pair: Any, complaints: list[str]) 
 
 def test_an_edited_text_is_tried_beside_the_old_one(open_page: Any, pair: Any, complaints: list[str]) -> None:
     page = open_page(f"{GUIDANCE}/{pair[0].pk}/")
-    page.get_by_role("link", name="Try other guidance…").click()
+    follow(page.get_by_role("link", name="Try other guidance…"))
     text = page.get_by_label("Text of the document")
     expect(text).to_have_value("# Use\n\n- export: `tool export poor`\n")
     text.fill("# Use\n\n- export: `tool export best`\n")
@@ -73,6 +75,7 @@ def test_an_edited_text_is_tried_beside_the_old_one(open_page: Any, pair: Any, c
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_a_running_comparison_follows_its_trials(open_page: Any, pair: Any, complaints: list[str]) -> None:
     page = open_page("/p/tools/runs/new/?suite=basics")
     cards = page.get_by_role("group", name="Guidance")
@@ -103,6 +106,7 @@ def test_two_versions_are_compared_and_a_line_leads_to_its_trial(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_a_cell_of_the_matrix_leads_to_its_runs(open_page: Any, pair: Any, complaints: list[str]) -> None:
     page = open_page(f"{GUIDANCE}/")
     page.get_by_role("link", name=re.compile("^100")).click()
@@ -111,6 +115,7 @@ def test_a_cell_of_the_matrix_leads_to_its_runs(open_page: Any, pair: Any, compl
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_the_better_version_is_adopted_with_one_press(
     open_page: Any, pair: Any, complaints: list[str]
 ) -> None:
@@ -125,6 +130,7 @@ def test_the_better_version_is_adopted_with_one_press(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_guidance_is_compared_without_a_script(without_script: Page, live_server: Any, pair: Any) -> None:
     without_script.goto(f"{live_server.url}{GUIDANCE}/{pair[1].pk}/")
     without_script.get_by_role("button", name="Compare").click()

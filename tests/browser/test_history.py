@@ -6,6 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import go_back
 from tests.builders import make_run, make_suite
 
 
@@ -22,11 +23,11 @@ def test_back_and_forward_show_the_filters_that_are_in_force(
         box.check()
         as_admin.wait_for_url(f"**suite={box.get_attribute('value')}**")
         expect(rows).to_have_count(number)
-    as_admin.go_back()
+    go_back(as_admin)
     expect(alpha).to_be_checked()
     expect(beta).not_to_be_checked()
     expect(rows).to_contain_text("Alpha")
-    as_admin.go_back()
+    go_back(as_admin)
     expect(alpha).not_to_be_checked()
     expect(rows).to_have_count(2)
     as_admin.go_forward()

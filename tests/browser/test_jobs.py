@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 from evalhub.teams.models import Invitation
 from runs.models import Alert, Run, Target
 from scenarios.models import Suite
+from tests.browser.conftest import follow
 from tests.builders import make_compared, make_guidance, make_suite, make_target
 
 KEYS = ("create", "export")
@@ -40,7 +41,8 @@ class Person:
         what.click()
 
     def link(self, name: str) -> None:
-        self.press(self.page.get_by_role("link", name=name).first)
+        self.presses += 1
+        follow(self.page.get_by_role("link", name=name).first)
 
     def button(self, name: str) -> None:
         self.press(self.page.get_by_role("button", name=name).first)
@@ -81,6 +83,7 @@ def check_effort(record_property: Any) -> Callable[..., None]:
     return check
 
 
+@pytest.mark.slow
 def test_upload_a_suite(person: Any, check_effort: Any, tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text(SCENARIO)
     me = person()
@@ -93,6 +96,7 @@ def test_upload_a_suite(person: Any, check_effort: Any, tmp_path: Path) -> None:
     assert Suite.objects.get().slug == "list"
 
 
+@pytest.mark.slow
 def test_add_an_own_agent(person: Any, check_effort: Any) -> None:
     me = person()
     me.link("Targets")
@@ -106,6 +110,7 @@ def test_add_an_own_agent(person: Any, check_effort: Any) -> None:
     assert Target.objects.get().name == "mine"
 
 
+@pytest.mark.slow
 def test_compare_two_guidance_versions(person: Any, check_effort: Any, project: Any) -> None:
     version = make_suite(project, KEYS, name="Basics")
     make_target(project, "local")
@@ -141,6 +146,7 @@ def test_find_the_cause_of_a_regression(person: Any, check_effort: Any, project:
     check_effort(me, presses=2, fields=0)
 
 
+@pytest.mark.slow
 def test_triage_ten_regressions(person: Any, check_effort: Any, project: Any) -> None:
     alerts = regress(project, 10)
     me = person()

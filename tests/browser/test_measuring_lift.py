@@ -10,6 +10,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, expect
 
+from tests.browser.conftest import follow
 from tests.browser.whole_evalhub import serve_evalhub
 from tests.worker.test_up import ROOT
 
@@ -36,16 +37,16 @@ def test_a_skill_is_uploaded_and_its_lift_is_said_in_three_minutes(tmp_path: Pat
         page.set_default_timeout(30_000)
         began = time.monotonic()
         served.open(page)
-        page.get_by_role("link", name="Targets").first.click()
+        follow(page.get_by_role("link", name="Targets").first)
         page.locator("#file").set_input_files(targets_file(tmp_path))
         page.get_by_role("button", name=re.compile("^Import")).click()
         expect(page.get_by_role("link", name="scripted-agent")).to_be_visible()
-        page.get_by_role("link", name="Suites").first.click()
+        follow(page.get_by_role("link", name="Suites").first)
         page.get_by_label("Choose a folder…").set_input_files(EXAMPLES / "stock-keeping")
         page.get_by_role("button", name="Upload").click()
-        page.get_by_role("region", name="Suites, table").get_by_role("link", name="stock-keeping").click()
+        follow(page.get_by_role("region", name="Suites, table").get_by_role("link", name="stock-keeping"))
         suite = page.url
-        page.get_by_role("link", name="Measure lift…").click()
+        follow(page.get_by_role("link", name="Measure lift…"))
         page.get_by_role("checkbox", name="scripted-agent").check()
         page.get_by_role("button", name=re.compile(r"^Start \d+ trials")).click()
         lift = page.get_by_role("region", name="Lift")

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from runs.engine.run_here import run_here
 from runs.models import Alert
+from tests.browser.conftest import follow
 from tests.builders import make_compared, make_suite
 from tests.runs.confirming import regressed
 
@@ -42,15 +43,14 @@ def card(page: Page, alert: Alert) -> Any:
     return page.locator(f"#alert-{alert.pk}")
 
 
-def opened(page: Page, alert: Alert) -> Any:
-    own = card(page, alert)
-    own.get_by_text("2 scenarios, triage").click()
-    return own
-
-
-def test_keys_move_acknowledge_and_lead_to_the_confirmation(
+def test_keys_are_listed_move_acknowledge_and_lead_to_the_confirmation(
     queue: Page, alerts: list[Alert], complaints: list[str]
 ) -> None:
+    queue.keyboard.press("?")
+    expect(queue.locator("#keys")).to_contain_text("next regression")
+    expect(queue.locator("#keys ul")).to_be_visible()
+    queue.keyboard.press("Escape")
+    expect(queue.locator("#keys ul")).to_be_hidden()
     queue.keyboard.press("j")
     expect(card(queue, alerts[0])).to_be_focused()
     queue.keyboard.press("j")
@@ -68,47 +68,37 @@ def test_keys_move_acknowledge_and_lead_to_the_confirmation(
     assert [*complaints, *queue.evaluate("window.violations")] == []
 
 
-def test_a_question_mark_lists_the_keys(queue: Page) -> None:
-    queue.keyboard.press("?")
-    expect(queue.locator("#keys")).to_contain_text("next regression")
-    expect(queue.locator("#keys ul")).to_be_visible()
-    queue.keyboard.press("Escape")
-    expect(queue.locator("#keys ul")).to_be_hidden()
-
-
+@pytest.mark.slow
 def test_letters_that_are_typed_do_nothing_else(queue: Page, alerts: list[Alert]) -> None:
     queue.get_by_placeholder("Suite, target, scenario").press_sequentially("jac")
+    expect(queue.get_by_role("heading", name="No matches")).to_be_visible()
     expect(queue.get_by_placeholder("Suite, target, scenario")).to_be_focused()
     assert Alert.objects.filter(state="untriaged").count() == 3
 
 
-def test_the_assignee_follows_at_once(queue: Page, alerts: list[Alert]) -> None:
-    own = opened(queue, alerts[0])
-    own.get_by_label("Note").fill("A new flag.")
+def test_a_compact_card_opens_is_assigned_acknowledged_and_copied(queue: Page, alerts: list[Alert]) -> None:
+    own, note = card(queue, alerts[1]), card(queue, alerts[1]).get_by_label("Note")
+    expect(note).to_be_hidden()
+    expect(own).to_contain_text("file_exists failed in 12 trials: out.txt does not exist.")
+    own.get_by_text("2 scenarios, triage").click()
+    expect(note).to_be_visible()
+    expect(own.get_by_role("region", name=re.compile("Regressed scenarios"))).to_contain_text("export")
+    note.fill("A new flag.")
     own.get_by_label("Assignee").select_option("ada")
     expect(own).to_contain_text(re.compile(r"Assignee\s+ada"))
     expect(own.get_by_text("✓ Saved.")).to_be_visible()
-    alerts[0].refresh_from_db()
-    assert (str(alerts[0].assignee), alerts[0].note) == ("ada", "A new flag.")
-
-
-def test_cards_are_compact_and_open_on_demand(queue: Page, alerts: list[Alert]) -> None:
-    own = card(queue, alerts[1])
-    expect(own.get_by_label("Note")).to_be_hidden()
-    expect(own).to_contain_text("file_exists failed in 12 trials: out.txt does not exist.")
-    own.get_by_text("2 scenarios, triage").click()
-    expect(own.get_by_label("Note")).to_be_visible()
-    expect(own.get_by_role("region", name=re.compile("Regressed scenarios"))).to_contain_text("export")
-
-
-def test_acknowledging_saves_what_was_typed(queue: Page, alerts: list[Alert]) -> None:
-    own = opened(queue, alerts[0])
-    own.get_by_label("Note").fill("A new flag.")
+    alerts[1].refresh_from_db()
+    assert (str(alerts[1].assignee), alerts[1].note) == ("ada", "A new flag.")
+    note.fill("An old flag.")
     own.get_by_role("button", name="Acknowledge").click()
     expect(own.locator("header")).to_contain_text("acknowledged")
-    expect(own.get_by_label("Note")).to_have_value("A new flag.")
-    alerts[0].refresh_from_db()
-    assert (alerts[0].state, alerts[0].note) == ("acknowledged", "A new flag.")
+    expect(note).to_have_value("An old flag.")
+    alerts[1].refresh_from_db()
+    assert (alerts[1].state, alerts[1].note) == ("acknowledged", "An old flag.")
+    queue.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    own.get_by_role("link", name="Copy as Markdown").click()
+    expect(own.get_by_role("link", name="✓ Copied")).to_be_visible()
+    assert queue.evaluate("navigator.clipboard.readText()").startswith("## Regression: Basics on local")
 
 
 def test_the_selected_change_together(queue: Page, alerts: list[Alert]) -> None:
@@ -123,6 +113,7 @@ def test_the_selected_change_together(queue: Page, alerts: list[Alert]) -> None:
     assert Alert.objects.filter(state="investigating", assignee__username="ada").count() == 2
 
 
+@pytest.mark.slow
 def test_the_selected_change_without_a_script(
     without_script: Page, live_server: Any, alerts: list[Alert]
 ) -> None:
@@ -130,25 +121,18 @@ def test_the_selected_change_without_a_script(
     page.goto(f"{live_server.url}/p/tools/regressions/")
     card(page, alerts[0]).get_by_role("checkbox").check()
     page.locator("#selected").get_by_label("State").select_option("acknowledged")
-    page.get_by_role("button", name="Change selected").click()
+    follow(page.get_by_role("button", name="Change selected"))
     alerts[0].refresh_from_db()
     assert alerts[0].state == "acknowledged"
 
 
-def test_a_regression_is_copied(queue: Page, alerts: list[Alert]) -> None:
-    queue.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    opened(queue, alerts[0]).get_by_role("link", name="Copy as Markdown").click()
-    expect(card(queue, alerts[0]).get_by_role("link", name="✓ Copied")).to_be_visible()
-    copied = queue.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("## Regression: Basics on local")
-
-
+@pytest.mark.slow
 def test_a_page_follows_its_confirmation(as_admin: Page, project: Any, live_server: Any) -> None:
     alert = regressed(project)
     page = as_admin
     page.goto(f"{live_server.url}/p/tools/regressions/")
-    card(page, alert).get_by_role("link", name="Confirm…").click()
-    page.get_by_role("button", name="Run 16 trials").click()
+    follow(card(page, alert).get_by_role("link", name="Confirm…"))
+    follow(page.get_by_role("button", name="Run 16 trials"))
     evidence = page.locator(f"#alert-{alert.pk}-evidence")
     expect(evidence).to_contain_text("0 of 16 fresh trials")
     alert.refresh_from_db()

@@ -19,7 +19,7 @@ from runs.models import (
     Trial,
 )
 from runs.review.overruling import overrule
-from tests.browser.conftest import SCREENSHOTS
+from tests.browser.conftest import SCREENSHOTS, follow
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, score
 from tests.runs.review.judged import VERSION, judged_trial, judging
 
@@ -71,15 +71,17 @@ def test_keys_review_and_overrule_on_a_trial(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_a_round_is_drawn_and_labelled_by_keys(as_admin: Page, live_server: Any, run: Run) -> None:
     as_admin.goto(f"{live_server.url}/p/tools/reviews/calibration/")
     as_admin.get_by_label("Judgings").fill("4")
-    as_admin.get_by_role("button", name="Draw at random").click()
+    follow(as_admin.get_by_role("button", name="Draw at random"))
     expect(as_admin.locator("#main")).to_contain_text("0 of 4")
     as_admin.screenshot(path=SCREENSHOTS / "reviewing-round.png", full_page=True)
     for n in range(1, 5):
         as_admin.keyboard.press("j")
-        as_admin.keyboard.press("a")
+        with as_admin.expect_event("load"):
+            as_admin.keyboard.press("a")
         expect(as_admin.locator("#main")).to_contain_text(f"{n} of 4")
     assert RoundItem.objects.filter(passed=True).count() == 4
     as_admin.goto(f"{live_server.url}/p/tools/reviews/calibration/?judge={VERSION.value}")
@@ -87,6 +89,7 @@ def test_a_round_is_drawn_and_labelled_by_keys(as_admin: Page, live_server: Any,
     expect(as_admin.locator("#main")).to_contain_text("26 more passing labels")
 
 
+@pytest.mark.slow
 def test_a_disagreement_is_resolved_without_script(without_script: Page, live_server: Any, run: Run) -> None:
     without_script.goto(f"{live_server.url}/p/tools/reviews/disagreements/")
     without_script.screenshot(path=SCREENSHOTS / "reviewing-disagreements.png", full_page=True)
@@ -95,6 +98,7 @@ def test_a_disagreement_is_resolved_without_script(without_script: Page, live_se
     assert Resolution.objects.get().by is not None
 
 
+@pytest.mark.slow
 def test_a_number_is_overruled_and_the_second_person_is_warned(
     as_admin: Page, live_server: Any, run: Run, project: Any, complaints: list[str]
 ) -> None:
@@ -106,7 +110,7 @@ def test_a_number_is_overruled_and_the_second_person_is_warned(
         as_admin.get_by_text("Overrule a score…").click()
         as_admin.get_by_label("New score").fill(number)
         as_admin.get_by_label("Reason").fill("It did more than the judge saw.")
-        as_admin.get_by_role("button", name="Overrule").click()
+        follow(as_admin.get_by_role("button", name="Overrule"))
 
     as_admin.goto(address)
     as_admin.get_by_text("Overrule a score…").click()
@@ -126,7 +130,7 @@ def test_a_number_is_overruled_and_the_second_person_is_warned(
     )
     as_admin.screenshot(path=SCREENSHOTS / "reviewing-overruled.png", full_page=True)
     assert Trial.objects.get(pk=trial.pk).outcome == "pass"
-    as_admin.get_by_role("button", name="Undo").click()
+    follow(as_admin.get_by_role("button", name="Undo"))
     expect(as_admin.locator("#main")).to_contain_text("Put the original score back.")
     assert Trial.objects.get(pk=trial.pk).outcome == "fail"
     trial.refresh_from_db()
@@ -137,6 +141,7 @@ def test_a_number_is_overruled_and_the_second_person_is_warned(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_an_item_of_a_round_is_taken(as_admin: Page, live_server: Any, run: Run) -> None:
     as_admin.goto(f"{live_server.url}/p/tools/reviews/calibration/")
     as_admin.get_by_label("Judgings").fill("3")
@@ -147,6 +152,7 @@ def test_an_item_of_a_round_is_taken(as_admin: Page, live_server: Any, run: Run)
     assert RoundItem.objects.get(position=3).assignee is not None
 
 
+@pytest.mark.slow
 def test_reasons_of_a_criterion_are_read_in_columns(
     as_admin: Page, live_server: Any, run: Run, complaints: list[str]
 ) -> None:
@@ -164,6 +170,7 @@ def test_reasons_of_a_criterion_are_read_in_columns(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_a_run_is_judged_again_and_the_scores_adopted(
     as_admin: Page, live_server: Any, run: Run, complaints: list[str]
 ) -> None:
@@ -183,6 +190,7 @@ def test_a_run_is_judged_again_and_the_scores_adopted(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_a_statement_is_reviewed_by_mouse_without_script(
     without_script: Page, live_server: Any, run: Run
 ) -> None:

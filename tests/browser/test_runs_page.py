@@ -27,7 +27,17 @@ def page_of_runs(as_admin: Page, live_server: Any, runs: list[Run]) -> Page:
     return as_admin
 
 
-def test_selected_runs_are_compared_from_a_bar(page_of_runs: Page, runs: list[Run]) -> None:
+def test_tags_are_edited_in_place_and_selected_runs_compared_from_a_bar(
+    page_of_runs: Page, runs: list[Run]
+) -> None:
+    page_of_runs.get_by_label(f"Edit the tags of run {runs[-1].pk}").click()
+    field = page_of_runs.get_by_label(f"Tags of run {runs[-1].pk}, comma-separated")
+    expect(field).to_be_focused()
+    field.fill("nightly, release")
+    field.press("Enter")
+    row = page_of_runs.get_by_role("row").filter(has=page_of_runs.get_by_label(f"Select run {runs[-1].pk}"))
+    expect(row.get_by_text("release")).to_be_visible()
+    assert Run.objects.get(pk=runs[-1].pk).tags == ["nightly", "release"]
     compare = page_of_runs.get_by_role("button", name="Compare selected")
     expect(page_of_runs.get_by_role("button", name="Clear")).to_be_hidden()
     newest, older = runs[-1].pk, runs[-3].pk
@@ -47,6 +57,7 @@ def test_selected_runs_are_compared_from_a_bar(page_of_runs: Page, runs: list[Ru
         expect(page_of_runs.get_by_role("link", name=str(number)).first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_change_for_the_worse_is_coloured(as_admin: Page, live_server: Any, project: Any) -> None:
     version = make_suite(project, name="Basics")
     for outcome in ("pass", "fail"):
@@ -57,6 +68,7 @@ def test_a_change_for_the_worse_is_coloured(as_admin: Page, live_server: Any, pr
     assert colours[0] != colours[1]
 
 
+@pytest.mark.slow
 def test_more_than_ten_runs_cannot_be_selected(page_of_runs: Page, runs: list[Run]) -> None:
     for run in runs[:10]:
         page_of_runs.get_by_label(f"Select run {run.pk}", exact=True).check()
@@ -79,17 +91,7 @@ def test_keys_move_select_compare_and_open(page_of_runs: Page, runs: list[Run]) 
     page_of_runs.wait_for_url(f"**/runs/{runs[-1].pk}/")
 
 
-def test_tags_are_edited_in_place(page_of_runs: Page, runs: list[Run]) -> None:
-    page_of_runs.get_by_label(f"Edit the tags of run {runs[-1].pk}").click()
-    field = page_of_runs.get_by_label(f"Tags of run {runs[-1].pk}, comma-separated")
-    expect(field).to_be_focused()
-    field.fill("nightly, release")
-    field.press("Enter")
-    row = page_of_runs.get_by_role("row").filter(has=page_of_runs.get_by_label(f"Select run {runs[-1].pk}"))
-    expect(row.get_by_text("release")).to_be_visible()
-    assert Run.objects.get(pk=runs[-1].pk).tags == ["nightly", "release"]
-
-
+@pytest.mark.slow
 def test_several_values_filter_and_become_a_view(page_of_runs: Page, runs: list[Run]) -> None:
     Run.objects.filter(pk=runs[0].pk).update(outcome="error")
     page_of_runs.get_by_text("State", exact=True).first.click()
@@ -104,6 +106,7 @@ def test_several_values_filter_and_become_a_view(page_of_runs: Page, runs: list[
     assert SavedView.objects.get().query.startswith("state=fail&state=error&col=")
 
 
+@pytest.mark.slow
 def test_runs_are_filtered_by_author_and_last_day(page_of_runs: Page, runs: list[Run]) -> None:
     grace = make_member(runs[0].project, "runner", "grace")
     Run.objects.filter(pk__in=[runs[0].pk, runs[1].pk]).update(by=grace)
@@ -117,6 +120,7 @@ def test_runs_are_filtered_by_author_and_last_day(page_of_runs: Page, runs: list
     expect(page_of_runs.get_by_label(f"Select run {runs[0].pk}", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_columns_are_chosen(page_of_runs: Page, runs: list[Run]) -> None:
     expect(page_of_runs.get_by_role("columnheader", name="First-try")).to_be_visible()
     page_of_runs.locator("summary").filter(has_text="Columns").click()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from runs.engine.recording import close_if_done
-from runs.models import Run, TargetCheck, Trial
+from runs.models import Trial
+from tests.browser.conftest import follow, go_back
 from tests.browser.history import fill
-from tests.builders import make_member, make_run, make_suite, make_target, make_trial, make_version
-from tests.runs.jobs import do_job
+from tests.builders import make_run, make_suite, make_target, make_trial, make_version
 
 
+@pytest.mark.slow
 def test_a_part_that_is_fetched_shows_a_skeleton_until_it_is_there(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
@@ -33,34 +34,7 @@ def test_a_part_that_is_fetched_shows_a_skeleton_until_it_is_there(
     expect(plan).not_to_have_attribute("aria-busy", "true")
 
 
-def test_typing_filters_the_runs_and_keeps_the_address(
-    as_admin: Page, live_server: Any, project: Any
-) -> None:
-    for name in ("Alpha", "Beta"):
-        make_run(make_suite(project, name=name))
-    as_admin.goto(f"{live_server.url}/p/tools/runs/")
-    expect(as_admin.locator("#results tbody tr")).to_have_count(2)
-    as_admin.get_by_label("Text").press_sequentially("alp")
-    expect(as_admin.locator("#results tbody tr")).to_have_count(1)
-    assert "q=alp" in as_admin.url
-    as_admin.reload()
-    expect(as_admin.locator("#results tbody tr")).to_have_count(1)
-
-
-def test_a_running_run_refreshes_itself_once_it_is_over(
-    as_admin: Page, live_server: Any, project: Any
-) -> None:
-    run = make_run(make_suite(project), state="running", started=timezone.now())
-    trial = make_trial(run, outcome="", state="running", started=timezone.now())
-    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
-    expect(as_admin.get_by_text("0 of 1 trial finished")).to_be_visible()
-    Trial.objects.filter(pk=trial.pk).update(state="finished", outcome="pass")
-    Run.objects.filter(pk=run.pk).update(open=0, passed=1)
-    assert close_if_done(run.pk)
-    expect(as_admin.get_by_text("1 of 1 trial passed").first).to_be_visible()
-    expect(as_admin.locator("#progress")).to_have_count(0)
-
-
+@pytest.mark.slow
 def test_a_running_run_updates_and_keeps_the_focus(as_admin: Page, live_server: Any, project: Any) -> None:
     run = make_run(make_suite(project), state="running", started=timezone.now())
     trial = make_trial(run, outcome="", state="running", started=timezone.now(), worker="eval-1:7")
@@ -72,15 +46,7 @@ def test_a_running_run_updates_and_keeps_the_focus(as_admin: Page, live_server: 
     expect(link).to_be_focused()
 
 
-def test_cancelling_is_one_press(as_admin: Page, live_server: Any, project: Any) -> None:
-    run = make_run(make_suite(project), state="queued")
-    make_trial(run, outcome="")
-    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
-    as_admin.get_by_role("button", name="Cancel run").click()
-    expect(as_admin.get_by_text(f"Cancelling run {run.pk}")).to_be_visible()
-    assert Run.objects.get(pk=run.pk).state == "cancelled"
-
-
+@pytest.mark.slow
 def test_choosing_a_version_swaps_its_changes_and_address(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
@@ -96,6 +62,7 @@ def test_choosing_a_version_swaps_its_changes_and_address(
     expect(as_admin.get_by_text("prompt: Second.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_list_of_suites_is_narrowed_in_place(as_admin: Page, live_server: Any, project: Any) -> None:
     make_suite(project, name="Alpha", tags=["smoke"])
     make_suite(project, name="Beta")
@@ -107,6 +74,7 @@ def test_the_list_of_suites_is_narrowed_in_place(as_admin: Page, live_server: An
     expect(as_admin.locator("#suites tbody tr")).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_a_trend_is_drawn_in_the_colours_of_the_page(as_admin: Page, live_server: Any, project: Any) -> None:
     fill(project)
     as_admin.goto(f"{live_server.url}/p/tools/trends/")
@@ -117,6 +85,7 @@ def test_a_trend_is_drawn_in_the_colours_of_the_page(as_admin: Page, live_server
     expect(points.first).not_to_have_css("fill", light)
 
 
+@pytest.mark.slow
 def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any, project: Any) -> None:
     fill(project)
     make_suite(project, name="Other")
@@ -135,23 +104,7 @@ def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any,
     expect(measure).to_be_focused()
 
 
-def test_triage_swaps_the_card_and_the_count_in_the_navigation(
-    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
-) -> None:
-    fill(project)
-    as_admin.goto(f"{live_server.url}/p/tools/regressions/")
-    expect(as_admin.locator("nav .untriaged .count")).to_be_visible()
-    card = as_admin.locator("article").first
-    card.locator("summary", has_text="triage").click()
-    card.get_by_label("Note").fill("Wrong flag in the guidance.")
-    card.get_by_role("button", name="Acknowledge").click()
-    expect(as_admin.locator("article .badge").first).to_have_text("acknowledged")
-    expect(as_admin.locator("article").get_by_text("✓ Saved.")).to_be_visible()
-    expect(as_admin.locator("nav .untriaged .count")).to_have_count(0)
-    assert complaints == []
-
-
-def test_regressions_are_narrowed_while_one_types(
+def test_regressions_are_narrowed_while_one_types_and_triage_swaps_card_and_counts(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
     fill(project)
@@ -163,48 +116,21 @@ def test_regressions_are_narrowed_while_one_types(
     expect(untriaged.locator(".count")).to_have_count(0)
     expect(text).to_be_focused()
     assert "?state=untriaged&q=nowhere&" in as_admin.url
-    as_admin.get_by_role("link", name="Remove text").click()
+    follow(as_admin.get_by_role("link", name="Remove text"))
     expect(as_admin.locator("article")).to_be_visible()
     expect(untriaged.locator(".count")).to_be_visible()
+    expect(as_admin.locator("nav .untriaged .count")).to_be_visible()
+    card = as_admin.locator("article").first
+    card.locator("summary", has_text="triage").click()
+    card.get_by_label("Note").fill("Wrong flag in the guidance.")
+    card.get_by_role("button", name="Acknowledge").click()
+    expect(as_admin.locator("article .badge").first).to_have_text("acknowledged")
+    expect(as_admin.locator("article").get_by_text("✓ Saved.")).to_be_visible()
+    expect(as_admin.locator("nav .untriaged .count")).to_have_count(0)
     assert complaints == []
 
 
-def test_a_check_is_polled_until_a_worker_has_answered(
-    as_admin: Page, live_server: Any, project: Any, settings: Any
-) -> None:
-    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
-    make_target(project, "local")
-    as_admin.goto(f"{live_server.url}/p/tools/targets/")
-    as_admin.get_by_role("button", name="Check: local").click()
-    expect(as_admin.get_by_text("checking")).to_be_visible()
-    do_job(TargetCheck.objects.get())
-    expect(as_admin.get_by_text("ready")).to_be_visible()
-
-
-def test_a_role_is_kept_when_it_is_chosen(as_admin: Page, live_server: Any, project: Any) -> None:
-    member = make_member(project, "viewer", "grace").memberships.get()
-    as_admin.goto(f"{live_server.url}/p/tools/settings/")
-    with as_admin.expect_response(f"**/members/{member.pk}/role/"):
-        as_admin.get_by_label("Role of grace").select_option("author")
-    member.refresh_from_db()
-    assert member.role == "author"
-
-
-def test_the_files_of_a_trial_come_into_its_tab(as_admin: Page, live_server: Any, project: Any) -> None:
-    trial = fill(project)["trial"]
-    as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
-    expect(as_admin.get_by_text("2 added, 1 changed, 1 removed")).to_be_visible()
-    as_admin.get_by_label("Transcript").get_by_role("link", name="Files").first.click()
-    changed = as_admin.get_by_role("region", name="history.log")
-    expect(changed.locator("tr.added td")).to_have_text(["", "41", "+", "41 export"])
-    # The cell shows white space, so nothing may stand before its text.
-    assert changed.locator("tr.added td").nth(3).text_content() == "41 export"
-    expect(as_admin.get_by_text("Binary file; only sizes are compared.")).to_be_visible()
-    with as_admin.expect_download() as download:
-        changed.get_by_role("link", name="Download").click()
-    assert download.value.suggested_filename == "history.log"
-
-
+@pytest.mark.slow
 def test_a_cell_of_the_subcommands_opens_the_calls_that_failed(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
@@ -217,7 +143,7 @@ def test_a_cell_of_the_subcommands_opens_the_calls_that_failed(
     assert as_admin.url.endswith("?failing=export")
     table.get_by_role("link", name="list", exact=True).click()
     expect(as_admin.get_by_text("No failing calls of this subcommand")).to_be_visible()
-    as_admin.go_back()
+    go_back(as_admin)
     as_admin.get_by_role("link", name="taskmgr export --output-format json").click()
     expect(as_admin.locator("#c2:target")).to_be_visible()
     assert complaints == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.test import Client
 from playwright.sync_api import Browser, Page, expect
 
 from runs.models import Run
 from scenarios.models import Suite
+from tests.browser.conftest import follow
 from tests.builders import make_member
 from tests.scenarios.formats.agent_skills_files import case, evals, skill
 from tests.session_files import claude
@@ -22,7 +24,15 @@ GOOD = BAD.replace(b"file_exist\n", b"file_exists\n").replace(
 )
 
 
-def test_an_invalid_file_is_reported_and_a_valid_one_stored(
+DROP = """(text) => {
+    const files = new DataTransfer();
+    files.items.add(new File([text], "list.yaml"));
+    const event = new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true });
+    document.querySelector("[data-drop]").dispatchEvent(event);
+}"""
+
+
+def test_an_invalid_file_is_reported_and_a_valid_one_that_is_dropped_is_stored(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
     as_admin.goto(f"{live_server.url}/p/tools/suites/")
@@ -30,7 +40,7 @@ def test_an_invalid_file_is_reported_and_a_valid_one_stored(
     as_admin.get_by_role("button", name="Upload").click()
     expect(as_admin.locator("#upload .problems li").first).to_be_visible()
     expect(as_admin.locator("#upload .source .here").first).to_have_text("    - type: file_exist")
-    as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
+    as_admin.evaluate(DROP, GOOD.decode())
     as_admin.get_by_role("button", name="Upload").click()
     expect(as_admin.get_by_text("Uploaded list, version 1")).to_be_visible()
     table = as_admin.get_by_role("region", name="Suites, table")
@@ -43,6 +53,7 @@ def test_an_invalid_file_is_reported_and_a_valid_one_stored(
     assert Suite.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_what_was_checked_is_kept_by_one_press(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
@@ -58,6 +69,7 @@ def test_what_was_checked_is_kept_by_one_press(
     assert complaints == []
 
 
+@pytest.mark.slow
 def test_without_a_script_the_files_are_asked_for_once_more(
     browser: Browser, live_server: Any, project: Any
 ) -> None:
@@ -82,6 +94,7 @@ def test_without_a_script_the_files_are_asked_for_once_more(
 RESULTS = b'{"test_id": "one", "score": 1.0}\n{"test_id": "two", "score": 0.1}\n'
 
 
+@pytest.mark.slow
 def test_results_are_previewed_then_imported_by_one_press(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
@@ -98,19 +111,7 @@ def test_results_are_previewed_then_imported_by_one_press(
     assert complaints == []
 
 
-def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) -> None:
-    as_admin.goto(f"{live_server.url}/p/tools/suites/")
-    drop = """(text) => {
-        const files = new DataTransfer();
-        files.items.add(new File([text], "list.yaml"));
-        const event = new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true });
-        document.querySelector("[data-drop]").dispatchEvent(event);
-    }"""
-    as_admin.evaluate(drop, GOOD.decode())
-    as_admin.get_by_role("button", name="Upload").click()
-    expect(as_admin.get_by_text("Uploaded list, version 1")).to_be_visible()
-
-
+@pytest.mark.slow
 def test_a_skills_folder_is_uploaded_with_its_paths(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str], tmp_path: Path
 ) -> None:
@@ -138,11 +139,12 @@ def test_a_file_can_be_uploaded_without_a_script(
     expect(without_script.get_by_text("Uploaded list, version 1")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_sessions_are_previewed_and_then_imported(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
     as_admin.goto(f"{live_server.url}/p/tools/runs/")
-    as_admin.get_by_role("link", name="Import sessions…").click()
+    follow(as_admin.get_by_role("link", name="Import sessions…"))
     as_admin.get_by_label("Tool", exact=True).fill("taskmgr")
     as_admin.locator("#file").set_input_files(
         {"name": "s.jsonl", "mimeType": "application/json", "buffer": claude()}

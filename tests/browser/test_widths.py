@@ -15,6 +15,7 @@ from tests.browser.history import fill
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 
 
+@pytest.mark.slow
 def test_the_list_of_runs_fits_a_page_of_1280_pixels(as_admin: Page, live_server: Any, project: Any) -> None:
     version = make_suite(project, name="Ledger bookkeeping")
     target = make_target(project, "claude-code · sonnet")
@@ -39,6 +40,7 @@ def test_the_list_of_runs_fits_a_page_of_1280_pixels(as_admin: Page, live_server
     assert table.locator("tbody tr").evaluate("row => row.offsetHeight") < 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_suite_with_a_long_tag_fits_with_its_seals(
     as_admin: Page, live_server: Any, project: Any, width: int
@@ -58,6 +60,7 @@ def test_a_suite_with_a_long_tag_fits_with_its_seals(
     assert width == 390 or table.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["runs/?tool_version=", "regressions/?q="])
 def test_a_long_filter_in_force_does_not_widen_the_page(
     as_admin: Page, live_server: Any, project: Any, path: str
@@ -69,6 +72,7 @@ def test_a_long_filter_in_force_does_not_widen_the_page(
     assert as_admin.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.slow
 def test_the_home_names_targets_where_their_column_is_gone(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
@@ -81,6 +85,7 @@ def test_the_home_names_targets_where_their_column_is_gone(
         expect(row.get_by_text("gemini").filter(visible=True)).to_have_count(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_labels_of_a_trend_do_not_lie_over_each_other(
     as_admin: Page, live_server: Any, project: Any, width: int
@@ -98,7 +103,7 @@ def test_labels_of_a_trend_do_not_lie_over_each_other(
     assert all(left["right"] < right["left"] for left, right in pairwise(boxes))
 
 
-def test_a_phone_has_one_row_of_navigation_with_a_menu(
+def test_a_phone_has_one_row_of_navigation_and_reaches_the_plan_in_one_press(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
     make_suite(project)
@@ -118,14 +123,6 @@ def test_a_phone_has_one_row_of_navigation_with_a_menu(
     as_admin.get_by_role("link", name="Trends").click()
     expect(as_admin.get_by_role("heading", name="Trends", level=1)).to_be_visible()
     assert as_admin.evaluate("document.documentElement.scrollWidth") == 390
-
-
-def test_a_phone_reaches_the_plan_and_start_in_one_press(
-    as_admin: Page, live_server: Any, project: Any
-) -> None:
-    make_suite(project)
-    make_target(project)
-    as_admin.set_viewport_size({"width": 390, "height": 844})
     as_admin.goto(f"{live_server.url}/p/tools/runs/new/")
     as_admin.get_by_role("link", name="Plan and start").click()
     expect(as_admin.get_by_role("heading", name="Plan")).to_be_in_viewport()

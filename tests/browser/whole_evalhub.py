@@ -15,6 +15,7 @@ from typing import NamedTuple
 from playwright.sync_api import Page
 
 from evalhub.web.example_agent import free_port
+from tests.browser.conftest import follow
 from tests.worker.test_up import NOT_OURS, ROOT
 
 
@@ -30,7 +31,7 @@ class Served(NamedTuple):
         """Sign in and show the first page."""
         page.goto(self.link)
         if (button := page.get_by_role("button", name=re.compile("sign in", re.IGNORECASE))).count():
-            button.first.click()
+            follow(button.first)
 
 
 @contextmanager

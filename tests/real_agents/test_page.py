@@ -20,7 +20,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite
 from scenarios.storing import keep_guidance
-from tests.browser.conftest import SCREENSHOTS
+from tests.browser.conftest import PATIENCE_MS, SCREENSHOTS, follow
 from tests.real_agents.real import (
     AGENTS,
     ANSWER,
@@ -40,15 +40,15 @@ EXPECTED = {GUESS: ("fail", [3, 3, 3, 0]), READ: ("pass", [4, 3, 0, 1])}
 """Outcome and figures by guidance."""
 pytestmark = pytest.mark.xdist_group("trials")
 """In one process, which makes a database and loads evalhub's pages once."""
-PATIENCE_MS = 60_000
+AGENTS_MS = 60_000
 """Agents and the slow tests run beside it."""
 
 
 @pytest.fixture(autouse=True)
 def _patience() -> Iterator[None]:
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=AGENTS_MS)
     yield
-    expect.set_options(timeout=None)
+    expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.mark.timeout(300)
@@ -56,7 +56,7 @@ def test_three_agents_with_two_guidances_in_a_browser(
     as_admin: Page, live_server: Any, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCRIPTED_KEY", KEY)
-    as_admin.set_default_timeout(PATIENCE_MS)
+    as_admin.set_default_timeout(AGENTS_MS)
     give_price(project)
     suite(tmp_path / "taskmgr")
     [imported] = import_files(read_path(tmp_path / "taskmgr"), project=project, by=None)
@@ -72,7 +72,7 @@ def test_three_agents_with_two_guidances_in_a_browser(
         expect(as_admin.get_by_role("button", name="Start 3 trials")).to_be_visible()
         for rule in EXPECTED:
             as_admin.get_by_role("checkbox", name=rule).check()
-        as_admin.get_by_role("button", name="Start 6 trials").click()
+        follow(as_admin.get_by_role("button", name="Start 6 trials"))
         expect(as_admin.get_by_role("heading", level=1)).not_to_have_text("New run")
         assert Run.objects.count() == 6
         for launch in Launch.objects.order_by("pk"):
