@@ -19,6 +19,7 @@ from evaluators.tool_use.shell_stated import Stated, echoed_line, stated_statuse
 from evaluators.tool_use.shell_syntax import (
     CaseStatement,
     Chain,
+    Expanded,
     If,
     Leaf,
     Loop,
@@ -114,6 +115,10 @@ class _Ends:
                 self.node(node.node, 0 if is_whole else None, ran=ran, repeats=True)
             case Statements():
                 self.statements(node, status, ran=ran, repeats=repeats)
+            case Expanded():
+                for child in node.before:
+                    self.node(child, None, ran=ran, repeats=repeats)
+                self.node(node.node, status, ran=ran, repeats=repeats)
             case Pipeline():
                 self.pipeline(node, status, ran=ran, repeats=repeats)
             case Chain():
@@ -190,6 +195,8 @@ class _Ends:
                 return any(self.may_end_with(body, status) for _, body in node.branches)
             case Loop():
                 return self.may_end_with(node.body, status)
+            case Expanded():
+                return self.may_end_with(node.node, status)
         return False
 
     def pipeline(self, node: Pipeline, status: int | None, *, ran: bool, repeats: bool) -> None:
