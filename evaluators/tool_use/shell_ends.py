@@ -1,8 +1,8 @@
 """Derive how each command of a shell line ended from the line's exit code and output.
 
 What follows from the shell's rules (POSIX, Shell Command Language, 2.9) or stands in the output is known; all else is
-unknown. One guess is made and marked as such: a line of `&&` that fails is the fault of its last command, unless
-the output says that an earlier one failed.
+unknown. A line of `&&` that fails is one failure: its last command has the line's code, unless the output says that an
+earlier one failed.
 """
 
 from __future__ import annotations
@@ -58,12 +58,10 @@ class Ending(Struct, frozen=True):
     """False if it certainly did not run."""
     at_least: bool = False
     """Whether it ran any number of times."""
-    is_guess: bool = False
-    """Whether it is blamed because it was the last of a line of `&&`."""
 
     @property
     def known(self) -> bool:
-        """Return whether the end is known or guessed."""
+        """Return whether the end is known."""
         return self.failed or self.code is not None
 
 
@@ -263,7 +261,7 @@ class _Ends:
         ending = self.found[last.segment]
         if ending.ran and not ending.known and not ending.at_least and not self.names_another(node):
             code = None if status == FAILED else status
-            self.found[last.segment] = Ending(code, failed=True, is_guess=True)
+            self.found[last.segment] = Ending(code, failed=True)
 
     def names_another(self, node: Chain) -> bool:
         """Return whether an earlier command of a chain, or the shell of it, writes an error message."""
