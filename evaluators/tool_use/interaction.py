@@ -146,8 +146,7 @@ def analyse(
         return Interaction(completed=completed)
     counted = _count(found_commands, source, completed=completed)
     if transcript.unseen_agents or counted.unread:
-        # Their commands are missing: the rates would be those of a part.
-        counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
+        counted = without_rates(counted)
     if source == "transcript" and not counted.available:
         is_complete = bool(transcript.events) or bool(tool and tool.mcp)
         counted = _without_commands(transcript, is_complete=is_complete, completed=completed)
@@ -326,6 +325,11 @@ def result_of(command: Command) -> str:
     if command.help:
         return "help"
     return "exit ?" if command.exit_code is None else f"exit {command.exit_code}"
+
+
+def without_rates(interaction: Interaction) -> Interaction:
+    """Return the metrics without rates of success: where commands are missing, they would be those of a part."""
+    return msgspec.structs.replace(interaction, error_rate=None, first_try_success_rate=None)
 
 
 def describe_unknown(total: int, unknown: int, printed: int) -> str:
