@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from evaluators.tool_use.shell_syntax import CaseStatement, Simple, Statement, Statements
-from evaluators.tool_use.shell_words import Word
+from evaluators.tool_use.shell_words import LONGEST_VALUE, Word
 
 POWERSHELLS = frozenset(["powershell", "pwsh"])
 
@@ -28,8 +28,6 @@ _CHUNK = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPED = re.compile(r'`(.)|"(")', re.DOTALL)
-_LONGEST_VALUE = 400
-"""The longest value of a variable that is followed, in characters."""
 _ENDING = frozenset(["exit", "return", "throw", "break"])
 
 
@@ -107,7 +105,7 @@ class _Reader:
         if len(words) > 2 and words[0].value.startswith("$") and words[1].value == "=":
             name, words = words[0].value.lower(), words[2:]
             if len(words) == 1 and words[0].is_quoted:
-                if len(words[0].value) <= _LONGEST_VALUE:
+                if len(words[0].value) <= LONGEST_VALUE:
                     self.values[name] = words[0].value
                 return
             self.is_plain = False

@@ -34,7 +34,7 @@ from evaluators.tool_use.shell_syntax import (
     hides_output,
     parse,
 )
-from evaluators.tool_use.shell_words import Word, split_words
+from evaluators.tool_use.shell_words import LONGEST_VALUE, Word, split_words
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 PROMPT = re.compile(
@@ -45,8 +45,6 @@ _DEEPEST = 5
 _MOST_CALLS = 1_000
 """Calls of a line's own functions that are followed."""
 _MOST_STAGES = 12
-_LONGEST_VALUE = 400
-"""The longest value of a variable or an alias that is followed, in characters."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ARGUMENT = re.compile(r"\$(?:\{(\d|[@*#])\}|(\d|[@*#]))")
 _STATUS = re.compile(r"(\w+)=(?:\$\?|\$\{\?\}|\$\{PIPESTATUS\[(\d)\]\})")
@@ -248,7 +246,7 @@ class _Reader:
                 continue
             if look_up := _LOOKED_UP.search(value):
                 value = look_up[1]
-            if "$(" in value or "`" in value or len(value) > _LONGEST_VALUE:
+            if "$(" in value or "`" in value or len(value) > LONGEST_VALUE:
                 self.keep(self.values, name, None)
             else:
                 self.keep(self.values, name, tuple(value.split()))
@@ -260,7 +258,7 @@ class _Reader:
         elif name == "alias":
             for word in command[1:]:
                 alias, sign, value = word.value.partition("=")
-                if sign and value.split()[:1] != [alias] and len(value) <= _LONGEST_VALUE:
+                if sign and value.split()[:1] != [alias] and len(value) <= LONGEST_VALUE:
                     self.keep(self.values, f"alias {alias}", tuple(value.split()))
 
     def expanded(self, words: Sequence[Word]) -> list[Word]:

@@ -9,10 +9,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from evaluators.tool_use.shell_words import Operator, Token, Word, split_words
-
-DEEPEST = 25
-"""The deepest nesting of compound commands; deeper keywords are words."""
+from evaluators.tool_use.shell_words import DEEPEST, Operator, Token, Word, split_words
 
 
 class Simple(Struct, frozen=True):

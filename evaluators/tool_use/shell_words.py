@@ -39,8 +39,10 @@ _ARRAY = re.compile(r"\w+(?:\[[^\]]*\])?\+?=")
 _ESCAPED_IN_DOUBLE = re.compile(r'\\(["\\$`])')
 _ESCAPED_QUOTE = re.compile(r"""\\(['"\\])""")
 _BLANKS = re.compile(r"\s+")
-_DEEPEST = 25
-"""The deepest nesting of substitutions."""
+DEEPEST = 25
+"""The deepest nesting of substitutions and of compound commands; deeper keywords are words."""
+LONGEST_VALUE = 400
+"""The longest value of a variable or an alias that is followed, in characters."""
 # As `shlex.quote` has it, but letters of any alphabet need no quotes.
 _PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
 
@@ -261,7 +263,7 @@ class _ShellReader:
 
     def nested(self) -> _ShellReader | None:
         """Return a reader that has read up to the `)` of what begins here; None without one."""
-        if self.depth >= _DEEPEST:
+        if self.depth >= DEEPEST:
             return None
         inner = _ShellReader(self.line, self)
         inner.read()

@@ -268,21 +268,26 @@ class _ShellCalls:
                 self.unread += self.matcher.literal() in line
                 continue
             began = monotonic()
-            name = (call.event.name or "").lower()
-            shared = self.definitions if name in _ONE_SHELL else Definitions()
-            matched_line = match_line(line, self.matcher, shared, is_powershell=name in POWERSHELLS)
-            if call.not_run:
-                self.not_run += bool(matched_line.matches)
-                continue
-            if name in _ONE_SHELL:
-                self.definitions = _relevant(matched_line.line.definitions, self.matcher)
-            if self.only_remote:
-                matched_line = _only_remote(matched_line)
-            found = list(find_commands_of_line(matched_line, self.matcher, call.exit_code, output_of(call)))
+            found = self.read(call, line)
             self.seconds -= monotonic() - began
             yield from ((command, call.index) for command in found)
-            if not matched_line.matches and self.mention and self.mention.search(line):
-                self.mentioned += 1
+
+    def read(self, call: Call, line: str) -> list[FoundCommand]:
+        name = (call.event.name or "").lower()
+        shared = self.definitions if name in _ONE_SHELL else Definitions()
+        matched_line = match_line(line, self.matcher, shared, is_powershell=name in POWERSHELLS)
+        if call.not_run:
+            self.not_run += bool(matched_line.matches)
+            return []
+        if name in _ONE_SHELL:
+            self.definitions = _relevant(matched_line.line.definitions, self.matcher)
+        if self.only_remote:
+            segments, matches = matched_line.line.segments, matched_line.matches
+            remote = {n: each for n, each in matches.items() if REMOTE.intersection(segments[n].launchers)}
+            matched_line = MatchedLine(matched_line.line, remote)
+        if not matched_line.matches and self.mention and self.mention.search(line):
+            self.mentioned += 1
+        return list(find_commands_of_line(matched_line, self.matcher, call.exit_code, output_of(call)))
 
 
 def output_of(call: Call) -> str | None:
@@ -307,8 +312,6 @@ def mention_pattern(matcher: Matcher) -> re.Pattern[str] | None:
 
 def _relevant(definitions: Definitions, matcher: Matcher) -> Definitions:
     """Return the definitions that lead to the tool, for the session's later lines."""
-    if not definitions.values and not definitions.functions:
-        return definitions
     name = matcher.name or matcher.literal()
     return Definitions(
         tuple(each for each in definitions.values if any(name in word for word in each[1])),
@@ -352,14 +355,6 @@ class MatchedLine(Struct, frozen=True):
         """Return whether the last of them asks for help."""
         last = self.matches[max(self.matches)] if self.matches else None
         return last is not None and _asks_help(last)
-
-
-def _only_remote(matched_line: MatchedLine) -> MatchedLine:
-    parts = matched_line.line.segments
-    return MatchedLine(
-        matched_line.line,
-        {n: match for n, match in matched_line.matches.items() if REMOTE.intersection(parts[n].launchers)},
-    )
 
 
 class Matched(Struct, frozen=True):
@@ -406,12 +401,11 @@ def find_commands_of_line(
     endings = {
         n: end for n, end in ends_of(matched_line.line, matched_line.matches, code, output).items() if end.ran
     }
-    unknown = [n for n, end in endings.items() if not end.known]
-    has_failed = any(end.failed for end in endings.values())
+    unclear = [n for n, end in endings.items() if end.failed or not end.known]
     for n, ending in endings.items():
         command = ended_command(matched_line.matches[n], ending)
         # The message of one of several commands can't be told from another's.
-        is_alone = unknown == [n] and not has_failed and not matched_line.line.segments[n].hides_errors
+        is_alone = unclear == [n] and not ending.known and not matched_line.line.segments[n].hides_errors
         if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
             command = msgspec.structs.replace(command, printed_error=not command.help)
         yield command

@@ -239,6 +239,13 @@ def test_an_error_message_is_no_end(line: str, output: str, expected: tuple[int 
     assert (found.printed_errors, found.estimated) == ((0,) if expected[2] else (), 0)
 
 
+@pytest.mark.parametrize(("name", "expected"), [("Bash", 1), ("execute_bash", 2)])
+def test_only_calls_that_share_a_shell_share_its_functions(name: str, expected: int) -> None:
+    lines = ("f() { t add; }; f", "f")
+    shell = tuple(Event("tool_call", str(n), name, line) for n, line in enumerate(lines))
+    assert analyse(Transcript(shell, "stream"), TOOL, completed=True).total_commands == expected
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
