@@ -212,6 +212,8 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     """Whether it ran once or more, such as in a loop."""
     seconds: float | None = None
     """The time it ran, if recorded."""
+    printed_error: bool = False
+    """Whether its end is unknown and its output has an error message, which may be another program's."""
 
 
 class Judging(Struct, frozen=True, omit_defaults=True):

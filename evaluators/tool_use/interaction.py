@@ -17,6 +17,7 @@ from evaluators.tool_use.recorded_commands import find_recorded
 from evaluators.tool_use.text_commands import find_in_text
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import (
+    READING_SECONDS,
     FoundCommands,
     TooManyCommands,
     find_in_shell_calls,
@@ -93,6 +94,10 @@ class Interaction(Struct, frozen=True):
     """Indirect calls by the program that made them."""
     mentioned: int = 0
     """Shell commands that name the tool and have no command of it; not among the commands."""
+    printed_errors: tuple[int, ...] = ()
+    """The numbers of commands with an unknown end whose output has an error message."""
+    unread: int = 0
+    """Shell calls that may have commands of the tool and were not read in time; the rates are None then."""
     unrecorded: int = 0
     """Successful calls that the agent's stream states and the record doesn't have."""
     ends: End = "unknown"
@@ -140,9 +145,8 @@ def analyse(
     if found_commands is None:
         return Interaction(completed=completed)
     counted = _count(found_commands, source, completed=completed)
-    if transcript.unseen_agents:
-        # Their commands are missing: the rates would be those of a part.
-        counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
+    if transcript.unseen_agents or counted.unread:
+        counted = without_rates(counted)
     if source == "transcript" and not counted.available:
         is_complete = bool(transcript.events) or bool(tool and tool.mcp)
         counted = _without_commands(transcript, is_complete=is_complete, completed=completed)
@@ -168,6 +172,7 @@ def _count(found_commands: FoundCommands, source: Source, *, completed: bool) ->
         not_run=found_commands.not_run,
         mentioned=found_commands.mentioned,
         unrecorded=found_commands.unrecorded,
+        unread=found_commands.unread,
     )
 
 
@@ -254,6 +259,7 @@ def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> 
         unknown_exit=total - known,
         known=known,
         estimated=estimated,
+        printed_errors=tuple(command.n for command in commands if command.printed_error),
         ends="recorded" if recorded else "estimated" if source == "transcript" else "reported",
         subcommands=tuple(groups[name] for name in sorted(filter(None, groups))),
         commands=tuple(commands),
@@ -319,6 +325,25 @@ def result_of(command: Command) -> str:
     if command.help:
         return "help"
     return "exit ?" if command.exit_code is None else f"exit {command.exit_code}"
+
+
+def without_rates(interaction: Interaction) -> Interaction:
+    """Return the metrics without rates of success: where commands are missing, they would be those of a part."""
+    return msgspec.structs.replace(interaction, error_rate=None, first_try_success_rate=None)
+
+
+def describe_unknown(total: int, unknown: int, printed: int) -> str:
+    """Return how many ends are unknown and how many of these commands printed an error; empty if all are known."""
+    errors = f", {printed:,} of them printed an error" if printed else ""
+    return f"{unknown:,} of {total:,} unknown{errors}" if unknown else ""
+
+
+def describe_unread(unread: int) -> str:
+    """Return in a sentence how many shell calls were not read in time; empty if all were."""
+    if not unread:
+        return ""
+    lines = f"{unread:,} shell line{'s' * (unread > 1)}"
+    return f"Not read within {READING_SECONDS:.0f} s: {lines}, whose commands aren't counted."
 
 
 def total_of(interaction: Interaction) -> str:

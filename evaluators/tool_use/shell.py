@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaluators.tool_use.launchers import SHELLS, is_assignment, open_launcher, program_name
+from evaluators.tool_use.powershell import POWERSHELLS, parse_powershell
 from evaluators.tool_use.shell_syntax import (
     CaseStatement,
     Chain,
+    Expanded,
     Function,
     If,
     Leaf,
@@ -31,7 +34,7 @@ from evaluators.tool_use.shell_syntax import (
     hides_output,
     parse,
 )
-from evaluators.tool_use.shell_words import Word, split_words
+from evaluators.tool_use.shell_words import LONGEST_VALUE, Word, split_words
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 PROMPT = re.compile(
@@ -42,8 +45,6 @@ _DEEPEST = 5
 _MOST_CALLS = 1_000
 """Calls of a line's own functions that are followed."""
 _MOST_STAGES = 12
-_LONGEST_VALUE = 400
-"""The longest value of a variable or an alias that is followed, in characters."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ARGUMENT = re.compile(r"\$(?:\{(\d|[@*#])\}|(\d|[@*#]))")
 _STATUS = re.compile(r"(\w+)=(?:\$\?|\$\{\?\}|\$\{PIPESTATUS\[(\d)\]\})")
@@ -113,10 +114,15 @@ def without_ansi(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
-def read_line(line: str, definitions: Definitions = Definitions()) -> ShellLine:  # noqa: B008 immutable
+def read_line(
+    line: str,
+    definitions: Definitions = Definitions(),  # noqa: B008 immutable
+    *,
+    is_powershell: bool = False,
+) -> ShellLine:
     """Return the commands of a shell line. Never raises; prose becomes one segment."""
     reader = _Reader(definitions)
-    root = reader.script(PROMPT.sub("", without_ansi(line)), 0)
+    root = reader.script(PROMPT.sub("", without_ansi(line)), 0, is_powershell=is_powershell)
     defined = Definitions(tuple(reader.values.items()), tuple(reader.functions.items()))
     return ShellLine(tuple(reader.segments), root, defined)
 
@@ -133,17 +139,43 @@ class _Reader:
         self.segments: list[Segment] = []
         self.values: dict[str, tuple[str, ...]] = dict(definitions.values)
         self.functions: dict[str, Node] = dict(definitions.functions)
+        self.replaced: list[tuple[dict[str, Any], str, Any]] = []
+        """The definitions so far: the names, one of them, and its value before."""
         self.calls = 0
         """Expanded calls of functions."""
         self.outer: tuple[str, ...] = ()
         """The launchers around the script that is read."""
 
-    def script(self, text: str, depth: int) -> Statements:
-        return self.statements(parse(text), depth)
+    def script(self, text: str, depth: int, *, is_powershell: bool = False) -> Statements:
+        return self.statements(parse_powershell(text) if is_powershell else parse(text), depth)
+
+    def substituted(self, script: str, depth: int) -> Statements:
+        """Read the script of a substitution, which runs in a subshell and prints for another command."""
+        defined = len(self.replaced)
+        statements = Statements(self.script(script, depth + 1).items, is_hidden=True)
+        self.forget(defined)
+        return statements
 
     def statements(self, block: Statements, depth: int) -> Statements:
+        defined = len(self.replaced)
         items = tuple(Statement(self.node(each.node, depth), each.in_background) for each in block.items)
+        if block.is_subshell:
+            self.forget(defined)
         return Statements(items, block.is_hidden)
+
+    def keep(self, names: dict[str, Any], name: str, value: Any) -> None:
+        """Define a name, None for nothing, and note what it was before."""
+        self.replaced.append((names, name, names.pop(name, None)))
+        if value is not None:
+            names[name] = value
+
+    def forget(self, defined: int) -> None:
+        """Take back definitions, as a shell does that ends: all but the first so many."""
+        while len(self.replaced) > defined:
+            names, name, value = self.replaced.pop()
+            names.pop(name, None)
+            if value is not None:
+                names[name] = value
 
     def node(self, node: Node, depth: int) -> Node:
         """Return a node whose simple commands are segments."""
@@ -171,9 +203,13 @@ class _Reader:
                 return Loop(condition, self.statements(node.body, depth))
             case CaseStatement():
                 return CaseStatement(tuple(self.statements(each, depth) for each in node.branches))
+            case Expanded():
+                before = node.before if depth < _DEEPEST else ()
+                inside = tuple(self.node(each, depth + 1) for each in before)
+                return Expanded(inside, self.node(node.node, depth))
             case Function():
                 if node.name:
-                    self.functions[node.name] = node.body
+                    self.keep(self.functions, node.name, node.body)
                 return Quiet()
             case _:
                 return node
@@ -201,7 +237,7 @@ class _Reader:
         if not scripts or depth >= _DEEPEST:
             status = _STATUS.fullmatch(words[-1].value) if len(words) == 1 else None
             return Quiet(status[1], status[2] or "") if status else Quiet()
-        return Statements(tuple(Statement(self.script(each, depth + 1)) for each in scripts), is_hidden=True)
+        return Statements(tuple(Statement(self.substituted(each, depth)) for each in scripts), is_hidden=True)
 
     def remember(self, words: Iterable[Word]) -> None:
         for word in words:
@@ -210,10 +246,10 @@ class _Reader:
                 continue
             if look_up := _LOOKED_UP.search(value):
                 value = look_up[1]
-            if "$(" in value or "`" in value or len(value) > _LONGEST_VALUE:
-                self.values.pop(name, None)
+            if "$(" in value or "`" in value or len(value) > LONGEST_VALUE:
+                self.keep(self.values, name, None)
             else:
-                self.values[name] = tuple(value.split())
+                self.keep(self.values, name, tuple(value.split()))
 
     def define(self, command: Sequence[Word]) -> None:
         name = command[0].value
@@ -222,8 +258,8 @@ class _Reader:
         elif name == "alias":
             for word in command[1:]:
                 alias, sign, value = word.value.partition("=")
-                if sign and value.split()[:1] != [alias] and len(value) <= _LONGEST_VALUE:
-                    self.values[f"alias {alias}"] = tuple(value.split())
+                if sign and value.split()[:1] != [alias] and len(value) <= LONGEST_VALUE:
+                    self.keep(self.values, f"alias {alias}", tuple(value.split()))
 
     def expanded(self, words: Sequence[Word]) -> list[Word]:
         """Return the words with the variable or the alias that names the program replaced by its value."""
@@ -249,7 +285,6 @@ class _Reader:
         names: list[str] = []
         words = tuple(command)
         is_script = repeats = False
-        before = self.substitutions(typed, depth)
         while len(stages) < _MOST_STAGES:
             words = _without_assignments(words)
             if not any(not word.redirect for word in words):
@@ -259,11 +294,13 @@ class _Reader:
                 stages.append(_stage(words, is_script=is_script))
                 break
             if opened.script is not None and depth < _DEEPEST:
+                # A shell's here-document is expanded once, by the shell around it.
+                before = self.substitutions([w for w in typed if w.document != opened.script], depth)
                 node: Node = Statements(
                     self.inside((*names, opened.launcher), opened.script, depth).items,
                     any(map(hides_output, typed)),
                 )
-                node = node if not before else Statements((*map(Statement, before), Statement(node)))
+                node = Expanded(before, node) if before else node
                 return Repeated(opened.launcher, node) if repeats or opened.repeats else node
             stages.append(_stage(words, is_script=is_script))
             if opened.image:
@@ -276,6 +313,7 @@ class _Reader:
             words, is_script = (*opened.words, *redirections), opened.runs_script
         if not stages:
             return Quiet()
+        before = self.substitutions(typed, depth)
         hidden = any(map(hides_output, typed)), any(map(hides_errors, typed))
         self.segments.append(Segment(tuple(stages), (*self.outer, *names), *hidden))
         leaf = Leaf(len(self.segments) - 1, before)
@@ -283,9 +321,15 @@ class _Reader:
         return Repeated(repeating, leaf) if repeating else leaf
 
     def inside(self, launchers: tuple[str, ...], script: str, depth: int) -> Statements:
-        """Read the script that a launcher runs."""
+        """Read the script that a launcher runs: but for `eval`, in a shell of its own."""
         outer, self.outer = self.outer, (*self.outer, *launchers)
-        statements = self.script(script, depth + 1)
+        known = self.values, self.functions
+        if launchers[-1] != "eval":
+            # Variables may have been filled in before: the script may be in double quotes.
+            self.values = {name: value for name, value in self.values.items() if name.isidentifier()}
+            self.functions = {}
+        statements = self.script(script, depth + 1, is_powershell=launchers[-1] in POWERSHELLS)
+        self.values, self.functions = known
         self.outer = outer
         return statements
 
@@ -293,7 +337,7 @@ class _Reader:
         if depth >= _DEEPEST:
             return ()
         scripts = [script for word in words for script in word.scripts]
-        return tuple(Statements(self.script(each, depth + 1).items, is_hidden=True) for each in scripts)
+        return tuple(self.substituted(each, depth) for each in scripts)
 
 
 _REPEATING = frozenset(["xargs", "parallel", "find", "find +", "watch"])
@@ -356,6 +400,9 @@ def substitute_arguments(node: Node, arguments: Sequence[str]) -> Node:
             return replace(node, items=tuple(substitute_arguments(each, arguments) for each in node.items))
         case Statements():
             return _in_statements(node, arguments)
+        case Expanded():
+            before = tuple(substitute_arguments(each, arguments) for each in node.before)
+            return Expanded(before, substitute_arguments(node.node, arguments))
         case If():
             return If(
                 tuple(

@@ -1,8 +1,8 @@
 """Derive how each command of a shell line ended from the line's exit code and output.
 
 What follows from the shell's rules (POSIX, Shell Command Language, 2.9) or stands in the output is known; all else is
-unknown. One guess is made and marked as such: a line of `&&` that fails is the fault of its last command, unless
-the output says that an earlier one failed.
+unknown. A line of `&&` that fails is one failure: its last command has the line's code, unless the output says that an
+earlier one failed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from evaluators.tool_use.shell_stated import Stated, echoed_line, stated_statuse
 from evaluators.tool_use.shell_syntax import (
     CaseStatement,
     Chain,
+    Expanded,
     If,
     Leaf,
     Loop,
@@ -57,12 +58,10 @@ class Ending(Struct, frozen=True):
     """False if it certainly did not run."""
     at_least: bool = False
     """Whether it ran any number of times."""
-    is_guess: bool = False
-    """Whether it is blamed because it was the last of a line of `&&`."""
 
     @property
     def known(self) -> bool:
-        """Return whether the end is known or guessed."""
+        """Return whether the end is known."""
         return self.failed or self.code is not None
 
 
@@ -114,6 +113,10 @@ class _Ends:
                 self.node(node.node, 0 if is_whole else None, ran=ran, repeats=True)
             case Statements():
                 self.statements(node, status, ran=ran, repeats=repeats)
+            case Expanded():
+                for child in node.before:
+                    self.node(child, None, ran=ran, repeats=repeats)
+                self.node(node.node, status, ran=ran, repeats=repeats)
             case Pipeline():
                 self.pipeline(node, status, ran=ran, repeats=repeats)
             case Chain():
@@ -190,6 +193,8 @@ class _Ends:
                 return any(self.may_end_with(body, status) for _, body in node.branches)
             case Loop():
                 return self.may_end_with(node.body, status)
+            case Expanded():
+                return self.may_end_with(node.node, status)
         return False
 
     def pipeline(self, node: Pipeline, status: int | None, *, ran: bool, repeats: bool) -> None:
@@ -256,7 +261,7 @@ class _Ends:
         ending = self.found[last.segment]
         if ending.ran and not ending.known and not ending.at_least and not self.names_another(node):
             code = None if status == FAILED else status
-            self.found[last.segment] = Ending(code, failed=True, is_guess=True)
+            self.found[last.segment] = Ending(code, failed=True)
 
     def names_another(self, node: Chain) -> bool:
         """Return whether an earlier command of a chain, or the shell of it, writes an error message."""

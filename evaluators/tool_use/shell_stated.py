@@ -11,6 +11,7 @@ from evaluators.tool_use.shell import Segment, ShellLine
 from evaluators.tool_use.shell_syntax import (
     CaseStatement,
     Chain,
+    Expanded,
     If,
     Leaf,
     Loop,
@@ -97,6 +98,8 @@ class _Reader:
                     self.chain(statement.node)
                 case Statements():
                     self.statements(statement.node)
+                case Expanded() if isinstance(statement.node.node, Statements):
+                    self.statements(statement.node.node)
                 case Quiet() if statement.node.status_name and before is not None:
                     self.kept[statement.node.status_name] = before, statement.node.part
             if not statement.in_background:
@@ -188,6 +191,8 @@ def _leaves(node: Node, *, is_repeated: bool) -> Iterator[tuple[Leaf, bool]]:
             yield node, is_repeated
         case Repeated():
             yield from _leaves(node.node, is_repeated=True)
+        case Expanded():
+            yield from _leaves(node.node, is_repeated=is_repeated)
         case Statements():
             for statement in node.items:
                 yield from _leaves(statement.node, is_repeated=is_repeated)

@@ -5,14 +5,11 @@ Never rejects a line: a keyword without its end takes the rest, and text that is
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from evaluators.tool_use.shell_words import Operator, Token, Word, split_words
-
-DEEPEST = 25
-"""The deepest nesting of compound commands; deeper keywords are words."""
+from evaluators.tool_use.shell_words import DEEPEST, Operator, Token, Word, split_words
 
 
 class Simple(Struct, frozen=True):
@@ -48,6 +45,8 @@ class Statements(Struct, frozen=True):
     items: tuple[Statement, ...]
     is_hidden: bool = False
     """Whether its output goes elsewhere than to the terminal."""
+    is_subshell: bool = False
+    """Whether a shell of its own runs it, which forgets what is defined there."""
 
 
 class If(Struct, frozen=True):
@@ -78,6 +77,13 @@ class Function(Struct, frozen=True):
 
 class Test(Struct, frozen=True):
     """`[[ … ]]`."""
+
+
+class Expanded(Struct, frozen=True):
+    """A compound command behind the substitutions of its head and redirections, whose ends are unknown."""
+
+    before: tuple[Node, ...]
+    node: Node
 
 
 class Leaf(Struct, frozen=True):
@@ -114,15 +120,16 @@ Node = (
     | CaseStatement
     | Function
     | Test
+    | Expanded
     | Leaf
     | Quiet
     | Repeated
 )
 
 
-def parse(line: str) -> Statements:
-    """Return the commands of one or more lines. Never raises."""
-    return _Parser(split_words(line)).statements(frozenset(), 0)
+def parse(line: str, depth: int = 0) -> Statements:
+    """Return the commands of one or more lines, which stand this deep in compound commands. Never raises."""
+    return _Parser(split_words(line)).statements(frozenset(), depth)
 
 
 class _Parser:
@@ -225,28 +232,27 @@ class _Parser:
             self.at += 1
             body = self.statements((")",), depth + 1)
             self.skip(")")
-            return self.group(body)
+            return self.group(body, depth, is_subshell=True)
         match self.keyword():
             case "{":
                 self.at += 1
                 body = self.statements(("}",), depth + 1)
                 self.take("}")
-                return self.group(body)
+                return self.group(body, depth)
             case "if":
-                return self.redirected(self.conditional(depth + 1))
+                return self.redirected(self.conditional(depth + 1), depth)
             case "while" | "until":
                 self.at += 1
                 condition = self.statements(("do",), depth + 1)
-                return self.redirected(Loop(condition, self.body(depth + 1)))
+                return self.redirected(Loop(condition, self.body(depth + 1)), depth)
             case "for" | "select":
-                self.head()
-                return self.redirected(Loop(None, self.body(depth + 1)))
+                head = self.head()
+                return self.redirected(Loop(None, self.body(depth + 1)), depth, head)
             case "case":
-                return self.redirected(self.choice(depth + 1))
+                subject = self.words_up_to("in")
+                return self.redirected(self.choice(depth + 1), depth, subject)
             case "[[":
-                while self.peek() is not None and not self.take("]]") and self.operator() != "\n":
-                    self.at += 1
-                return Test()
+                return expand(Test(), self.words_up_to("]]"), depth)
             case "function":
                 return self.function(depth)
             case word if word.endswith("()") and len(word) > 2:
@@ -266,11 +272,26 @@ class _Parser:
         self.take("fi")
         return If(tuple(branches))
 
-    def head(self) -> None:
-        """Skip the words of `for NAME in …`."""
-        while self.peek() is not None and self.keyword() != "do" and self.operator() not in (";", "\n"):
+    def head(self) -> list[Word]:
+        """Skip and return the words of `for NAME in …`."""
+        words: list[Word] = []
+        while self.keyword() != "do" and isinstance(token := self.peek(), Word):
+            words.append(token)
             self.at += 1
         self.skip(";", "\n")
+        return words
+
+    def words_up_to(self, keyword: str) -> list[Word]:
+        """Skip and return the words up to a keyword, and skip that."""
+        words: list[Word] = []
+        while (
+            (token := self.peek()) is not None
+            and not self.take(keyword)
+            and self.operator() not in (";", "\n")
+        ):
+            words += [token] if isinstance(token, Word) else []
+            self.at += 1
+        return words
 
     def body(self, depth: int) -> Statements:
         self.take("do")
@@ -279,8 +300,6 @@ class _Parser:
         return body
 
     def choice(self, depth: int) -> CaseStatement:
-        while self.peek() is not None and not self.take("in") and self.operator() not in (";", "\n"):
-            self.at += 1
         branches: list[Statements] = []
         self.skip("\n")
         while self.peek() is not None and not self.take("esac"):
@@ -307,20 +326,20 @@ class _Parser:
         body = self.command((), depth + 1)
         return Function(name, body or Statements(()))
 
-    def group(self, body: Statements) -> Statements:
-        return Statements(body.items, is_hidden=self.redirections())
+    def group(self, body: Statements, depth: int, *, is_subshell: bool = False) -> Node:
+        words = self.redirections()
+        return expand(Statements(body.items, any(map(hides_output, words)), is_subshell), words, depth)
 
-    def redirected(self, node: Node) -> Node:
-        self.redirections()
-        return node
+    def redirected(self, node: Node, depth: int, head: Sequence[Word] = ()) -> Node:
+        return expand(node, [*head, *self.redirections()], depth)
 
-    def redirections(self) -> bool:
-        """Skip redirections after a compound command; return whether its output goes elsewhere."""
-        is_hidden = False
+    def redirections(self) -> list[Word]:
+        """Skip and return the redirections after a compound command."""
+        words: list[Word] = []
         while isinstance(token := self.peek(), Word) and token.redirect:
-            is_hidden |= hides_output(token)
+            words.append(token)
             self.at += 1
-        return is_hidden
+        return words
 
     def simple(self) -> Simple | None:
         words: list[Word] = []
@@ -328,6 +347,14 @@ class _Parser:
             words.append(token)
             self.at += 1
         return Simple(tuple(words)) if words else None
+
+
+def expand(node: Node, words: Sequence[Word], depth: int) -> Node:
+    """Return a compound command with the substitutions of these words before it."""
+    scripts = [script for word in words for script in word.scripts] if depth < DEEPEST else []
+    if not scripts:
+        return node
+    return Expanded(tuple(Statements(parse(each, depth + 1).items, True, True) for each in scripts), node)
 
 
 def hides_output(word: Word) -> bool:

@@ -14,15 +14,18 @@ from msgspec.structs import replace
 
 _CHUNK = re.compile(
     r"""
-    (?P<blank>(?:[ \t\r]|\\\n)+)
+    (?P<empty>[ \t]*+\(\))
+  | (?P<blank>(?:[ \t\r]|\\\n)+)
   | (?P<comment>(?<![^\s;&|(])\#[^\n]*)
   | (?P<heredoc><<-?[ \t]*(?P<delimiter>'[^'\n]+'|"[^"\n]+"|\\?\w[\w.-]*))
   | (?P<redirect>(?:(?<![^\s;&|])\d|&)?(?:>>|>\||<<<|[<>])(?:&\d?-?)?[ \t]*)
   | (?P<joiner>\|\||&&|\|&|;;?|\||&|\n)
   | (?P<single>'[^']*')
+  | (?P<ansi>\$'(?:[^'\\]|\\.)*+')
   | (?P<double>")
   | (?P<windows>(?<![^\s;&|(])(?:[A-Za-z]:|\.{1,2})?\\[\w.\\-]+\.(?:exe|cmd|bat|ps1)\b)
   | (?P<escaped>\\.)
+  | (?P<arithmetic>\(\((?:[^\n()"'`$]|\$(?!\()|\([^\n()]{0,80}\)){0,200}+\)\))
   | (?P<substitution>[$<>]\(|`)
   | (?P<paren>[()])
   | (?P<plain>[^\s\\'"$`;&|<>()]+)
@@ -31,9 +34,15 @@ _CHUNK = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _IN_DOUBLE = re.compile(r'[^"\\$`]+|\\.|\$\(|.', re.DOTALL)
-_NESTING = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*"|[()]""", re.DOTALL)
+_ARITHMETIC = re.compile(r"""\$\(\((?:[^\n;()"'`$]|\$(?!\()|\([^\n()]{0,80}\)){0,200}+\)\)""")
+_ARRAY = re.compile(r"\w+(?:\[[^\]]*\])?\+?=")
 _ESCAPED_IN_DOUBLE = re.compile(r'\\(["\\$`])')
+_ESCAPED_QUOTE = re.compile(r"""\\(['"\\])""")
 _BLANKS = re.compile(r"\s+")
+DEEPEST = 25
+"""The deepest nesting of substitutions and of compound commands; deeper keywords are words."""
+LONGEST_VALUE = 400
+"""The longest value of a variable or an alias that is followed, in characters."""
 # As `shlex.quote` has it, but letters of any alphabet need no quotes.
 _PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
 
@@ -47,7 +56,7 @@ class Word(Struct, frozen=True):
     """The value with empty command substitutions, so patterns do not match inside them."""
     redirect: bool = False
     scripts: tuple[str, ...] = ()
-    """The scripts of its substitutions."""
+    """The scripts of its substitutions, and of those in its here-document."""
     is_quoted: bool = False
     """Whether a part of it was quoted: it isn't a keyword then."""
     document: str | None = None
@@ -80,24 +89,30 @@ def split_words(line: str) -> list[Token]:
 
 
 class _ShellReader:
-    """Reads a line in one pass."""
+    """Reads a line in one pass, or the script of a substitution in it, up to its `)`."""
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, outer: _ShellReader | None = None) -> None:
         self.line = line
-        self.position = 0
+        self.position: int = outer.position if outer else 0
+        self.depth: int = outer.depth + 1 if outer else 0
         self.tokens: list[Token] = []
         self.value: list[str] = []
         self.masked: list[str] = []
         self.scripts: list[str] = []
         self.started = self.redirect = self.is_quoted = False
         self.groups = 0
-        self.documents: list[tuple[int, str]] = []
-        """Here-documents that come after this line: the index of the word, and the delimiter."""
+        self.literal = 0
+        """Open parentheses that are characters."""
+        self.cases: list[int] = []
+        """The open groups where each `case` begins, in which a `)` ends a pattern."""
+        self.documents: list[tuple[int, str, bool]] = []
+        """Here-documents after this line: the index of the word, the delimiter, and whether that is quoted."""
         # After an unclosed `$(` or quote, later ones are literal: searching again would be quadratic.
-        self.no_end_of: set[str] = set()
+        self.no_end_of: set[str] = outer.no_end_of if outer else set()
+        self.is_closed = self.has_failed = False
 
     def read(self) -> list[Token]:
-        while chunk := _CHUNK.match(self.line, self.position):
+        while not (self.is_closed or self.has_failed) and (chunk := _CHUNK.match(self.line, self.position)):
             self.position = chunk.end()
             self.take(chunk)
         self.end_word()
@@ -110,10 +125,13 @@ class _ShellReader:
                 self.end_word()
             case "comment":
                 pass
+            case "empty":
+                self.name_function()
             case "heredoc":
                 self.end_word()
                 delimiter = chunk["delimiter"].strip("'\"\\")
-                self.documents.append((len(self.tokens), delimiter))
+                is_quoted = delimiter != chunk["delimiter"]
+                self.documents.append((len(self.tokens), delimiter, is_quoted))
                 self.tokens.append(Word("<<" + delimiter, "<<", redirect=True))
             case "redirect" if not self.line.startswith("(", self.position) or text not in ("<", ">"):
                 self.end_word()
@@ -126,6 +144,8 @@ class _ShellReader:
                 self.join(text)
             case "single":
                 self.add(text[1:-1], is_quoted=True)
+            case "ansi":
+                self.add(_ESCAPED_QUOTE.sub(r"\1", text[2:-1]), is_quoted=True)
             case "escaped":
                 self.add(text[1], is_quoted=True)
             case "double":
@@ -148,12 +168,24 @@ class _ShellReader:
     def end_word(self) -> None:
         if not self.started:
             return
-        scripts = tuple(self.scripts)
-        self.tokens.append(
-            Word("".join(self.value), "".join(self.masked), self.redirect, scripts, self.is_quoted)
+        word = Word(
+            "".join(self.value), "".join(self.masked), self.redirect, tuple(self.scripts), self.is_quoted
         )
+        if self.at_command and not word.is_quoted:
+            if word.value == "case":
+                self.cases.append(self.groups)
+            elif word.value == "esac" and self.cases:
+                self.cases.pop()
+        self.tokens.append(word)
         self.value, self.masked, self.scripts = [], [], []
         self.started = self.redirect = self.is_quoted = False
+
+    def name_function(self) -> None:
+        """Read the `()` of a function, which may stand apart from its name."""
+        if not self.started and self.tokens and isinstance(name := self.tokens[-1], Word):
+            self.tokens[-1] = replace(name, value=f"{name.value}()", masked=f"{name.masked}()")
+        else:
+            self.add("()")
 
     def join(self, joiner: str) -> None:
         self.end_word()
@@ -162,14 +194,16 @@ class _ShellReader:
         self.tokens.append(Operator("|" if joiner == "|&" else joiner))
 
     def read_documents(self) -> None:
-        for index, delimiter in self.documents:
+        for index, delimiter, is_quoted in self.documents:
             end = re.compile(rf"^\t*{re.escape(delimiter)}[ \t\r]*$", re.MULTILINE).search(
                 self.line, self.position
             )
             stop, after = (end.start(), end.end() + 1) if end else (len(self.line), len(self.line))
             word = self.tokens[index]
             if isinstance(word, Word):
-                self.tokens[index] = replace(word, document=self.line[self.position : stop])
+                text = self.line[self.position : stop]
+                scripts = () if is_quoted or self.depth else _scripts_of(text)
+                self.tokens[index] = replace(word, document=text, scripts=scripts)
             self.position = min(after, len(self.line))
         self.documents = []
 
@@ -180,25 +214,40 @@ class _ShellReader:
             return
         start, parts, scripts = self.position, len(self.value), len(self.scripts)
         self.add("", is_quoted=True)
-        while chunk := _IN_DOUBLE.match(self.line, self.position):
-            self.position = chunk.end()
-            text = chunk.group()
-            if text == '"':
-                return
-            if text in ("$(", "`"):
-                self.substitution(text)
-            else:
-                self.add(_ESCAPED_IN_DOUBLE.sub(r"\1", text))
+        if self.quoted('"'):
+            return
+        if self.depth:
+            self.has_failed = True
+            return
         # No closing quote: keep the quote as a character.
         self.no_end_of.add('"')
         self.position = start
         del self.value[parts:], self.masked[parts:], self.scripts[scripts:]
         self.add('"')
 
+    def quoted(self, end: str) -> bool:
+        """Read text in which only substitutions mean something, up to its end; return whether that was there."""
+        while not self.has_failed and (chunk := _IN_DOUBLE.match(self.line, self.position)):
+            self.position = chunk.end()
+            text = chunk.group()
+            if text == end:
+                return True
+            if text in ("$(", "`"):
+                self.substitution(text)
+            else:
+                self.add(_ESCAPED_IN_DOUBLE.sub(r"\1", text))
+        return False
+
     def substitution(self, opening: str) -> None:
         """Read `$(…)`, `<(…)` or backticks, starting after the opening."""
+        if arithmetic := _ARITHMETIC.match(self.line, self.position - len(opening)):
+            self.position = arithmetic.end()
+            self.add(arithmetic.group())
+            return
         end = -1 if opening in self.no_end_of else self.closing(opening)
         if end < 0:
+            # What holds an open substitution has no end either.
+            self.has_failed = self.depth > 0
             self.no_end_of.add(opening)
             self.add(opening)
             return
@@ -209,24 +258,56 @@ class _ShellReader:
     def closing(self, opening: str) -> int:
         if opening == "`":
             return self.line.find("`", self.position)
-        depth = 1
-        for bracket in _NESTING.finditer(self.line, self.position):
-            depth += {"(": 1, ")": -1}.get(bracket.group(), 0)
-            if depth == 0:
-                return bracket.start()
-        return -1
+        inner = self.nested()
+        return inner.position - 1 if inner else -1
+
+    def nested(self) -> _ShellReader | None:
+        """Return a reader that has read up to the `)` of what begins here; None without one."""
+        if self.depth >= DEEPEST:
+            return None
+        inner = _ShellReader(self.line, self)
+        inner.read()
+        return inner if inner.is_closed else None
 
     def paren(self, text: str) -> None:
-        """Open or close a subshell; elsewhere parentheses are characters."""
-        if text == "(" and not self.started and self.at_command:
-            self.groups += 1
-            self.tokens.append(Operator("("))
-        elif text == ")" and self.groups:
+        """Open or close a subshell, end a pattern of `case`; elsewhere parentheses are characters."""
+        if text == "(":
+            if not self.started and self.at_command:
+                self.groups += 1
+                self.tokens.append(Operator("("))
+            elif not self.array():
+                self.literal += 1
+                self.add(text)
+            return
+        if self.value == ["esac"]:
+            self.end_word()
+        if self.literal:
+            self.literal -= 1
+            self.add(text)
+        elif self.cases and self.cases[-1] == self.groups:
+            self.end_word()
+            self.tokens.append(Operator(")"))
+        elif self.groups:
             self.groups -= 1
             self.end_word()
             self.tokens.append(Operator(")"))
+        elif self.depth:
+            self.is_closed = True
         else:
             self.add(text)
+
+    def array(self) -> bool:
+        """Read the values of `name=(…)`; return whether they are there."""
+        if "array" in self.no_end_of or len(self.value) != 1 or not _ARRAY.fullmatch(self.value[0]):
+            return False
+        start = self.position
+        if (inner := self.nested()) is None:
+            self.no_end_of.add("array")
+            return False
+        self.position = inner.position
+        self.add(self.line[start - 1 : inner.position])
+        self.scripts += [script for word in inner.tokens if isinstance(word, Word) for script in word.scripts]
+        return True
 
     @property
     def at_command(self) -> bool:
@@ -237,6 +318,13 @@ class _ShellReader:
             or isinstance(last, Operator)
             or (last.value in BEFORE_COMMANDS and not last.is_quoted)
         )
+
+
+def _scripts_of(document: str) -> tuple[str, ...]:
+    """Return the scripts of the substitutions in a here-document whose delimiter isn't quoted."""
+    reader = _ShellReader(document)
+    reader.quoted("")
+    return tuple(reader.scripts)
 
 
 BEFORE_COMMANDS = frozenset(["!", "{", "if", "then", "elif", "else", "while", "until", "do", "time"])

@@ -175,7 +175,8 @@ def _commands(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int |
             continue
         code = exit_code_in_text(printed, after_help=place.found.is_help, program=matcher.name)
         for command in find_commands_of_line(place.found, matcher, code, printed):
-            yield msgspec.structs.replace(command, end="estimated"), number
+            failed = command.failed or command.printed_error
+            yield msgspec.structs.replace(command, end="estimated", failed=failed), number
 
 
 _FOLLOWING_LINES = re.compile(rf"(?:\n[^\n]*){{0,{WINDOW}}}")

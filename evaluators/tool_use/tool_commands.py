@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from time import monotonic
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,7 @@ from evaluators.patterns import compile_pattern, leading_word, required_literal
 from evaluators.tool_use.calls import Call
 from evaluators.tool_use.error_text import has_error
 from evaluators.tool_use.launchers import SCRIPT_SUFFIX, interpreter_name
+from evaluators.tool_use.powershell import POWERSHELLS
 from evaluators.tool_use.shell import Definitions, LaunchedCommand, ShellLine, read_line, words_of
 from evaluators.tool_use.shell_ends import Ending, ends_of
 
@@ -27,6 +29,8 @@ HELP = "help"
 MOST_COMMANDS = 50_000
 """Commands of a transcript that are counted; an agent can write millions in one line."""
 
+READING_SECONDS = 10.0
+"""The time in which the lines of one session are read; the rest are counted as unread."""
 
 _CACHED_LENGTH = 2_000
 """The longest line in a cache, in characters, to limit memory."""
@@ -125,6 +129,7 @@ class FoundCommand(Struct, frozen=True, gc=False):
     end: End = "reported"
     at_least: bool = False
     seconds: float | None = None
+    printed_error: bool = False
 
 
 class FoundCommands(Struct, frozen=True):
@@ -137,6 +142,8 @@ class FoundCommands(Struct, frozen=True):
     """Shell calls that name the tool and have no command of it."""
     unrecorded: int = 0
     """Successful calls of an MCP server that its proxy didn't see."""
+    unread: int = 0
+    """Shell calls that may have commands of the tool and were not read in time."""
 
 
 class Matcher(Struct, frozen=True, cache_hash=True):
@@ -209,16 +216,19 @@ def number_commands(found_commands: Iterable[tuple[FoundCommand, int | None]]) -
                 seen.end if is_known else "unknown",
                 seen.at_least,
                 seen.seconds,
+                seen.printed_error and not is_known,
             )
         )
     return tuple(commands)
 
 
-def find_in_shell_calls(paired: Sequence[Call], matcher: Matcher) -> FoundCommands:
-    """Return the tool's commands in shell calls. Raises `TooManyCommands`."""
-    reader = _ShellCalls(matcher)
+def find_in_shell_calls(
+    paired: Sequence[Call], matcher: Matcher, seconds: float = READING_SECONDS
+) -> FoundCommands:
+    """Return the tool's commands in shell calls that can be read in this time. Raises `TooManyCommands`."""
+    reader = _ShellCalls(matcher, seconds=seconds)
     commands = number_commands(reader.commands(paired))
-    return FoundCommands(commands, reader.not_run, reader.mentioned)
+    return FoundCommands(commands, reader.not_run, reader.mentioned, unread=reader.unread)
 
 
 REMOTE = frozenset(["ssh", "docker", "podman", "docker-compose", "kubectl", "oc"])
@@ -230,14 +240,23 @@ def remote_commands(paired: Sequence[Call], matcher: Matcher) -> Iterator[tuple[
     yield from _ShellCalls(matcher, only_remote=True).commands(paired)
 
 
-class _ShellCalls:
-    """Reads the shell calls of a session in order, with what earlier ones defined."""
+_ONE_SHELL = frozenset(["execute_bash"])
+"""Tools, here that of OpenHands, whose calls share one shell; those of others get a shell each."""
 
-    def __init__(self, matcher: Matcher, *, only_remote: bool = False) -> None:
+
+class _ShellCalls:
+    """Reads the shell calls of a session in order."""
+
+    def __init__(
+        self, matcher: Matcher, *, only_remote: bool = False, seconds: float = READING_SECONDS
+    ) -> None:
         self.matcher = matcher
         self.only_remote = only_remote
+        self.seconds = seconds
+        """The time that is left for reading."""
         self.definitions = Definitions()
-        self.not_run = self.mentioned = 0
+        """What earlier calls of the same shell defined."""
+        self.not_run = self.mentioned = self.unread = 0
         self.mention = mention_pattern(matcher)
 
     def commands(self, paired: Sequence[Call]) -> Iterator[tuple[FoundCommand, int | None]]:
@@ -245,17 +264,30 @@ class _ShellCalls:
             if call.event.command is None:
                 continue
             line = searchable_part(call.event.command, self.matcher)
-            matched_line = match_line(line, self.matcher, self.definitions)
-            if call.not_run:
-                self.not_run += bool(matched_line.matches)
+            if self.seconds <= 0:
+                self.unread += self.matcher.literal() in line
                 continue
+            began = monotonic()
+            found = self.read(call, line)
+            self.seconds -= monotonic() - began
+            yield from ((command, call.index) for command in found)
+
+    def read(self, call: Call, line: str) -> list[FoundCommand]:
+        name = (call.event.name or "").lower()
+        shared = self.definitions if name in _ONE_SHELL else Definitions()
+        matched_line = match_line(line, self.matcher, shared, is_powershell=name in POWERSHELLS)
+        if call.not_run:
+            self.not_run += bool(matched_line.matches)
+            return []
+        if name in _ONE_SHELL:
             self.definitions = _relevant(matched_line.line.definitions, self.matcher)
-            if self.only_remote:
-                matched_line = _only_remote(matched_line)
-            for command in find_commands_of_line(matched_line, self.matcher, call.exit_code, output_of(call)):
-                yield command, call.index
-            if not matched_line.matches and self.mention and self.mention.search(line):
-                self.mentioned += 1
+        if self.only_remote:
+            segments, matches = matched_line.line.segments, matched_line.matches
+            remote = {n: each for n, each in matches.items() if REMOTE.intersection(segments[n].launchers)}
+            matched_line = MatchedLine(matched_line.line, remote)
+        if not matched_line.matches and self.mention and self.mention.search(line):
+            self.mentioned += 1
+        return list(find_commands_of_line(matched_line, self.matcher, call.exit_code, output_of(call)))
 
 
 def output_of(call: Call) -> str | None:
@@ -280,8 +312,6 @@ def mention_pattern(matcher: Matcher) -> re.Pattern[str] | None:
 
 def _relevant(definitions: Definitions, matcher: Matcher) -> Definitions:
     """Return the definitions that lead to the tool, for the session's later lines."""
-    if not definitions.values and not definitions.functions:
-        return definitions
     name = matcher.name or matcher.literal()
     return Definitions(
         tuple(each for each in definitions.values if any(name in word for word in each[1])),
@@ -327,14 +357,6 @@ class MatchedLine(Struct, frozen=True):
         return last is not None and _asks_help(last)
 
 
-def _only_remote(matched_line: MatchedLine) -> MatchedLine:
-    parts = matched_line.line.segments
-    return MatchedLine(
-        matched_line.line,
-        {n: match for n, match in matched_line.matches.items() if REMOTE.intersection(parts[n].launchers)},
-    )
-
-
 class Matched(Struct, frozen=True):
     """A command of the tool."""
 
@@ -348,15 +370,17 @@ def match_line(
     line: str,
     matcher: Matcher,
     definitions: Definitions = Definitions(),  # noqa: B008 immutable
+    *,
+    is_powershell: bool = False,
 ) -> MatchedLine:
     """Return the tool's commands in a shell line. Raises `SlowPattern`."""
     if len(line) <= _CACHED_LENGTH and not definitions.functions:
-        return _cached_match(line, matcher, definitions)
-    return _match(line, matcher, definitions)
+        return _cached_match(line, matcher, definitions, is_powershell=is_powershell)
+    return _match(line, matcher, definitions, is_powershell=is_powershell)
 
 
-def _match(line: str, matcher: Matcher, definitions: Definitions) -> MatchedLine:
-    shell_line = read_line(line, definitions)
+def _match(line: str, matcher: Matcher, definitions: Definitions, *, is_powershell: bool) -> MatchedLine:
+    shell_line = read_line(line, definitions, is_powershell=is_powershell)
     matches = {
         n: match
         for n, part in enumerate(shell_line.segments)
@@ -377,13 +401,13 @@ def find_commands_of_line(
     endings = {
         n: end for n, end in ends_of(matched_line.line, matched_line.matches, code, output).items() if end.ran
     }
-    unknown = [n for n, end in endings.items() if not end.known]
+    unclear = [n for n, end in endings.items() if end.failed or not end.known]
     for n, ending in endings.items():
         command = ended_command(matched_line.matches[n], ending)
         # The message of one of several commands can't be told from another's.
-        is_alone = unknown == [n] and not matched_line.line.segments[n].hides_errors
+        is_alone = unclear == [n] and not ending.known and not matched_line.line.segments[n].hides_errors
         if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
-            command = msgspec.structs.replace(command, failed=not command.help, end="estimated")
+            command = msgspec.structs.replace(command, printed_error=not command.help)
         yield command
 
 
@@ -449,7 +473,6 @@ def _mask_quotes(stage: LaunchedCommand) -> str:
 
 def ended_command(match: Matched, ending: Ending) -> FoundCommand:
     """Return a command that ended like this."""
-    end: End = "estimated" if ending.is_guess else "reported"
     is_help = _asks_help(match)
     return FoundCommand(
         match.stage.line,
@@ -458,7 +481,6 @@ def ended_command(match: Matched, ending: Ending) -> FoundCommand:
         failed=ending.failed and not is_help,
         help=is_help,
         helps=_asked_about(match.sub, match.stage.words) if is_help else None,
-        end=end,
         at_least=ending.at_least,
     )
 

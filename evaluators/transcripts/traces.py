@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from evaluators.json_values import int_or_none
 from evaluators.model import NOT_RUN, Event, Json, NotRun, Transcript
+from evaluators.tool_use.powershell import POWERSHELLS
 
 TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
 """The event types that are evaluated (AgentV evaluation, Trace Data Model)."""
@@ -20,7 +21,7 @@ TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error")
 _FIELDS = ("id", "name", "input", "output", "text", "metadata")
 _SHELL_TOOLS = frozenset(("bash", "shell", "sh", "zsh", "terminal", "exec", "local_shell"))
 _SHELL_TOOLS |= {"exec_command", "execute_bash", "execute_command", "execute_shell_command", "run_command"}
-_SHELL_TOOLS |= {"run_shell", "run_shell_command", "run_terminal_cmd", "shell_command"}
+_SHELL_TOOLS |= {"run_shell", "run_shell_command", "run_terminal_cmd", "shell_command"} | POWERSHELLS
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 _CODES = ("exit_code", "exitCode", "returncode", "return_code")
 _STATED = re.compile(

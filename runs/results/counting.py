@@ -7,19 +7,25 @@ from typing import Any, NamedTuple
 
 from evalhub.lib.numbers import counted
 from evaluators.statistics.comparability import READS_COMMANDS, Standard
+from evaluators.tool_use.interaction import describe_unknown
 from runs.results.layer_totals import EndTotals
 from scenarios.models import Scenario, SuiteEntry
 
 
+def unknown_ends(ends: EndTotals) -> str:
+    """Return how many ends are unknown, and how many of these commands printed an error; empty if all are known."""
+    return describe_unknown(ends.commands, ends.commands - ends.known, ends.printed_errors)
+
+
 def ends_texts(ends: EndTotals) -> list[str]:
-    """Return what a reader must know of these ends; nothing where every end is known and every call counts."""
+    """Return what a reader must know of these ends beside how many are unknown; nothing where every call counts."""
     texts = []
-    if ends.known < ends.commands:
-        texts.append(f"{ends.known:,} of {ends.commands:,} ends known")
     if ends.estimated:
         texts.append(f"{ends.estimated:,} estimated from text")
     if ends.not_run:
         texts.append(f"{ends.not_run:,} not run")
+    if ends.unread:
+        texts.append(f"{counted(ends.unread, 'shell line')} not read in time")
     texts += [f"and {counted(n, 'call')} by {program}" for program, n in ends.indirect_by.items()]
     return texts
 

@@ -89,6 +89,12 @@ class EndTotals(Struct, frozen=True):
     """Recorded calls by other programs, by the program."""
     mentioned: int = 0
     """Shell commands that name the tool and have no command of it."""
+    unread: int = 0
+    """Shell calls that were not read in time."""
+    printed_errors: int = 0
+    """Commands with an unknown end that printed an error."""
+    printed_in: int | None = None
+    """The trial with the most of them."""
 
 
 class LayerTotals(Struct, frozen=True):
@@ -141,12 +147,14 @@ def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
         lost=_most_lost(trials),
         judge=_judge(run, trials),
         recorded=sources[RECORDED],
-        ends=_ends([trial.interaction for trial in trials if trial.interaction]),
+        ends=_ends(trials),
         not_recorded=dict(Counter(trial.not_recorded for trial in trials if trial.not_recorded)),
     )
 
 
-def _ends(metrics: Sequence[Interaction]) -> EndTotals:
+def _ends(trials: Sequence[TotalledTrial]) -> EndTotals:
+    metrics = [trial.interaction for trial in trials if trial.interaction]
+    printed = {trial.pk: len(trial.interaction.printed_errors) for trial in trials if trial.interaction}
     by: Counter[str] = Counter()
     for interaction in metrics:
         by.update(interaction.indirect_by)
@@ -157,6 +165,9 @@ def _ends(metrics: Sequence[Interaction]) -> EndTotals:
         not_run=sum(interaction.not_run for interaction in metrics),
         indirect_by=dict(by.most_common()),
         mentioned=sum(interaction.mentioned for interaction in metrics),
+        unread=sum(interaction.unread for interaction in metrics),
+        printed_errors=sum(printed.values()),
+        printed_in=max(printed, key=printed.__getitem__) if any(printed.values()) else None,
     )
 
 

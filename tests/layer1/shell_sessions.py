@@ -128,6 +128,12 @@ class Generator:
             lambda own: f"while {own.call()}; do break; done",
             lambda own: f"{own.other()} && {own.call()}; {own.other()} || {own.call()}",
             lambda own: f"timeout 9 bash -c '{own.any()} && {own.any()}' | cat",
+            lambda own: f"for f in $({own.call()}); do {own.call()}; done",
+            lambda own: f"[[ -n $({own.call()}) ]] && {own.call()}",
+            lambda own: f"while read x; do true; done < <({own.call()})",
+            lambda own: f"cat <<EOF\nit's $({own.call()})\nEOF\n{own.call()}",
+            lambda own: f"x=\"$(cat <<'EOF'\ndon't (\nEOF\n)\" && {own.call()}",
+            lambda own: f"case $({own.call()}) in *) {own.call()};; esac",
             lambda own: f"case x in x) {own.call()};; y) {own.tool} ok never;; esac",
         ]
 

@@ -1,4 +1,7 @@
-"""What is read from an agent's events alone: every end that is stated is right, and no call is missed."""
+"""What is read from an agent's events alone: every end that is stated is right, and no call is missed.
+
+A failed line of `&&` is one failure, of its last command, even if an earlier one failed.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +46,18 @@ def run_session(lines: list[str], folder: Path) -> Transcript:
     return Transcript(tuple(events), "stream")
 
 
-def wrong_ends(found: Interaction, folder: Path) -> list[str]:
-    """Return the commands whose stated end is not the one of the tool's own log, and the calls that are missing."""
+def wrong_ends(found: Interaction, folder: Path, lines: list[str]) -> list[str]:
+    """Return the commands whose stated end is not the one of the tool's own log, and the calls that are missing.
+
+    Of a line of `&&` that fails, the last command has the failure: it may be that of an earlier one.
+    """
     truth = by_word(read_log(folder / "log.jsonl"))
     wrong = []
     for command in found.commands:
         word = command.line.split(" >", 1)[0].split(" 2>", 1)[0].split()[-1]
         codes = truth.pop(word, []) if not command.at_least else truth.get(word, [])
-        if command.end != "reported":
+        line = lines[(command.event or 0) // 2]
+        if command.end != "reported" or (command.failed and not codes and "&&" in line):
             continue
         is_right = all(
             code == command.exit_code or (command.exit_code is None and code != 0) for code in codes
@@ -66,14 +73,13 @@ def wrong_ends(found: Interaction, folder: Path) -> list[str]:
 
 def check(count: int, folder: Path) -> dict[str, int]:
     """Run sessions and compare; return the counts of ends."""
-    totals = {"known": 0, "estimated": 0, "unknown": 0}
+    totals = {"known": 0, "unknown": 0}
     for n, lines in enumerate(sessions(7, count)):
         own = folder / str(n)
         transcript = run_session(lines, own)
         found = analyse(transcript, Tool(binary="mt"), completed=True)
-        assert not (wrong := wrong_ends(found, own)), "\n".join([*wrong, "", *lines])
-        totals["estimated"] += found.estimated
-        totals["known"] += found.known - found.estimated
+        assert not (wrong := wrong_ends(found, own, lines)), "\n".join([*wrong, "", *lines])
+        totals["known"] += found.known
         totals["unknown"] += found.unknown_exit
     return totals
 

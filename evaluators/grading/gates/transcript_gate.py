@@ -10,6 +10,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Score
 from evaluators.tool_use.exposure import opened_paths
+from evaluators.tool_use.interaction import describe_unknown, describe_unread
 
 _SHOWN = 5
 NO_EVENTS = "The agent's output has no events, so it isn't known which files and skills it opened."
@@ -29,12 +30,16 @@ class NoTranscriptErrors(BaseGate):
             return self.score(False, "There is no transcript to check for errors.", source="none")
         if metrics.problem:
             return self.score(None, metrics.problem, error=metrics.problem, source=metrics.source)
+        if unread := describe_unread(metrics.unread):
+            return self.score(None, unread, error=unread, source=metrics.source)
         if metrics.source == "none":
             message = "No command was seen in this output."
             return self.score(True, message, source="none", expected=0, actual=None)
         failed = [command.line for command in metrics.commands if command.failed]
         source = "structured events" if metrics.source == "events" else metrics.source
-        unknown = f"; {metrics.unknown_exit} with unknown exit code" if metrics.unknown_exit else ""
+        printed = len(metrics.printed_errors)
+        unknown = describe_unknown(metrics.total_commands, metrics.unknown_exit, printed)
+        unknown = f"; {unknown}" if unknown else ""
         unknown += f"; {metrics.estimated} estimated" if metrics.estimated else ""
         message = (
             f"{metrics.error_count} of {metrics.total_commands} commands failed (source: {source}{unknown})."
@@ -46,6 +51,7 @@ class NoTranscriptErrors(BaseGate):
             expected=0,
             actual=metrics.error_count,
             unknown_exit=metrics.unknown_exit,
+            printed_errors=printed,
             failed=failed[:_SHOWN],
         )
 

@@ -7,7 +7,7 @@ from evaluators.grading.judges.blind_account import MEANING, blind_account
 from evaluators.grading.judges.rubric import REASONS, RubricCriteria
 from evaluators.grading.judges.transcript_text import hash_tag, render_transcript
 from evaluators.redaction import redact_patterns
-from evaluators.tool_use.interaction import Interaction
+from evaluators.tool_use.interaction import Interaction, describe_unknown
 
 SYSTEM = (
     "You judge how well an AI agent did a task with a command-line tool. "
@@ -102,7 +102,8 @@ def _count(metrics: Interaction) -> str:
         return f"No commands of the tool were found. Completed: {'yes' if metrics.completed else 'no'}."
     rate = metrics.first_try_success_rate
     first_try = "first-try success not measured" if rate is None else f"first-try success rate {rate:.2f}"
-    unknown = f", {metrics.unknown_exit} have an unknown exit code" if metrics.unknown_exit else ""
+    unknown = describe_unknown(metrics.total_commands, metrics.unknown_exit, len(metrics.printed_errors))
+    unknown = f", the exit code of {unknown}" if unknown else ""
     return (
         f"{metrics.total_commands} commands, {metrics.error_count} failed{unknown}, "
         f"{metrics.help_seeking} asked for help, "

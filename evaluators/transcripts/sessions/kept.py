@@ -49,6 +49,8 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     """Calls of the tool that never ran."""
     mentioned: int = 0
     """Shell calls that name the tool and have no command of it."""
+    unread: int = 0
+    """Shell calls that may have commands of the tool and were not read in time."""
     root: str = ""
     """What sessions with the same beginning share."""
     copies: tuple[str, ...] = ()
@@ -61,12 +63,12 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
 
     @property
     def errors(self) -> dict[int, str]:
-        """The first error line of each failed command, by its number."""
+        """The first error line of each command that failed or printed an error, by its number."""
         by_event = {call.index: call for call in calls(self.transcript.events)}
         paired = (
             (command, by_event.get(command.event))
             for command in self.commands
-            if command.failed and command.event is not None
+            if (command.failed or command.printed_error) and command.event is not None
         )
         return {command.n: _error_line(call) for command, call in paired if call}
 
@@ -110,6 +112,7 @@ def keep_session(
         is_whole=whole,
         not_run=metrics.not_run,
         mentioned=metrics.mentioned,
+        unread=metrics.unread,
         root=redact_patterns(session.trail.root),
         copies=tuple(dict.fromkeys(keys[0] for keys in calls_of.values() if keys)),
     )
@@ -128,7 +131,8 @@ def _events(command: Command, by_index: Mapping[int, Call], originals: Sequence[
     ended = call.result.timestamp if call and call.result else None
     id = str(command.n)
     yield Event("tool_call", id, "shell", command.line, timestamp=began)
-    output = redact_patterns(_error_line(call)) if call and command.failed else None
+    has_error = command.failed or command.printed_error
+    output = redact_patterns(_error_line(call)) if call and has_error else None
     yield Event("tool_result", id, output=output, exit_code=command.exit_code, timestamp=ended)
 
 

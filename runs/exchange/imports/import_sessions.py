@@ -23,7 +23,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import diagnose, error_messages
 from evaluators.tool_use.help_pages import HelpPage, parse_help
-from evaluators.tool_use.interaction import metrics, scores
+from evaluators.tool_use.interaction import metrics, scores, without_rates
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import make_matcher
 from evaluators.transcripts.sessions.copies import Known
@@ -270,7 +270,12 @@ def _parts(session: KeptSession) -> TrialParts:
 
 def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[str, Any]:
     counted = metrics(session.commands, source="events", completed=False)
-    interaction = structs.replace(counted, not_run=session.not_run, mentioned=session.mentioned)
+    interaction = structs.replace(
+        counted if not session.unread else without_rates(counted),
+        not_run=session.not_run,
+        mentioned=session.mentioned,
+        unread=session.unread,
+    )
     interaction_scores = (score for score in scores(interaction) if score.name != "completed")
     measured = (*interaction_scores, *session.wasted)
     usage = session.transcript.usage

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
+from evaluators.tool_use.interaction import describe_unread
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
@@ -55,6 +56,8 @@ class ReadSessions:
                     session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole
                 )
                 self.help |= read.help
+                if unread := describe_unread(read.kept.unread):
+                    self.problems.append(f"{name}: {unread}")
                 if read.kept.commands:
                     self.sessions.append(read.kept)
                     self.trails.append(read.trail)

@@ -23,6 +23,7 @@ from runs.results.counting import (
     compared_by,
     counts_alike,
     ends_texts,
+    unknown_ends,
 )
 from runs.results.layer_totals import GateKind, LayerTotals
 from runs.results.measures import CRITERION, INTERACTION, unit_of
@@ -147,9 +148,14 @@ class Layers:
 
     @property
     def ends(self) -> list[str]:
-        """Return how the ends are known and what isn't counted, as short texts; empty where every end is known."""
+        """Return how the known ends are known and what isn't counted, as short texts."""
         ends = self.totals.ends if self.totals else None
         return ends_texts(ends) if ends else []
+
+    @property
+    def unknown(self) -> str:
+        """Return how many ends are unknown; empty where every end is known."""
+        return unknown_ends(self.totals.ends) if self.totals else ""
 
     @property
     def judge_caption(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -73,6 +73,16 @@ class Timeline:
     def failure_address(self) -> str:
         """Return the link to the first failed call from the trial's page; empty if none failed."""
         return address(self.first_failure[0], self.first_failed) if self.first_failure else ""
+
+    def address_of(self, numbers: Collection[int]) -> str:
+        """Return the link to the first call with one of these commands of the tool; empty without one."""
+        wanted = frozenset(numbers)
+        found = (
+            address(at, step.number)
+            for at, step in enumerate(self.every)
+            if any(command.n in wanted for command in step.own)
+        )
+        return next(found, "") if wanted else ""
 
 
 def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0) -> Timeline:

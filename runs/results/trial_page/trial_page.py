@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Subquery
-from msgspec import structs
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
@@ -24,7 +23,7 @@ from runs.models import (
     Trial,
     TrialAttempt,
 )
-from runs.results.counting import FEWEST_KNOWN, ends_texts, why_not_recorded
+from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_not_recorded
 from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import DECIDING, EndTotals, is_single
 from runs.results.measures import CRITERION, INTERACTION, unit_of
@@ -187,6 +186,8 @@ class TrialPage:
             not_run=metrics.get("not_run", 0),
             indirect_by=metrics.get("indirect_by", {}),
             mentioned=metrics.get("mentioned", 0),
+            unread=metrics.get("unread", 0),
+            printed_errors=len(metrics.get("printed_errors", ())),
         )
 
     @property
@@ -201,8 +202,18 @@ class TrialPage:
 
     @property
     def ends_texts(self) -> list[str]:
-        """Return what a reader must know of these ends beside how many are known."""
-        return ends_texts(structs.replace(self.ends, known=self.ends.commands))
+        """Return what a reader must know of these ends beside how many are unknown."""
+        return ends_texts(self.ends)
+
+    @property
+    def unknown(self) -> str:
+        """Return how many ends are unknown; empty where every end is known."""
+        return unknown_ends(self.ends)
+
+    @property
+    def printed_address(self) -> str:
+        """Return the link to the first command that printed an error and whose end is unknown; empty without one."""
+        return self.timeline.address_of(self.interaction.get("printed_errors", ()))
 
     @property
     def has_rates(self) -> bool:

@@ -216,27 +216,34 @@ def test_what_certainly_did_not_run_is_no_command() -> None:
 @pytest.mark.parametrize(
     ("line", "output", "expected"),
     [
-        ("t add 2>&1 | tail -2", "error: unknown flag", (None, True, "estimated")),
-        ("t add 2>&1 | tail -2", "t: no note 'x' found: not found", (None, True, "estimated")),
-        ("t add | tail -2", "usage: t add X", (None, True, "estimated")),
-        ("t --help | head", "usage: t add X", (None, False, "unknown")),
-        ("t add | tail -2", "added\n0 errors", (None, False, "unknown")),
-        ("t add 2>/dev/null | tail -2", "error: of another", (None, False, "unknown")),
-        ("t add | t list | tail", "error: of one", (None, False, "unknown")),
-        ("t add; echo exit: $?", "error: no\nexit: 2", (2, True, "reported")),
+        ("t add 2>&1 | tail -2", "error: unknown flag", (None, "unknown", True)),
+        ("t add 2>&1 | tail -2", "t: no note 'x' found: not found", (None, "unknown", True)),
+        ("t add | tail -2", "usage: t add X", (None, "unknown", True)),
+        ("t --help | head", "usage: t add X", (None, "unknown", False)),
+        ("t add | tail -2", "added\n0 errors", (None, "unknown", False)),
+        ("t add 2>/dev/null | tail -2", "error: of another", (None, "unknown", False)),
+        ("t add | t list | tail", "error: of one", (None, "unknown", False)),
+        ("t add; echo exit: $?", "error: no\nexit: 2", (2, "reported", False)),
+        ("t add; t list; echo exit: $?", "error: no\nexit: 2", (None, "unknown", False)),
     ],
-    ids=["error", "after the name", "usage", "help", "no errors", "hidden", "two", "stated"],
+    ids=["error", "after the name", "usage", "help", "no errors", "hidden", "two", "stated", "another's"],
 )
-def test_an_unknown_end_is_estimated_from_an_error_message(
-    line: str, output: str, expected: tuple[int | None, bool, str]
-) -> None:
-    output = output.replace("\\n", "\n")
+def test_an_error_message_is_no_end(line: str, output: str, expected: tuple[int | None, str, bool]) -> None:
     call = (
         Event("tool_call", id="1", command=line),
         Event("tool_result", id="1", output=output, exit_code=0),
     )
-    command = analyse(Transcript(call, "stream"), TOOL, completed=True).commands[0]
-    assert (command.exit_code, command.failed, command.end) == expected
+    found = analyse(Transcript(call, "stream"), TOOL, completed=True)
+    command = found.commands[0]
+    assert (command.exit_code, command.end, command.printed_error) == expected
+    assert (found.printed_errors, found.estimated) == ((0,) if expected[2] else (), 0)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("Bash", 1), ("execute_bash", 2)])
+def test_only_calls_that_share_a_shell_share_its_functions(name: str, expected: int) -> None:
+    lines = ("f() { t add; }; f", "f")
+    shell = tuple(Event("tool_call", str(n), name, line) for n, line in enumerate(lines))
+    assert analyse(Transcript(shell, "stream"), TOOL, completed=True).total_commands == expected
 
 
 @pytest.mark.parametrize(

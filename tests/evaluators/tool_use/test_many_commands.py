@@ -6,9 +6,10 @@ import pytest
 
 from evalhub.lib.limits import LONGEST_LINE
 from evaluators.model import Event, Transcript
+from evaluators.tool_use.calls import calls
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.tool import McpServer, Tool
-from evaluators.tool_use.tool_commands import MOST_COMMANDS
+from evaluators.tool_use.tool_commands import MOST_COMMANDS, Matcher, find_in_shell_calls
 from tests.evaluators.grading.gates.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
 
@@ -36,6 +37,15 @@ def test_a_transcript_has_a_limited_number_of_commands() -> None:
     assert found(*[LINE * 20_000] * 4).problem == (
         "The transcript has more than 50,000 commands. They can't be counted."
     )
+
+
+def test_lines_that_take_too_long_are_counted_and_not_read() -> None:
+    events = tuple(
+        Event("tool_call", str(n), "Bash", line) for n, line in enumerate(("git a", "ls", "git b"))
+    )
+    read = find_in_shell_calls(calls(events), Matcher(binary=("git",)), seconds=1e-9)
+    assert ([each.line for each in read.commands], read.unread) == (["git a"], 1)
+    assert find_in_shell_calls(calls(events), Matcher(binary=("git",))).unread == 0
 
 
 def test_gates_give_no_verdict_on_commands_that_cannot_be_counted() -> None:

@@ -96,6 +96,65 @@ def test_a_here_document_without_end_takes_the_rest() -> None:
     assert len(segments("t import <<EOF\nt add\nt list")) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("for f in $(t list); do t add $f; done", ["t list", "t add '$f'"], id="for"),
+        pytest.param("for ((i=0;i<3;i++)); do t add; done", ["t add"], id="for of numbers"),
+        pytest.param("select f in `t list`; do t add; done", ["t list", "t add"], id="select"),
+        pytest.param(
+            "case $(t get) in a) t x;; (b|c) t y;; esac; t z", ["t get", "t x", "t y", "t z"], id="case"
+        ),
+        pytest.param("x=$(case a in a) t x;; esac); t y", ["t x", "t y"], id="case in a substitution"),
+        pytest.param('[[ $(t get) == "$(t two)" ]] && t x', ["t get", "t two", "t x"], id="test"),
+        pytest.param("while read x; do t x; done < <(t list)", ["t list", "t x"], id="redirected loop"),
+        pytest.param("{ t a; } > >(t log)", ["t log", "t a"], id="redirected group"),
+        pytest.param("cat <<E\n$(t a) it's `t b`\nE\nt c", ["t a", "t b", "t c"], id="here-document"),
+        pytest.param("cat <<'E'\n$(t a)\nE\nt c", ["t c"], id="quoted here-document"),
+        pytest.param("cat <<E\n\\$(t a)\nE\nt c", ["t c"], id="escaped in a here-document"),
+        pytest.param("bash <<E\necho $(t a)\nE", ["t a"], id="here-document of a shell, once"),
+        pytest.param("a=(-q t x $(t a)); t b", ["t a", "t b"], id="array"),
+        pytest.param("echo $((1 << 2)) $(( $(t a) + 1 ))\nt b", ["t a", "t b"], id="arithmetic"),
+        pytest.param('echo "${x:-$(t a)}" && t b', ["t a", "t b"], id="default value"),
+        pytest.param("x=$(t a # it's\n); t b", ["t a", "t b"], id="comment in a substitution"),
+        pytest.param("x=$(f() { t a; }; f); t b", ["t a", "t b"], id="function in a substitution"),
+        pytest.param("echo $'it\\'s' && t a", ["t a"], id="ANSI-C quotes"),
+        pytest.param("f () { t $1; }; f a", ["t a"], id="function with a blank"),
+    ],
+)
+def test_it_finds_commands_in_every_substitution(text: str, expected: list[str]) -> None:
+    assert [line for line in lines(text) if line.startswith("t ")] == expected
+
+
+@pytest.mark.parametrize("delimiter", ["'EOF'", "EOF"])
+@pytest.mark.parametrize("body", ["don't", 'a " b', "a) b", "(a", "it's (a"])
+def test_quotes_of_a_here_document_in_a_substitution_mean_nothing(delimiter: str, body: str) -> None:
+    line = f't commit -m "$(cat <<{delimiter}\n{body}\nEOF\n)" && t push && t pr'
+    found = segments(line)
+    assert [part.words[:2] for part in found if part.words[0] == "t"][1:] == [("t", "push"), ("t", "pr")]
+    assert found[0].line == f"cat <<EOF {body}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bash -c 'f() { t a; }'; f",
+        "f() { t a; }; bash -c f",
+        "(f() { t a; }); f",
+        "x=$(f() { t a; }); f",
+        "x=$(alias f=t); f a",
+        "echo <(f() { t a; }); f",
+        "f() { t a; }; ssh host f",
+    ],
+)
+def test_a_name_lives_only_in_its_own_shell(text: str) -> None:
+    assert not any(line.startswith("t ") for line in lines(text))
+
+
+def test_a_subshell_knows_the_names_around_it() -> None:
+    assert lines("f() { t a; }; (f); x=$(f); eval f") == ["t a"] * 3
+
+
 def test_a_shell_runs_its_here_document() -> None:
     assert lines("bash <<'EOF'\nt add\nt list\nEOF") == ["t add", "t list"]
 
@@ -184,7 +243,7 @@ def test_a_definition_runs_nothing() -> None:
     assert lines("f() { t list; }") == []
 
 
-def test_a_session_remembers_what_it_defined() -> None:
+def test_one_shell_remembers_what_it_defined() -> None:
     first = read_line("T=./bin/t; alias x='t -q'; f() { t show $1; }")
     found = [read_line(line, first.definitions).segments[0].line for line in ("$T list", "x list", "f a")]
     assert found == ["t list", "t -q list", "t show a"]
@@ -225,6 +284,19 @@ def test_it_finds_every_joined_command(commands: list[str]) -> None:
         "for i in x; do " * 20_000,
         "a && " * 50_000,
         "x=$x$x; " * 20_000,
+        "a=(" * 5_000,
+        "$(a=(" * 20_000,
+        "case x in a) " * 5_000,
+        "$(case x in a) " * 10_000,
+        '"$(cat <<E\n' * 20_000,
+        "cat <<E\n$(a" * 20_000,
+        "for i in $(" * 10_000,
+        "[[ $( " * 20_000,
+        "((" * 20_000 + "))" * 20_000,
+        "$((1+" * 20_000,
+        "$'" * 30_000,
+        "(f() { a; }); " * 10_000,
+        "f () " * 20_000,
     ],
 )
 def test_hostile_lines_take_linear_time(text: str) -> None:

@@ -7,9 +7,9 @@ from evaluators.tool_use.shell_ends import Ending, ends_of
 
 
 def shown(ending: Ending) -> str:
-    """Return an end in short: a code, F failed, U unknown, X did not run; + any number of times, ~ guessed."""
+    """Return an end in short: a code, F failed, U unknown, X did not run; + any number of times."""
     code = "F" if ending.failed and ending.code is None else "U" if ending.code is None else str(ending.code)
-    return ("X" if not ending.ran else code) + "+" * ending.at_least + "~" * ending.is_guess
+    return ("X" if not ending.ran else code) + "+" * ending.at_least
 
 
 def ends(text: str, code: int | None, output: str | None = "") -> str:
@@ -24,10 +24,10 @@ def ends(text: str, code: int | None, output: str | None = "") -> str:
         pytest.param("t a", 3, "3", id="alone"),
         pytest.param("t a;", 1, "1", id="trailing semicolon"),
         pytest.param("t a && t b", 0, "0 0", id="success through and"),
-        pytest.param("t a && t b", 2, "U 2~", id="failure through and: one of both"),
+        pytest.param("t a && t b", 2, "U 2", id="failure through and: one of both"),
         pytest.param("cd x && t a", 3, "3", id="cd fails with words only"),
-        pytest.param("cd x 2>/dev/null && t a", 3, "3~", id="cd whose words nobody sees"),
-        pytest.param("make && t a", 2, "2~", id="another before and"),
+        pytest.param("cd x 2>/dev/null && t a", 3, "3", id="cd whose words nobody sees"),
+        pytest.param("make && t a", 2, "2", id="another before and"),
         pytest.param("cd x && t a && ls", 2, "U", id="not the last of and"),
         pytest.param("t a && echo done", 3, "3", id="echo never fails"),
         pytest.param("true && t a", 7, "7", id="true never fails"),
@@ -49,7 +49,7 @@ def ends(text: str, code: int | None, output: str | None = "") -> str:
         pytest.param("t a || exit 3; t b", 3, "U U", id="an exit with the same code"),
         pytest.param("t a || exit 3; t b", 4, "0 4", id="an exit with another code"),
         pytest.param("t a || exit 3; t b", 0, "0 0", id="an exit that did not happen"),
-        pytest.param("f() { t $1; }; f a && f b", 3, "U 3~", id="functions"),
+        pytest.param("f() { t $1; }; f a && f b", 3, "U 3", id="functions"),
         pytest.param("t a; exit $?", 4, "4", id="an exit that passes on"),
         pytest.param("t a &", 0, "U", id="in the background"),
         pytest.param("t a & t b", 2, "U 2", id="one in the background"),
@@ -122,4 +122,4 @@ def test_the_last_of_and_is_not_blamed_if_another_reports_an_error() -> None:
 
 
 def test_without_output_cd_may_have_failed() -> None:
-    assert ends("cd x && t a", 1, None) == "1~"
+    assert ends("cd x && t a", 1, None) == "1"

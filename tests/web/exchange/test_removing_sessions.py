@@ -44,6 +44,13 @@ def with_tool() -> KeptSession:
     return read.sessions[0]
 
 
+def test_a_session_whose_lines_were_not_all_read_has_no_rates() -> None:
+    made, _ = store_sessions(make_project(), TOOL, [structs.replace(with_tool(), unread=3)], by=None)
+    assert made
+    interaction = made.trial_set.get().detail["interaction"]
+    assert (interaction["unread"], interaction["error_rate"], interaction["known"]) == (3, None, 2)
+
+
 @pytest.fixture
 def run() -> Run:
     project = Project.objects.filter(slug="tools").first() or make_project()

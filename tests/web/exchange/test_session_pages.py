@@ -57,12 +57,14 @@ MENTIONING = (
 )
 
 
-def test_a_preview_says_what_is_unknown_estimated_and_not_counted(signed_in, project):
+def test_a_preview_says_what_is_unknown_and_not_counted(signed_in, project):
     page = parse(post(signed_in("author"), claude(steps=MENTIONING)))
-    assert "2 commands, 1 failed, 1 mentioned, not counted" in page
+    assert "2 commands, 0 failed, 1 mentioned, not counted" in page
     table = page.table("Commands of c-1")
     assert table.row("taskmgr list").cell("Exit code").text == "unknown"
-    assert table.row("taskmgr add x").cell("Exit code").text == "failed estimated"
+    row = table.row("taskmgr add x")
+    said = (row.cell("Exit code").text, row.cell("First error line").text)
+    assert said == ("unknown printed an error", "no such task")
 
 
 def test_a_changed_preview_is_refused(signed_in, project):

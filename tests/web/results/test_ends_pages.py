@@ -67,9 +67,39 @@ def run_page(client, trial: Trial):
 def test_known_and_unknown_ends_are_beside_each_other(signed_in, version):
     trial = trial_of(version)
     page = run_page(signed_in(), trial).region("Layer 1, interaction")
-    assert "12 of 19 ends known" in page and "n/a" not in page
+    assert "7 of 19 unknown." in page and "n/a" not in page
     shown = parse(signed_in().get(f"/p/tools/trials/{trial.pk}/"))
-    assert shown.facts["exit codes"] == "12 of 19 known" and shown.facts["first-try success"] == "9/12"
+    assert shown.facts["exit codes"] == "7 of 19 unknown" and shown.facts["first-try success"] == "9/12"
+
+
+def test_unknown_ends_that_printed_an_error_are_linked(signed_in, version):
+    trial = trial_of(version, printed_errors=[1])
+    events = [
+        event
+        for n in "12"
+        for event in (Event("tool_call", n, "shell", "mt x | tail"), Event("tool_result", n, output="error"))
+    ]
+    row = transcript_row(trial.pk, Transcript(events=tuple(events), source="events"))
+    TranscriptRecord.objects.create(trial=trial, **{k: v for k, v in row.items() if k != "trial"})
+    for n in (0, 1):
+        CommandRecord.objects.create(trial=trial, n=n, line="mt x", event=2 * n, end="unknown")
+    client = signed_in()
+    text, address = (
+        "7 of 19 unknown, 1 of them printed an error",
+        f"/p/tools/trials/{trial.pk}/?part=commands",
+    )
+    [link] = [
+        each for each in run_page(client, trial).region("Layer 1, interaction").all("a") if each.text == text
+    ]
+    assert link["href"] == address
+    shown = parse(client.get(address)).fact("exit codes")
+    assert (shown.text, shown.all("a")[0]["href"]) == (text, "#c2")
+
+
+def test_lines_that_were_not_read_are_said(signed_in, version):
+    trial = trial_of(version, unread=3, error_rate=None, first_try_success_rate=None)
+    assert "3 shell lines not read in time" in run_page(signed_in(), trial).region("Layer 1, interaction")
+    assert "3 shell lines not read in time" in parse(signed_in().get(f"/p/tools/trials/{trial.pk}/"))
 
 
 def test_below_three_known_ends_there_are_no_rates(signed_in, version):
@@ -189,7 +219,7 @@ def test_rates_without_the_commands_of_sub_agents_are_not_zero(signed_in, versio
     trial = trial_of(version, error_rate=None, first_try_success_rate=None)
     shown = parse(signed_in().get(f"/p/tools/trials/{trial.pk}/"))
     assert shown.facts["first-try success"] == "n/a"
-    assert shown.fact("first-try success").all("abbr")[0]["title"] == "Commands of sub-agents are missing"
+    assert shown.fact("first-try success").all("abbr")[0]["title"] == "Some commands are missing"
     assert shown.table("Interaction").row("Error rate").cell("This trial").text == "n/a"
 
 

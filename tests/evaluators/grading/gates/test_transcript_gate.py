@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from evaluators.model import Event, Score, Transcript
 from evaluators.tool_use.tool import Tool
@@ -21,12 +22,30 @@ def transcript_gate(transcript: Transcript, tool: Tool | None = None) -> Score:
 def test_no_transcript_errors_names_its_source_and_unknown_exits() -> None:
     score = transcript_gate(events(("t add", 0), ("t list | head", 0)))
     assert score.passed is True
-    assert score.message == "0 of 2 commands failed (source: structured events; 1 with unknown exit code)."
+    assert score.message == "0 of 2 commands failed (source: structured events; 1 of 2 unknown)."
     assert (score.detail["source"], score.detail["unknown_exit"], score.detail["name"]) == (
         "events",
         1,
         "clean",
     )
+
+
+def test_no_transcript_errors_says_how_many_unknown_ends_printed_an_error() -> None:
+    shown = (
+        Event("tool_call", "1", "Bash", "t list | head"),
+        Event("tool_result", "1", output="error: no", exit_code=0),
+    )
+    score = transcript_gate(Transcript(events=shown, source="events"))
+    said = "0 of 1 commands failed (source: structured events; 1 of 1 unknown, 1 of them printed an error)."
+    assert (score.passed, score.message, score.detail["printed_errors"]) == (True, said, 1)
+
+
+def test_no_transcript_errors_gives_no_verdict_on_lines_that_were_not_read() -> None:
+    given = evidence(events(("t add", 0)), tool=Tool(binary="t"))
+    given.__dict__["interaction"] = structs.replace(given.interaction, unread=2)
+    score = gate_of.validate_python({"type": "no_transcript_errors"}).check(given)
+    said = "Not read within 10 s: 2 shell lines, whose commands aren't counted."
+    assert (score.passed, score.error) == (None, said)
 
 
 def test_no_transcript_errors_names_failed_commands() -> None:

@@ -95,8 +95,9 @@ def test_a_recipe_reads_exit_codes_where_the_program_states_them(tmp_path, recip
     ends = [(command.end, command.failed) for command in found.commands]
     assert ends[:4] == [("reported", True), ("reported", False), ("reported", False), ("reported", True)]
     # `|| true` hides the code, but not the tool's error message; `| head` hides it for good.
-    assert ends[4:] == [("estimated", True), ("unknown", False)]
-    assert (found.help_seeking, found.retries_after_failure, found.unknown_exit) == (1, 2, 1)
+    assert ends[4:] == [("unknown", False)] * 2
+    assert [command.printed_error for command in found.commands[4:]] == [True, False]
+    assert (found.help_seeking, found.retries_after_failure, found.unknown_exit) == (1, 2, 2)
     gate = NoTranscriptErrors().check(
         Evidence(parse("events", (tmp_path / "events.jsonl").read_bytes()), tool=MT)
     )

@@ -295,7 +295,7 @@ def test_known_and_unknown_ends_are_shown_beside_each_other(signed_in, version):
     some = {"total_commands": 12, "known": 7, "unknown_exit": 5, "not_run": 2}
     made = {"total_commands": 7, "known": 5, "unknown_exit": 2, "estimated": 1, "indirect_by": {"make": 34}}
     layer = page(signed_in(), counted_run(version, some, made)).region("Layer 1, interaction")
-    assert "12 of 19 ends known, 1 estimated from text, 2 not run, and 34 calls by make." in layer
+    assert "7 of 19 unknown, 1 estimated from text, 2 not run, and 34 calls by make." in layer
 
 
 def test_rates_are_not_shown_below_three_known_ends(signed_in, version):
