@@ -128,7 +128,7 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
     samples = _samples([base, *others], only)
     return [
-        _without_verdict(
+        without_verdict(
             replace(
                 _compare(
                     _find_measured(base.run, pool.run, samples), why, changed_gates, _levels(base, pool)
@@ -194,7 +194,7 @@ def _levels(base: Pool, other: Pool) -> Levels:
     return levels_between(base.run, other.run)
 
 
-def _without_verdict(compared: RunComparison, runs: Sequence[Run]) -> RunComparison:
+def without_verdict(compared: RunComparison, runs: Sequence[Run]) -> RunComparison:
     """Return a comparison without what one of the runs can't show."""
     stopped = next((run for run in sorted(runs, key=lambda run: not run.is_unusable) if run.no_verdict), None)
     if stopped is None:

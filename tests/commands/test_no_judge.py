@@ -6,9 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
+from runs.engine import preparation
 from runs.models import Run, Trial
+from tests.builders import make_member
 from tests.commands.calling import call
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
+from tests.web.screen import parse
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 SKILL = "---\nname: tally\ndescription: Count things with tally. Use when asked to count.\n---\nRun `tally add N`.\n"
@@ -19,7 +24,7 @@ CASES = [
 TARGETS = """
 targets:
   - {name: echo, provider: cli, command_template: "echo done {PROMPT}"}
-  - {name: strict, provider: mock, response: '{"statements": [{"text": "it", "passed": true, "evidence": "done"}]}'}
+  - {name: strict, provider: mock, response: '{"statements": [{"number": 1, "holds": true, "evidence": "done"}]}'}
 """
 
 
@@ -61,7 +66,7 @@ def test_an_unchecked_lift_compares_cost_and_time_but_no_outcomes(run):
     ended = run("--no-judge", "--lift", "--now", "--quiet")
     (sentence,) = [line for line in ended.out.splitlines() if line.startswith("On echo")]
     assert "nothing says what the skill adds" in sentence
-    assert "duration" in sentence.lower()
+    assert "time per trial" in sentence
     assert "pass rate" not in sentence
 
 
@@ -77,3 +82,26 @@ def test_a_run_that_no_worker_is_registered_for_is_queued_and_its_worker_refuses
     assert (queued.state, queued.outcome) == ("finished", "error")
     assert "can't be judged, because nothing names a judge" in queued.error
     assert not Trial.objects.exclude(started=None).exists()
+
+
+def test_a_lift_whose_judge_was_away_says_to_judge_its_transcripts(run):
+    ended = run("--lift", "--now", "--quiet", "--judge-model", "openai/none")
+    arms = list(Run.objects.order_by("pk"))
+    assert [each.unjudged for each in arms] == [each.errors for each in arms] == [each.trials for each in arms]
+    for arm in arms:
+        assert f"Judge them now: `judge_again {arm.pk} --judge-model M --adopt`" in ended.out
+    assert "all trials hit the same error" in ended.out
+    assert "retry" not in ended.out.lower()
+    before, after = (each.guidance_id for each in arms)
+    client = Client()
+    client.force_login(make_member(arms[0].project))
+    text = parse(client.get(f"/p/default/guidance/{before}/against/{after}/")).text
+    assert "all trials hit the same error" in text
+    assert "No runs to compare" not in text
+    text = parse(client.get(f"/p/default/runs/{arms[1].pk}/")).text
+    assert f"Judge {arms[1].errors} trials now…" in text
+    assert "Retry errors" not in text
+    again = call("judge_again", str(arms[1].pk), "--judge-model", "strict", "--adopt")
+    assert again.code == 0, again.err
+    arms[1].refresh_from_db()
+    assert (arms[1].errors, arms[1].unjudged, arms[1].passed) == (0, 0, arms[1].trials)

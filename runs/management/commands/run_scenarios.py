@@ -342,10 +342,10 @@ def _dry_run(project: Project, options: dict[str, Any]) -> Result:
     runs = plan(project, request)
     # A dry run shows what --now and the workers would do.
     unjudged = unjudged_of(project, runs, request.options, [own_judge(), *judges_of_workers()])
-    transaction.set_rollback(True)
     if unjudged and unjudged.refusal:
         raise NoJudge(unjudged.refusal)
     planned = _with_looks(_show_plan(runs), project, runs, request)
+    transaction.set_rollback(True)
     if unjudged is None:
         return planned
     return Result(f"{planned.text}\n{unjudged.warning}", {**planned.document, "unjudged": unjudged.warning})

@@ -213,7 +213,7 @@ def test_what_else_decides_may_start_with_a_warning(project):
 
 
 def test_a_worker_that_may_take_it_counts_by_its_labels(project):
-    make_target(project, labels=["gpu"])
+    project.targets.update(labels=["gpu"])
     assert unjudged(project, WorkerJudge(True, ["gpu", "x"]), WorkerJudge(False, [])) is None
     assert unjudged(project, WorkerJudge(True, []), WorkerJudge(False, ["gpu"])).refusal
     # Which worker will take it is unknown: it refuses by itself.
