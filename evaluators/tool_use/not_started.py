@@ -36,14 +36,20 @@ class NotStarted(Struct, frozen=True):
         return f"`{self.line}` {ended}"
 
 
-def find_not_started(transcript: Transcript, tool: Tool | None, interaction: Interaction) -> NotStarted | None:
+def find_not_started(
+    transcript: Transcript, tool: Tool | None, interaction: Interaction
+) -> NotStarted | None:
     """Return the tool's calls by an agent's events if there are some and none of them started; None otherwise.
 
     `interaction` are the trial's metrics: a call that was recorded has started.
     """
     matcher = make_matcher(tool.binary, tool.command_pattern) if tool and not tool.mcp else None
     is_recorded = interaction.source == "recorded"
-    if matcher is None or not matcher.name or (is_recorded and (interaction.commands or interaction.indirect)):
+    if (
+        matcher is None
+        or not matcher.name
+        or (is_recorded and (interaction.commands or interaction.indirect))
+    ):
         return None
     paired = calls(transcript.events)
     by_index = {call.index: call for call in paired}

@@ -172,6 +172,4 @@ def own_judge() -> WorkerJudge:
 
 def judges_of_workers() -> list[WorkerJudge]:
     """Return which workers online have a judge. One query."""
-    return [
-        WorkerJudge(*row) for row in Worker.heard(now=timezone.now()).values_list("has_judge", "labels")
-    ]
+    return [WorkerJudge(*row) for row in Worker.heard(now=timezone.now()).values_list("has_judge", "labels")]

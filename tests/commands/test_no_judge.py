@@ -75,8 +75,6 @@ def test_a_run_that_no_worker_is_registered_for_is_queued_and_its_worker_refuses
     assert ended.code == 0
     assert "can't be judged" in ended.err
     (queued,) = Run.objects.all()
-    from runs.engine import preparation
-
     assert not preparation.prepare_run(queued.pk)
     queued.refresh_from_db()
     assert (queued.state, queued.outcome) == ("finished", "error")
@@ -87,7 +85,9 @@ def test_a_run_that_no_worker_is_registered_for_is_queued_and_its_worker_refuses
 def test_a_lift_whose_judge_was_away_says_to_judge_its_transcripts(run):
     ended = run("--lift", "--now", "--quiet", "--judge-model", "openai/none")
     arms = list(Run.objects.order_by("pk"))
-    assert [each.unjudged for each in arms] == [each.errors for each in arms] == [each.trials for each in arms]
+    assert (
+        [each.unjudged for each in arms] == [each.errors for each in arms] == [each.trials for each in arms]
+    )
     for arm in arms:
         assert f"Judge them now: `judge_again {arm.pk} --judge-model M --adopt`" in ended.out
     assert "all trials hit the same error" in ended.out

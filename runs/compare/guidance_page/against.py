@@ -103,9 +103,7 @@ def guidance_against(
     )
     stopped = [why_no_results(run) for run in unusable_runs(before, after, launch)]
     if found_setting is None:
-        return GuidanceAgainst(
-            before, after, differences(before, after), settings, None, stopped=stopped
-        )
+        return GuidanceAgainst(before, after, differences(before, after), settings, None, stopped=stopped)
     chosen = found_setting.load()
     pair_findings = findings(before, after, chosen)
     others = [each for each in settings if each is not found_setting and each.interleaved]

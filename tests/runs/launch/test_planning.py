@@ -198,7 +198,9 @@ GATE = {"type": "file_exists", "path": "out.txt"}
 
 def test_trials_that_nothing_could_judge_are_named(project):
     found = unjudged(project, WITHOUT)
-    assert found.sentence.startswith("1 of 1 trial can't be judged, because nothing names a judge (a): name one")
+    assert found.sentence.startswith(
+        "1 of 1 trial can't be judged, because nothing names a judge (a): name one"
+    )
     assert "--no-judge" in found.sentence
     assert found.refusal == found.sentence
     assert unjudged(project, WITHOUT, model="openai/m") is unjudged(project, WITHOUT, enabled=False) is None
