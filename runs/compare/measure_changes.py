@@ -199,12 +199,16 @@ def without_verdict(compared: RunComparison, runs: Sequence[Run]) -> RunComparis
     stopped = next((run for run in sorted(runs, key=lambda run: not run.is_unusable) if run.no_verdict), None)
     if stopped is None:
         return compared
-    why = {"no_verdict": stopped.no_verdict, "verdict_reason": reason_without_verdict(stopped)}
+    why, reason = stopped.no_verdict, reason_without_verdict(stopped)
     if stopped.is_unusable:
-        return RunComparison((), (), {}, compared.reasons, compared.common, **why)
+        return RunComparison(
+            (), (), {}, compared.reasons, compared.common, no_verdict=why, verdict_reason=reason
+        )
     headline = tuple(each for each in compared.headline if each.rule.name != PASS)
     samples = {name: each for name, each in compared.samples.items() if name != PASS}
-    return replace(compared, headline=headline, scenarios={}, samples=samples, **why)
+    return replace(
+        compared, headline=headline, scenarios={}, samples=samples, no_verdict=why, verdict_reason=reason
+    )
 
 
 def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from runs.engine.tool.tool_recording import not_recorded
 from runs.engine.workspace.trial_folder import trial_folder
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.errors import ProviderError, RequestError
-from runs.launch.judge_choice import JudgedTrials, find_unjudged
+from runs.launch.judge_choice import JudgedTrials, deciders_of, find_unjudged
 from runs.models import Run, Target, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
@@ -40,7 +40,7 @@ from runs.targets.definitions import hints_of, version_of
 from runs.targets.providers.registry import MODELS, TAKE_MCP, TAKE_STUBS
 from runs.workers import claims, fair_share
 from runs.workers.heartbeat import heartbeat
-from runs.workers.worker_registry import judges_of_workers, own_judge
+from runs.workers.worker_registry import any_judges, own_judge
 from scenarios.formats.parsed import Fixture
 from scenarios.models import ScenarioVersion
 from scenarios.spec import ScenarioSpec
@@ -221,8 +221,12 @@ def _check_judge(context: RunContext, warnings: list[str]) -> None:
     run = context.run
     queued = Trial.objects.filter(run=run, state=TrialState.QUEUED).order_by()
     counts = dict(queued.values_list("scenario_version").annotate(Count("pk")))
-    judged = [JudgedTrials(run.target, [version], trials) for version, trials in counts.items()]
-    workers = [own_judge(), *([] if run.launch.held_by else judges_of_workers())]
+    contents = ScenarioVersion.objects.filter(pk__in=counts).values_list("pk", "content")
+    judged = [
+        JudgedTrials(run.target, {content["key"]: deciders_of(content)}, counts[pk])
+        for pk, content in contents
+    ]
+    workers = own_judge if run.launch.held_by else any_judges
     unjudged = find_unjudged(run.project, judged, context.options, workers)
     if unjudged and unjudged.refusal:
         raise NotReady(unjudged.refusal)

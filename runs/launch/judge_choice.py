@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.judge_models import RECOMMENDED, offered_judges
@@ -18,7 +18,6 @@ from runs.sandbox.worker_settings import variables_of
 from runs.targets.definitions import define
 from runs.workers.worker_registry import WorkerJudge
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.models import ScenarioVersion
 
 DEFAULT = "default"
 """The name that stands for the recommended judge."""
@@ -38,11 +37,24 @@ def with_recommended_judge(project: Project, options: RunOptions) -> RunOptions:
     return options.model_copy(update={"judge_model": offered[0]})
 
 
+class Deciders(NamedTuple):
+    """What decides the trials of a scenario."""
+
+    asks_unnamed: bool = False
+    """Whether it asks for a judge that it doesn't name."""
+    others: bool = False
+    """Whether anything else decides: gates, assertions, evaluators without a model, or a judge that it names."""
+
+
+UNDECIDED = Deciders()
+
+
 class JudgedTrials(NamedTuple):
-    """The trials of a launch on one target: how many of each scenario version."""
+    """The trials of a launch on one target: how many of each scenario."""
 
     target: Target
-    scenario_versions: Sequence[int]
+    scenarios: Mapping[str, Deciders]
+    """By key."""
     trials: int
 
 
@@ -86,27 +98,29 @@ class UnjudgedTrials:
 
 
 def find_unjudged(
-    project: Project, planned: Iterable[JudgedTrials], options: RunOptions, workers: Sequence[WorkerJudge]
+    project: Project,
+    planned: Iterable[JudgedTrials],
+    options: RunOptions,
+    workers: Callable[[], Sequence[WorkerJudge]],
 ) -> UnjudgedTrials | None:
     """Return the trials of a launch that ask for a judge which nothing names; None if there are none.
 
-    `workers` are those that may execute them: the judge of each counts. One query at most, none where the request or the
-    project names a judge.
+    `workers` returns those that may execute them: the judge of each counts. It is called only if it matters.
     """
     if not options.judge or options.judge_model or project.judge:
         return None
     launch = list(planned)
-    criteria = _criteria({key for each in launch for key in each.scenario_versions})
+    if not any(deciders.asks_unnamed for each in launch for deciders in each.scenarios.values()):
+        return None
+    registered = workers()
     keys: dict[str, None] = {}
     trials, decided, unknown = 0, False, False
-    for target, versions, number in launch:
-        able = [each for each in workers if each.takes(target.labels)]
+    for target, scenarios, number in launch:
+        able = [each for each in registered if each.takes(target.labels)]
         is_named = any(each.has_judge for each in able) or bool(_judge_target(target))
-        for version in versions:
-            key, asked = criteria[version]
-            lacks = not is_named and _asks_unnamed(asked)
-            decided |= _decides_without_judge(asked) or (asked.asks_model and not lacks)
-            if lacks:
+        for key, deciders in scenarios.items():
+            decided |= deciders.others or (deciders.asks_unnamed and is_named)
+            if deciders.asks_unnamed and not is_named:
                 unknown |= not able
                 keys[key] = None
                 trials += number
@@ -116,20 +130,24 @@ def find_unjudged(
     return UnjudgedTrials(
         tuple(keys),
         trials,
-        sum(len(each.scenario_versions) * each.trials for each in launch),
+        sum(len(each.scenarios) * each.trials for each in launch),
         nothing_decides=not decided,
         worker_unknown=unknown,
         recommended=offered[0] if offered else "",
     )
 
 
-def _criteria(versions: Iterable[int]) -> dict[int, tuple[str, Criteria]]:
-    """Return key and criteria of scenario versions. One query."""
-    rows = ScenarioVersion.objects.filter(pk__in=list(versions)).order_by("pk")
-    return {
-        pk: (key, Criteria.model_validate(content or {}))
-        for pk, key, content in rows.values_list("pk", "content__key", "content__criteria")
-    }
+def deciders_of(content: Mapping[str, Any]) -> Deciders:
+    """Return what decides the trials of a scenario, from its version's content."""
+    written = content.get("criteria") or {}
+    if not (written.get("judge") or written.get("evaluators")):
+        # Most scenarios, which needn't be validated for each plan.
+        return Deciders(others=bool(written.get("gates") or set(written.get("expect") or ()) - {"stubs"}))
+    criteria = Criteria.model_validate(written)
+    asks_unnamed = _asks_unnamed(criteria)
+    return Deciders(
+        asks_unnamed, _decides_without_judge(criteria) or (criteria.asks_model and not asks_unnamed)
+    )
 
 
 def _judge_target(target: Target) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -145,14 +145,19 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
 
 
 def unjudged_of(
-    project: Project, planned: Sequence[PlannedRun], options: RunOptions, workers: Sequence[WorkerJudge]
+    project: Project,
+    planned: Sequence[PlannedRun],
+    options: RunOptions,
+    workers: Callable[[], Sequence[WorkerJudge]],
 ) -> UnjudgedTrials | None:
     """Return the trials of a plan that ask for a judge which nothing names; None if there are none.
 
-    `workers` are those that may execute them. At most one query.
+    `workers` returns those that may execute them.
     """
     judged = [
-        JudgedTrials(each.target, [scenario.version_id for scenario in each.scenarios], each.trials)
+        JudgedTrials(
+            each.target, {scenario.key: scenario.deciders for scenario in each.scenarios}, each.trials
+        )
         for each in planned
     ]
     return find_unjudged(project, judged, options, workers)
@@ -224,7 +229,7 @@ def store_launch(
     if spent := month_spent_sentence(project):
         raise RequestError(f"{spent} An admin can raise it in the project's settings.")
     request = planned[0][1]
-    workers = judges_of_workers() if wake else [own_judge()]
+    workers = judges_of_workers if wake else own_judge
     unjudged = unjudged_of(project, [each for each, _ in planned], request.options, workers)
     if unjudged and unjudged.refusal:
         raise NoJudge(unjudged.refusal)

@@ -165,11 +165,16 @@ class WorkerJudge(NamedTuple):
         return self.labels is None or set(labels) <= set(self.labels)
 
 
-def own_judge() -> WorkerJudge:
+def own_judge() -> list[WorkerJudge]:
     """Return whether this process has a judge, for launches that it executes itself."""
-    return WorkerJudge(bool(settings.DEFAULT_JUDGE), None)
+    return [WorkerJudge(bool(settings.DEFAULT_JUDGE), None)]
 
 
 def judges_of_workers() -> list[WorkerJudge]:
     """Return which workers online have a judge. One query."""
     return [WorkerJudge(*row) for row in Worker.heard(now=timezone.now()).values_list("has_judge", "labels")]
+
+
+def any_judges() -> list[WorkerJudge]:
+    """Return whether this process or which workers online have a judge. One query."""
+    return [*own_judge(), *judges_of_workers()]

@@ -165,7 +165,7 @@ class NewRunPage:
             warning=warning,
             looks=looks,
             max_usd=request.options.max_usd,
-            unjudged=unjudged_of(self.project, planned, request.options, judges_of_workers()),
+            unjudged=unjudged_of(self.project, planned, request.options, judges_of_workers),
         )
 
 

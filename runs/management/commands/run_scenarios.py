@@ -64,7 +64,7 @@ from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
 from runs.results.release_rule import MET
-from runs.workers.worker_registry import judges_of_workers, own_judge
+from runs.workers.worker_registry import any_judges, judges_of_workers, own_judge
 from scenarios.annotations import shows_annotations
 from scenarios.commands import (
     FAILED,
@@ -108,7 +108,7 @@ class Command(EvalhubCommand):
             if warning := over_budget(project, planned, request.options):
                 self.stderr.write(warning)
             here = options["now"]
-            workers = [own_judge()] if here else judges_of_workers()
+            workers = own_judge if here else judges_of_workers
             if (unjudged := unjudged_of(project, planned, request.options, workers)) and unjudged.warning:
                 self.stderr.write(unjudged.warning)
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
@@ -341,7 +341,7 @@ def _dry_run(project: Project, options: dict[str, Any]) -> Result:
     request = _request(project, options)
     runs = plan(project, request)
     # A dry run shows what --now and the workers would do.
-    unjudged = unjudged_of(project, runs, request.options, [own_judge(), *judges_of_workers()])
+    unjudged = unjudged_of(project, runs, request.options, any_judges)
     if unjudged and unjudged.refusal:
         raise NoJudge(unjudged.refusal)
     planned = _with_looks(_show_plan(runs), project, runs, request)

@@ -189,7 +189,7 @@ def unjudged(project, *workers, gates=(), **changes):
     """Return the trials that nothing could judge of a suite whose scenario has this judge."""
     scenario = {"criteria": {"judge": {**JUDGED, **changes}, "gates": list(gates)}}
     planned = plan(project, Request([suite_of(project, a=scenario)]))
-    return unjudged_of(project, planned, RunOptions(), workers)
+    return unjudged_of(project, planned, RunOptions(), lambda: workers)
 
 
 WITHOUT, WITH = WorkerJudge(False, None), WorkerJudge(True, None)
