@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
 from runs.models import Run
+from tests.builders import make_member
 from tests.commands.calling import call
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
+from tests.web.screen import parse
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 SKILL = (
@@ -83,6 +87,11 @@ def test_after_three_trials_the_queued_ones_are_cancelled(skill):
     assert ran.warnings[-1].endswith("5 trials did not run.")
     assert "tally was not found in 3 of 3 trials" in ran.not_started
     assert "has no verdict: tally was not found in 3 of 3 trials" in ended.out
+    client = Client()
+    client.force_login(make_member(ran.project))
+    for address in (f"runs/{ran.pk}", f"suites/{ran.suite.slug}"):
+        text = parse(client.get(f"/p/{ran.project.slug}/{address}/")).text
+        assert "tally was not found in 3 of 3 trials: no call of it started." in text
 
 
 def test_a_lift_says_it_first(skill):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from django.db.models import Count, OuterRef, Q, Subquery
@@ -18,8 +18,7 @@ from evaluators.statistics.comparability import Standard
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.compare.guidance.lift_findings import LatestLift, latest_lift
 from runs.launch.lift import has_skill
-from runs.models import Run, Target
-from runs.models.run import OPEN
+from runs.models import Target
 from runs.results.outcome_history import Strip, strips
 from runs.results.seals import ScenarioSeal, count_seals, seals_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
@@ -137,6 +136,13 @@ class Shown:
 NOTHING_CHOSEN = Shown()
 
 
+class StoppedRun(NamedTuple):
+    """A run whose tool never started."""
+
+    run: int
+    sentence: str
+
+
 @dataclass(frozen=True)
 class SuitePage:
     """Content of a suite's page."""
@@ -155,7 +161,7 @@ class SuitePage:
     """Whether a lift says what the suite's skill adds."""
     lift: LatestLift | None = None
     """The newest lift of the suite's skill."""
-    stopped: Run | None = None
+    stopped: StoppedRun | None = None
     """The newest closed run on the target, if its tool never started."""
 
     @property
@@ -234,7 +240,7 @@ def find_shown_suite(project: Project, slug: str) -> Suite | None:
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to twelve queries, two more
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries, two more
     for a skill.
     """
     change = version_change(suite, shown.version)
@@ -270,17 +276,14 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         proof=shown_proof(suite, count_seals(seals.values()), len(entries), proof, chosen),
         has_skill=skilled,
         lift=latest_lift(suite) if skilled else None,
-        stopped=_stopped_run(suite, chosen),
+        stopped=_stopped_run(chosen),
     )
 
 
-def _stopped_run(suite: Suite, target: Target | None) -> Run | None:
-    """Return the newest closed run on a target if its tool never started. One query, none without a target."""
-    if target is None:
-        return None
-    closed = Run.objects.filter(suite=suite, target=target).exclude(state__in=OPEN)
-    newest = closed.select_related("project").order_by("-pk").first()
-    return newest if newest and newest.not_started else None
+def _stopped_run(target: Target | None) -> StoppedRun | None:
+    """Return the newest closed run on a target of `targets_of` if its tool never started."""
+    read = vars(target) if target else {}
+    return StoppedRun(read["closed"], read["not_started"]) if read.get("not_started") else None
 
 
 def _standards(change: VersionChange, entries: Sequence[SuiteEntry]) -> dict[int, dict[int, Standard]]:
