@@ -58,7 +58,7 @@ class GuidanceAgainst:
     lift: Lift | None = None
     """What the skill adds, where the first version is the second without it."""
     stopped: Sequence[str] = ()
-    """Why runs of the launch, else of the newest one, measured nothing."""
+    """Why runs of the named launch, or of the newest one if nothing can be compared, measured nothing."""
     other_lifts: Sequence[LiftAnswer] = ()
     """The same without statements for each other setting in which both ran in turn."""
 
@@ -101,7 +101,8 @@ def guidance_against(
     found_setting = next(
         (each for each in settings if each.setting.label == setting), next(iter(settings), None)
     )
-    stopped = [why_no_results(run) for run in unusable_runs(before, after, launch)]
+    missing = unusable_runs(before, after, launch) if launch or found_setting is None else []
+    stopped = [why_no_results(run) for run in missing]
     if found_setting is None:
         return GuidanceAgainst(before, after, differences(before, after), settings, None, stopped=stopped)
     chosen = found_setting.load()
