@@ -38,6 +38,12 @@ class UnknownTarget(RequestError):
     id = "request/unknown-target"
 
 
+class NoJudge(RequestError):
+    """Nothing could judge the trials of a launch, and nothing else decides them."""
+
+    id = "run/no-judge"
+
+
 class MissingLabels(RequestError):
     """This process is to carry out a run, and lacks labels of its target."""
 

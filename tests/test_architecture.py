@@ -65,7 +65,7 @@ FACES: Mapping[str, frozenset[str]] = {
     "results": _names("""
         address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
-        imported_contents layer_totals lookup measures outcome_history progress rates release_rule
+        imported_contents layer_totals lookup measures never_started outcome_history progress rates release_rule
         rollups run_answers run_filters run_list run_rows run_trials schemas seals search.search_index
         spending trial_costs trial_rows variance
     """),
@@ -85,7 +85,7 @@ FACES: Mapping[str, frozenset[str]] = {
         results_files.skill_creator results_files.values
     """),
     "launch": _names("""
-        confirmation estimate inputs lift more_trials request run_history run_request selection
+        confirmation estimate inputs judge_choice lift more_trials request run_history run_request selection
         separation source_files
     """),
     "engine": _names("""

@@ -10,6 +10,7 @@ from django import forms
 from django.utils import timezone
 from django.utils.text import slugify
 
+from evalhub.teams.judge_models import judge_problem
 from evalhub.teams.models import MOST_CONFIRM_TRIALS, Priority, Project
 from evalhub.teams.roles import Role
 from evaluators.patterns import PatternError, compile_pattern
@@ -147,6 +148,13 @@ class ProjectForm(ProjectModelForm):
                 raise forms.ValidationError(f"{match[1]} must be {wanted}, not {match[2]}.")
             thresholds[match[1]] = int(value) if is_count else value
         return thresholds
+
+    def clean_judge(self) -> str:
+        """Return the judge's name. Raises for one that is neither a target's nor a model's."""
+        name: str = self.cleaned_data["judge"].strip()
+        if problem := judge_problem(name, set(self.instance.targets.values_list("name", flat=True))):
+            raise forms.ValidationError(problem)
+        return name
 
     def clean_smallest_effects(self) -> dict[str, float]:
         """Return the smallest effects by measure, from text such as `trial/cost_usd 0.2, judge/judge 0.1`."""

@@ -30,6 +30,8 @@ class EventFields(Struct, gc=False):
     name: str | None = None
     command: Json = None
     input: Json = None
+    arguments: Json = None
+    """What many agents call the input of a call."""
     role: str | None = None
     exit_code: int | None = None
     success: bool | None = None
@@ -69,7 +71,8 @@ def _key_and_time(line: EventFields) -> tuple[str | None, str | None]:
 
 def _tool_call(line: EventFields) -> Event:
     key, at = _key_and_time(line)
-    name, command, arguments = line.tool or line.name, line.command, line.input
+    name, command = line.tool or line.name, line.command
+    arguments = line.arguments if line.input is None else line.input
     if not isinstance(command, str):
         command = shell_command(name, arguments)
     if (usage := line.usage) is not None:

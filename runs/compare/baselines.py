@@ -32,7 +32,7 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
         raise RequestError(
             f"Run {run.pk} can't be a baseline because it did not finish. Choose a finished run."
         )
-    if run.has_too_many_errors:
+    if run.is_unusable:
         raise RequestError(f"Run {run.pk} can't be a baseline. {run.no_verdict}")
     if run.trigger == Trigger.CONFIRM:
         raise RequestError(
@@ -82,7 +82,7 @@ def check_choice(project_id: int, choice: str) -> None:
     run = Run.objects.filter(pk=int(choice), project=project_id).first() if choice.isdecimal() else None
     if run is None:
         raise RequestError(f"There is no run '{choice}'. For the baseline, give a run number or {LAST_PASS}.")
-    if run.has_too_many_errors and not run.is_open:
+    if run.is_unusable and not run.is_open:
         raise RequestError(f"Run {choice} can't be the baseline. {run.no_verdict}")
 
 

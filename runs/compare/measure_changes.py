@@ -25,7 +25,7 @@ from evaluators.statistics.measure_change import (
 from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios, overall
 from runs.compare.looks import levels_between, levels_of_pools
 from runs.models import Measure, Run, RunMeasure
-from runs.models.run import ERRORS
+from runs.models.run import reason_without_verdict
 from runs.results.comparability import gates_changed_since, parts_changed_since
 from runs.results.counting import compared_ends, counting_of, takes_reported
 from runs.results.measures import REPORTED
@@ -70,7 +70,12 @@ class RunComparison:
     samples: Mapping[str, MeasureSamples] = field(default_factory=dict, repr=False)
     """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
     no_verdict: str = ""
-    """Why there is no verdict, if one of the runs has too many errors: then nothing is compared."""
+    """Why there is no verdict, from the run in whose way something is.
+
+    Nothing is compared then, but for a run that nothing checked all measures but its outcomes.
+    """
+    verdict_reason: str | None = None
+    """The same for machines."""
     ends: tuple[str, ...] = ()
     """The sources of ends by which layer 1 is compared: recorded, reported or estimated; empty for older rules."""
     levels: Levels = ONE_LOOK
@@ -78,13 +83,8 @@ class RunComparison:
 
     @property
     def verdict(self) -> ChangeVerdict | None:
-        """The verdict of the whole; None if one of the runs has too many errors."""
+        """The verdict of the whole; None if something is in its way."""
         return None if self.no_verdict else overall(self.headline)
-
-    @property
-    def verdict_reason(self) -> str | None:
-        """Why there is no verdict, for machines."""
-        return ERRORS if self.no_verdict else None
 
     @property
     def pass_rate(self) -> MeasureChange | None:
@@ -128,14 +128,14 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
     samples = _samples([base, *others], only)
     return [
-        _without_verdict(
+        without_verdict(
             replace(
                 _compare(
                     _find_measured(base.run, pool.run, samples), why, changed_gates, _levels(base, pool)
                 ),
                 ends=_ends(base.run, pool.run, samples),
             ),
-            base.run.no_verdict or pool.run.no_verdict,
+            (base.run, pool.run),
         )
         for pool, why, changed_gates in zip(others, reasons, gates, strict=True)
     ]
@@ -194,11 +194,21 @@ def _levels(base: Pool, other: Pool) -> Levels:
     return levels_between(base.run, other.run)
 
 
-def _without_verdict(compared: RunComparison, why: str) -> RunComparison:
-    """Return a comparison in which nothing is compared, if there is a reason for that."""
-    if not why:
+def without_verdict(compared: RunComparison, runs: Sequence[Run]) -> RunComparison:
+    """Return a comparison without what one of the runs can't show."""
+    stopped = next((run for run in sorted(runs, key=lambda run: not run.is_unusable) if run.no_verdict), None)
+    if stopped is None:
         return compared
-    return RunComparison((), (), {}, compared.reasons, compared.common, no_verdict=why)
+    why, reason = stopped.no_verdict, reason_without_verdict(stopped)
+    if stopped.is_unusable:
+        return RunComparison(
+            (), (), {}, compared.reasons, compared.common, no_verdict=why, verdict_reason=reason
+        )
+    headline = tuple(each for each in compared.headline if each.rule.name != PASS)
+    samples = {name: each for name, each in compared.samples.items() if name != PASS}
+    return replace(
+        compared, headline=headline, scenarios={}, samples=samples, no_verdict=why, verdict_reason=reason
+    )
 
 
 def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:

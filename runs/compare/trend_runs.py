@@ -70,7 +70,8 @@ class TrendRun(NamedTuple):
     baseline: int | None
     completed: bool
     """Whether the run finished without an error of its own."""
-    has_too_many_errors: bool
+    is_unusable: bool
+    """Whether its errors or its tool are in the way of a verdict, or nothing checked its trials."""
 
 
 _COLUMNS = (
@@ -96,6 +97,8 @@ _COLUMNS = (
     "passed",
     "failed",
     "errors",
+    "not_started",
+    "is_unchecked",
     "is_experiment",
     "verdict",
     "alert__state",
@@ -161,7 +164,9 @@ def _run(row: Mapping[str, Any]) -> TrendRun:
         is_stale=bool(row["fingerprint__staleness__stale"]),
         baseline=row["baseline"],
         completed=row["state"] == RunState.FINISHED and not row["error"],
-        has_too_many_errors=has_too_many_errors(row["passed"], row["failed"], row["errors"]),
+        is_unusable=bool(row["not_started"])
+        or row["is_unchecked"]
+        or has_too_many_errors(row["passed"], row["failed"], row["errors"]),
     )
 
 
@@ -207,7 +212,7 @@ def filters_of(query: QueryDict, runs: Sequence[TrendRun]) -> TrendFilters:
 
 def is_of_line(run: TrendRun, filters: TrendFilters) -> bool:
     """Return whether a run counts for change points: measured, on the chosen or main branch, no experiment."""
-    is_measured = run.completed and not run.has_too_many_errors
+    is_measured = run.completed and not run.is_unusable
     return is_measured and not run.is_experiment and run.branch in (filters.branch, *MAINLINE)
 
 

@@ -21,6 +21,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
+from evaluators.tool_use.not_started import find_not_started
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import with_cut_ends
@@ -338,11 +339,15 @@ def _detail(
 ) -> dict[str, Json]:
     """Return the details of a trial beside its scores, as JSON."""
     messages = error_messages(evidence.transcript, evidence.interaction)
+    missing = find_not_started(evidence.transcript, evidence.tool, evidence.interaction)
     warnings = _warnings(evidence, recording)
+    if missing and evidence.tool:
+        warnings.append(f"No call of {evidence.tool.title} started: {missing.first}.")
     integrity = [*tampered, *_contradictions(evidence)]
     return {
         **({"integrity": integrity} if integrity else {}),
         **({"warnings": warnings} if warnings else {}),
+        **({"not_started": json_of(missing)} if missing else {}),
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
         "diagnosis": json_of(

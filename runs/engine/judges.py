@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.conf import settings
 from msgspec.structs import replace
 
+from evalhub.teams.judge_models import judge_problem, model_id
 from evalhub.teams.models import Project
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import LAYERS, Layer, judge_layer
@@ -104,19 +105,17 @@ def judge_target(run: Run, name: str) -> Target | None:
 def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
     project_target = judge_target(run, name)
     try:
-        if project_target is not None or "/" in name:
+        model = model_id(name)
+        if project_target is not None or model:
             target = (
                 resolve_target(project_target, variables, _version(run, project_target))
                 if project_target
-                else _model(run, name, variables)
+                else _model(run, model, variables)
             )
             return mask_judge(make_complete(target), target.secrets)
     except ProviderError as error:
         raise CompletionError(str(error)) from error
-    raise CompletionError(
-        f"The judge '{name}' isn't a target of this project. Add a target of that name, or name a model with its "
-        f"provider, such as 'openai/{name}'."
-    )
+    raise CompletionError(judge_problem(name, ()))
 
 
 def _version(run: Run, judge: Target) -> TargetVersion | None:

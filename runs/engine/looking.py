@@ -120,7 +120,7 @@ def _plan_of(run_id: int) -> _Plan | None:
             return None
         run, other = other, run
     old = other or old_side_of(run, options.baseline).baseline
-    if old is None or old.has_too_many_errors:
+    if old is None or old.is_unusable:
         return None
     before, after, changed = _sides(old, run)
     beside_both = {"launch": run.launch_id, "options__is_previous_arm": True, "options__looks_with": run.pk}
@@ -167,7 +167,7 @@ def _why_stopped(run: Run) -> str:
         return next(
             (text for text in run.warnings if text.endswith(" did not run.")), "Trials were cancelled."
         )
-    return run.no_verdict if run.has_too_many_errors else ""
+    return run.no_verdict if run.is_unusable else ""
 
 
 def _look(plan: _Plan) -> bool:

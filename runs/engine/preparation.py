@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from django.conf import settings
 from django.db import Error
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, Count, F, Q, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -30,6 +30,7 @@ from runs.engine.tool.tool_recording import not_recorded
 from runs.engine.workspace.trial_folder import trial_folder
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.errors import ProviderError, RequestError
+from runs.launch.judge_choice import JudgedTrials, deciders_of, find_unjudged
 from runs.models import Run, Target, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
@@ -39,6 +40,7 @@ from runs.targets.definitions import hints_of, version_of
 from runs.targets.providers.registry import MODELS, TAKE_MCP, TAKE_STUBS
 from runs.workers import claims, fair_share
 from runs.workers.heartbeat import heartbeat
+from runs.workers.worker_registry import any_judges, own_judge
 from scenarios.formats.parsed import Fixture
 from scenarios.models import ScenarioVersion
 from scenarios.spec import ScenarioSpec
@@ -144,6 +146,7 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
     _check_cases(context)
+    _check_judge(context, warnings)
     _check_mcp(context)
     reported, of_servers = "", dict[str, str]()
     for tool, files in context.tools:
@@ -211,6 +214,24 @@ def _check_cases(context: RunContext) -> None:
             f"{len(routed)} of its cases expect calls ({_list_keys(routed)}). Give the registry with --tool-registry on the "
             "command line or `registry` over REST, or give the cases `stubs`."
         )
+
+
+def _check_judge(context: RunContext, warnings: list[str]) -> None:
+    """Raise `NotReady` if nothing could judge the queued trials and nothing else decides them."""
+    run = context.run
+    queued = Trial.objects.filter(run=run, state=TrialState.QUEUED).order_by()
+    counts = dict(queued.values_list("scenario_version").annotate(Count("pk")))
+    contents = ScenarioVersion.objects.filter(pk__in=counts).values_list("pk", "content")
+    judged = [
+        JudgedTrials(run.target, {content["key"]: deciders_of(content)}, counts[pk])
+        for pk, content in contents
+    ]
+    workers = own_judge if run.launch.held_by else any_judges
+    unjudged = find_unjudged(run.project, judged, context.options, workers)
+    if unjudged and unjudged.refusal:
+        raise NotReady(unjudged.refusal)
+    if unjudged:
+        warnings.append(unjudged.warning)
 
 
 def _list_keys(keys: Sequence[str]) -> str:

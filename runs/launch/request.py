@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,8 +14,8 @@ from evalhub.teams import audit
 from evalhub.teams.models import Priority, Project
 from runs.compare.baselines import pinned_of
 from runs.db import statements
-from runs.errors import NothingToRun, RequestError
-from runs.launch.judge_choice import unjudged_warning, with_recommended_judge
+from runs.errors import NoJudge, NothingToRun, RequestError
+from runs.launch.judge_choice import JudgedTrials, UnjudgedTrials, find_unjudged, with_recommended_judge
 from runs.launch.lift import keep_arms, lift_benchmark
 from runs.launch.looks import check_sides, pair_guidance, with_looks
 from runs.launch.selection import (
@@ -32,6 +32,7 @@ from runs.models.run_options import RunOptions, Selection
 from runs.results.spending import month_spent_sentence
 from runs.workers import holds, wakeups
 from runs.workers.labels import refuse_missing_labels
+from runs.workers.worker_registry import WorkerJudge, judges_of_workers, own_judge
 from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, Suite, SuiteVersion
 
@@ -143,6 +144,25 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
     return tuple(planned)
 
 
+def unjudged_of(
+    project: Project,
+    planned: Sequence[PlannedRun],
+    options: RunOptions,
+    workers: Callable[[], Sequence[WorkerJudge]],
+) -> UnjudgedTrials | None:
+    """Return the trials of a plan that ask for a judge which nothing names; None if there are none.
+
+    `workers` returns those that may execute them.
+    """
+    judged = [
+        JudgedTrials(
+            each.target, {scenario.key: scenario.deciders for scenario in each.scenarios}, each.trials
+        )
+        for each in planned
+    ]
+    return find_unjudged(project, judged, options, workers)
+
+
 def _check_version(project: Project, version: SuiteVersion, *, strict: bool) -> None:
     if version.suite.project_id != project.pk:
         raise RequestError(f"{version.suite.name} belongs to another project.")
@@ -203,11 +223,16 @@ def store_launch(
 ) -> Launch:
     """Store a launch of planned runs, each with the request it is from; the first one describes the launch.
 
-    Lanes take the runs of a launch in turn. Raises `RequestError` if the project's budget of the month is spent.
+    Lanes take the runs of a launch in turn. Raises `RequestError` if the project's budget of the month is spent, and
+    `NoJudge` if nothing could judge the launch.
     """
     if spent := month_spent_sentence(project):
         raise RequestError(f"{spent} An admin can raise it in the project's settings.")
     request = planned[0][1]
+    workers = judges_of_workers if wake else own_judge
+    unjudged = unjudged_of(project, [each for each, _ in planned], request.options, workers)
+    if unjudged and unjudged.refusal:
+        raise NoJudge(unjudged.refusal)
     launch = Launch.objects.create(
         project=project,
         by=by,
@@ -266,8 +291,6 @@ def _is_experiment(planned: PlannedRun, request: Request) -> bool:
 def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
     """Store a planned run of a launch with its queued trials. Requires a transaction."""
     trials = planned.trial_count
-    chosen = [scenario.version_id for scenario in planned.scenarios]
-    unjudged = unjudged_warning(planned.target, request.options, chosen, planned.trials)
     run = Run.objects.create(
         project=launch.project,
         launch=launch,
@@ -279,7 +302,7 @@ def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         tool_version=request.tool_version,
         is_experiment=_is_experiment(planned, request),
         options=_options(planned, request),
-        warnings=[*filter(None, [unjudged, request.options.baseline_note])],
+        warnings=[*filter(None, [request.options.baseline_note])],
         concurrency=planned.concurrency,
         trials=trials,
         open=trials,

@@ -10,8 +10,10 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalhub.lib.numbers import counted
+from evalhub.teams.judge_models import judge_problem
 from evalhub.teams.models import Project
 from runs.errors import NothingToRun, RequestError, UnknownTarget
+from runs.launch.judge_choice import DEFAULT, UNDECIDED, Deciders, deciders_of
 from runs.models import Target
 from runs.models.run_options import RunOptions, Selection
 from runs.targets.providers.registry import JUDGES, OPTIONS
@@ -34,6 +36,7 @@ class ChosenScenario:
     """Targets with another name of each, and the models to run on it; None if not set."""
     turns_at: str = ""
     """Where its `run.max_turns` is, as file:line; empty without one. Conversations with stubs limit their own turns."""
+    deciders: Deciders = UNDECIDED
 
 
 def scenarios_of(version: SuiteVersion) -> tuple[ChosenScenario, ...]:
@@ -86,6 +89,7 @@ def _scenario(version_id: int, scenario_id: int, content: dict[str, Any]) -> Cho
         if matrix is None
         else tuple((row["target"], row.get("id", ""), tuple(row.get("models", ()))) for row in matrix),
         _turns_at(content),
+        deciders_of(content),
     )
 
 
@@ -206,13 +210,17 @@ def find_target(project: Project, name: str) -> Target:
 
 
 def check_judge(project: Project, options: RunOptions) -> None:
-    """Raise `UnknownTarget` if the request names an unusable target as its judge. At most one query.
+    """Raise `UnknownTarget` if the request's judge is neither a usable target nor a model. At most two queries.
 
     A name with a slash is a model.
     """
     if not (options.judge and options.judge_model) or "/" in options.judge_model:
         return
     judge = Target.objects.filter(project=project, name=options.judge_model).first()
+    if judge is None and options.judge_model != DEFAULT:
+        names = Target.objects.filter(project=project, accepted=True, provider__in=JUDGES)
+        if problem := judge_problem(options.judge_model, list(names.values_list("name", flat=True))):
+            raise UnknownTarget(problem)
     if judge is not None and not judge.accepted:
         raise UnknownTarget(_refusal(judge))
     if judge is not None and judge.provider not in JUDGES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
@@ -36,12 +36,13 @@ NOT_CONFIRMING = ~models.Q(trigger=Trigger.CONFIRM)
 """Runs of a line: a confirmation runs some scenarios only, and half of it on an older configuration."""
 TRIALS_FOR_AN_ERROR = 3
 """From one error in so many finished trials on, a run has no verdict: what is left of it may be a biased sample."""
-MOSTLY_MEASURED = models.Q(errors=0) | models.Q(
-    passed__gt=models.F("errors") * (TRIALS_FOR_AN_ERROR - 1) - models.F("failed")
+MOSTLY_MEASURED = models.Q(not_started="") & (
+    models.Q(errors=0)
+    | models.Q(passed__gt=models.F("errors") * (TRIALS_FOR_AN_ERROR - 1) - models.F("failed"))
 )
-"""Runs with fewer errors than that; `has_too_many_errors` in queries."""
-ERRORS = "errors"
-"""The reason of a missing verdict, for machines."""
+"""Runs with fewer errors than that whose tool started; the opposite of `is_unusable` in queries."""
+ERRORS, NOT_STARTED, UNCHECKED = "errors", "tool_not_started", "unchecked"
+"""The reasons of a missing verdict, for machines."""
 STALE = models.F("fingerprint__staleness__stale")
 """Whether a run's eval cases were generated for another tool description; `is_stale` in queries."""
 
@@ -107,18 +108,65 @@ def current_rules() -> int:
 
 
 def has_too_many_errors(passed: int, failed: int, errors: int) -> bool:
-    """Return whether a run with these outcomes is without a verdict: never a baseline, in no line and no A/A pair."""
+    """Return whether a run with these outcomes has so many errors that what is left of it may be a biased sample."""
     return errors > 0 and errors * TRIALS_FOR_AN_ERROR >= passed + failed + errors
 
 
-def no_verdict(run: int, passed: int, failed: int, errors: int) -> str:
-    """Return why a run has no verdict, in a sentence; empty unless it has too many errors."""
-    if not has_too_many_errors(passed, failed, errors):
+class Outcomes(Protocol):
+    """What a missing verdict needs of a run, whether it is read as a model or as a row."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def passed(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def errors(self) -> int: ...
+    @property
+    def unjudged(self) -> int: ...
+    @property
+    def not_started(self) -> str: ...
+    @property
+    def is_unchecked(self) -> bool: ...
+
+
+def reason_without_verdict(run: Outcomes) -> str:
+    """Return why a closed run has no verdict, for machines; empty if nothing is in its way."""
+    if run.not_started:
+        return NOT_STARTED
+    if has_too_many_errors(run.passed, run.failed, run.errors):
+        return ERRORS
+    return UNCHECKED if run.is_unchecked else ""
+
+
+def no_verdict(run: Outcomes) -> str:
+    """Return why a run has no verdict, in sentences; empty if nothing is in its way."""
+    reason = reason_without_verdict(run)
+    if reason == NOT_STARTED:
+        return f"Run {run.id} has no verdict: {run.not_started}"
+    if reason == UNCHECKED:
+        return (
+            f"Run {run.id} has no verdict: nothing checked its trials, so their passes are vacuous. Add gates or "
+            "assertions to the scenarios, or name a judge for their statements."
+        )
+    if reason != ERRORS:
         return ""
-    return (
-        f"Run {run} has no verdict: {errors} of {counted(passed + failed + errors, 'trial')} hit errors, a third or more. "
-        "Fix their cause, then retry them."
+    whole = counted(run.passed + run.failed + run.errors, "trial")
+    return f"Run {run.id} has no verdict: {run.errors} of {whole} hit errors, a third or more. {_mend(run)}"
+
+
+def _mend(run: Outcomes) -> str:
+    """Return what to do about a run's errors."""
+    if not run.unjudged:
+        return "Fix their cause, then retry them."
+    judge = (
+        f"`judge_again {run.id} --judge-model M --adopt` asks a judge about the stored transcripts, without running the"
+        " agent again"
     )
+    if run.unjudged >= run.errors:
+        return f"They have no judgings. Judge them now: {judge}."
+    return f"{run.unjudged} of them have no judgings. Judge them now: {judge}. Retry the others."
 
 
 def current_cost_rules() -> int:
@@ -185,6 +233,12 @@ class Run(models.Model):
     passed = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     errors = models.PositiveIntegerField(default=0)
+    unjudged = models.PositiveIntegerField(default=0, db_default=0)
+    """Errors of a closed run for which only a judge's answer is missing: `judge_again` judges their transcripts."""
+    is_unchecked = models.BooleanField(default=False, db_default=False)
+    """Whether nothing checked any of its trials, so that their passes say nothing."""
+    not_started = models.TextField(blank=True, default="", db_default="")
+    """That its agents called the tool and it never started, in a sentence; empty otherwise."""
     cancelled = models.PositiveIntegerField(default=0)
     cost_usd = models.FloatField(null=True)
     max_usd = models.FloatField(null=True)
@@ -293,14 +347,14 @@ class Run(models.Model):
         return cost_per_success(self.cost_usd, self.passed)
 
     @property
-    def has_too_many_errors(self) -> bool:
-        """Whether it is without a verdict because of its errors."""
-        return has_too_many_errors(self.passed, self.failed, self.errors)
+    def is_unusable(self) -> bool:
+        """Whether it is without a verdict for its errors or its tool: never a baseline, in no line and no A/A pair."""
+        return bool(self.not_started) or has_too_many_errors(self.passed, self.failed, self.errors)
 
     @property
     def no_verdict(self) -> str:
-        """Why it has no verdict, in a sentence; empty unless it has too many errors."""
-        return no_verdict(self.pk, self.passed, self.failed, self.errors)
+        """Why it has no verdict, in sentences; empty if nothing is in its way."""
+        return no_verdict(self)
 
     @property
     def is_open(self) -> bool:

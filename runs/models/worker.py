@@ -31,6 +31,8 @@ class Worker(models.Model):
 
     labels = models.JSONField(default=list)
     """What it has, sorted (`EVALHUB_WORKER_LABELS`)."""
+    has_judge = models.BooleanField(default=False, db_default=False)
+    """Whether it has a judge of its own (`LLM_TOOL_TEST_JUDGE`)."""
 
     class Meta:
         ordering = ["name"]

@@ -21,12 +21,16 @@ TEXT = "transcript"
 """Source of commands found in a text without events."""
 DECIDING = ("gates", "assertions", "evaluators")
 """Layers of single verdicts."""
+CHECKING = frozenset((*DECIDING, "judge"))
 
 
 class ReadScoreDetail(Struct, frozen=True, gc=False):
-    """The name that a scenario gives to its gate, if any."""
+    """What is read of a score's detail."""
 
     name: Any = None
+    """The name that a scenario gives to its gate, if any."""
+    vacuous: Any = None
+    """Whether a case's assertions asserted nothing."""
 
 
 class ReadScore(Struct, gc=False):
@@ -39,6 +43,19 @@ class ReadScore(Struct, gc=False):
     message: str = ""
     weight: float = 1.0
     detail: ReadScoreDetail = ReadScoreDetail()
+
+
+def is_vacuous(outcome: str, scores: Iterable[ReadScore]) -> bool:
+    """Return whether a trial that evalhub ran passed without anything that checked it.
+
+    Gates, assertions, evaluators and judges check; scripts inform. Imported results state their outcomes themselves.
+    """
+    ran = checked = False
+    for score in scores:
+        ran |= (score.layer, score.name) == ("interaction", "completed")
+        has_result = score.passed is not None or score.value is not None
+        checked |= score.layer in CHECKING and has_result and not score.detail.vacuous
+    return outcome == "pass" and ran and not checked
 
 
 class GateKind(Struct, frozen=True):

@@ -33,8 +33,9 @@ from runs.models import (
 from runs.results.counting import RECORDED, Counting, TrialCounting, counting_of_trials
 from runs.results.counting import as_stored as counting_of_run
 from runs.results.digests import FINISHED, read_scores, write_digest
-from runs.results.layer_totals import ReadScore
+from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.measures import REPORTED, measure_ids
+from runs.results.never_started import tool_not_started
 from runs.results.trial_costs import PaidTrial, run_notes
 
 Key = tuple[str, str]
@@ -45,6 +46,8 @@ SINGLE_JUDGING = ("judge", "judging")
 COMPLETED = ("interaction", "completed")
 FALSE_DONE = ("trial", "false_done")
 """The agent completed, and a gate failed; measured where a trial has gates."""
+UNJUDGED = ("judge", "evaluators")
+"""Kinds of errors of trials for which a judge's answer is missing."""
 
 
 @dataclass
@@ -267,6 +270,11 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     _write_confusions(run, details)
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
     run.cost_notes = run_notes(PaidTrial(each.cost, each.cost_limit) for each in details)
+    run.is_unchecked = bool(trials) and all(
+        is_vacuous(trial.outcome, read_scores(trial.scores)) for trial in trials
+    )
+    run.not_started = tool_not_started(run.pk)
+    run.unjudged = Trial.objects.filter(run=run, outcome="error", error_kind__in=UNJUDGED).count()
     _mark_measured(run)
     write_digest(run)
     _name_judges(run)
@@ -275,7 +283,8 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
 def _mark_measured(run: Run) -> None:
     """Store when the run was measured; comparisons of before are not shown again."""
     run.measured = timezone.now()
-    run.save(update_fields=["price_source", "cost_notes", "measured", "counting"])
+    about_verdict = ("is_unchecked", "not_started", "unjudged")
+    run.save(update_fields=["price_source", "cost_notes", "measured", "counting", *about_verdict])
     _drop_guidance_comparisons(run)
 
 

@@ -20,8 +20,12 @@ class RunAnswer(StrEnum):
     CANCELLED = "cancelled"
     ERROR = "error"
     """It could not run."""
+    TOOL_NOT_STARTED = "tool_not_started"
+    """Its agents called the tool, which never started."""
     ERRORS = "errors"
     """A third of its trials or more hit errors."""
+    UNCHECKED = "unchecked"
+    """Nothing checked its trials."""
     REGRESSED = "regressed"
     FAILED = "failed"
     """It missed a rule that every trial passes."""
@@ -61,6 +65,10 @@ class EndedRun(Protocol):
     @property
     def errors(self) -> int: ...
     @property
+    def not_started(self) -> str: ...
+    @property
+    def is_unchecked(self) -> bool: ...
+    @property
     def verdict(self) -> str | None: ...
 
 
@@ -76,8 +84,12 @@ def answer_of(run: EndedRun, *, rule: str = "", needs_all: bool = False) -> RunA
         return RunAnswer.CANCELLED
     if run.error:
         return RunAnswer.ERROR
+    if run.not_started:
+        return RunAnswer.TOOL_NOT_STARTED
     if has_too_many_errors(run.passed, run.failed, run.errors):
         return RunAnswer.ERRORS
+    if run.is_unchecked:
+        return RunAnswer.UNCHECKED
     by_verdict = BY_VERDICT.get(ChangeVerdict(run.verdict)) if run.verdict else None
     if by_verdict is RunAnswer.REGRESSED:
         return by_verdict

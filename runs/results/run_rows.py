@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from django.db.models import QuerySet
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
@@ -12,12 +12,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from evalhub.lib.timestamps import moment
 from runs.models import Run
 from runs.models.run import (
-    ERRORS,
     RunState,
     cost_per_success,
     has_estimates,
-    has_too_many_errors,
     no_verdict,
+    reason_without_verdict,
     seconds_between,
 )
 
@@ -81,7 +80,13 @@ class ListedRun(BaseModel):
     verdict: Blank
     """Against the baseline: regressed, improved, equivalent, no_evidence, too_little or not_comparable."""
     verdict_reason: Blank
-    """errors: a third or more of its trials hit errors, so it has no verdict and is never a baseline; else null."""
+    """Why it has no verdict; else null.
+
+    errors: a third or more of its trials hit errors. tool_not_started: its agents called the tool, which never started.
+    unchecked: nothing checked its trials. Of the first two, a run is never a baseline.
+    """
+    no_verdict: str
+    """The same in sentences, with what to do; empty where nothing is in the way of a verdict."""
     experiment: bool
     """Never a baseline, never an alert."""
     configuration_changed: bool
@@ -95,13 +100,11 @@ class ListedRun(BaseModel):
     release_k: int | None = Field(None, exclude=True)
     release_threshold: float | None = Field(None, exclude=True)
     """For pages: its suite's release rule."""
+    not_started: str = Field("", exclude=True)
+    is_unchecked: bool = Field(False, exclude=True)
+    """For pages: see the run's columns."""
     is_estimated: bool = Field(False, exclude=True)
     """For pages: whether ends of its commands are estimated from text."""
-
-    @property
-    def no_verdict(self) -> str:
-        """Why it has no verdict, in a sentence; empty unless it has too many errors."""
-        return no_verdict(self.id, self.passed, self.failed, self.errors) if self.verdict_reason else ""
 
     @property
     def is_open(self) -> bool:
@@ -116,7 +119,7 @@ class ListedRun(BaseModel):
 _SAME = (
     *("model", "state", "outcome", "created", "started", "finished", "trigger", "tags", "branch", "commit"),
     *("trials", "passed", "failed", "errors", "cancelled", "tool_version", "cost_usd", "error"),
-    "configuration_changed",
+    *("configuration_changed", "not_started", "is_unchecked"),
 )
 _COLUMNS = {name: name for name in _SAME} | {
     "id": "pk",
@@ -143,6 +146,7 @@ _MORE = (
     "guidance__name",
     "guidance__number",
     "counting",
+    "unjudged",
 )
 
 
@@ -163,17 +167,31 @@ def listed_runs(keys: Sequence[int]) -> list[ListedRun]:
     return [runs[key] for key in keys]
 
 
+class _Outcomes(NamedTuple):
+    """What a missing verdict needs of a row."""
+
+    id: int
+    passed: int
+    failed: int
+    errors: int
+    unjudged: int
+    not_started: str
+    is_unchecked: bool
+
+
 def _as_listed(row: Mapping[str, Any]) -> ListedRun:
     sha256, number = row["guidance__sha256"], row["guidance__number"]
-    is_broken = row["state"] not in OPEN and has_too_many_errors(row["passed"], row["failed"], row["errors"])
+    outcomes = _Outcomes(row["pk"], *(row[name] for name in _Outcomes._fields[1:]))
+    reason = "" if row["state"] in OPEN else reason_without_verdict(outcomes)
     return ListedRun(
         **{name: row[column] for name, column in _COLUMNS.items()},
         guidance=sha256[:SHORT_HASH] if sha256 else None,
         guidance_name=row["guidance__name"] or (f"guidance {number}" if number else None),
         cost_per_success=cost_per_success(row["cost_usd"], row["passed"]),
         tokens=TokenTotals(input=row["tokens_in"], output=row["tokens_out"]),
-        verdict=None if is_broken else row["verdict"],
-        verdict_reason=ERRORS if is_broken else None,
+        verdict=None if reason else row["verdict"],
+        verdict_reason=reason,
+        no_verdict=no_verdict(outcomes) if reason else "",
         seconds=seconds_between(row["started"], row["finished"]),
         url=f"/runs/{row['pk']}/",
         is_estimated=has_estimates(row["counting"]),

@@ -307,6 +307,8 @@ class GradedOut(ScoresOut):
     outcome: str | None
     status: str | None
     """The aggregate's status in AgentV suites: pass, fail or error; otherwise the outcome."""
+    vacuous: bool = False
+    """Whether it passed without any gate, assertion, evaluator or judge that checked it."""
     reason: str
     """Why the trial failed, in one line; empty unless it did."""
     trace_summary: dict[str, Any] | None

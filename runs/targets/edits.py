@@ -18,7 +18,7 @@ from runs.models import Target
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import read_target
 from runs.targets.hidden_programs import hidden_from, show_folders
-from runs.targets.import_targets import import_targets
+from runs.targets.import_targets import import_targets, refuse_unknown_judges
 from runs.targets.paths import refuse_saving
 from runs.targets.target_fields import dump
 from runs.workers.claims import follow_target
@@ -80,6 +80,7 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
     definition = read_target(text.encode(), target.name)
     if definition.name != target.name:
         raise ScenarioFileError([_renaming_problem(target.name)])
+    refuse_unknown_judges(target.project, [definition], target.name)
     refuse_saving(definition, containment().targets, file=target.name, base=target.base_folder)
     if dict(definition.entry) != target.definition:
         target.definition = dict(definition.entry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +10,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams import audit
+from evalhub.teams.judge_models import judge_problem
 from evalhub.teams.models import Project
 from runs.models import Target
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import hints_of_file, read_targets
-from runs.targets.entries import TargetDefinition
+from runs.targets.entries import TargetDefinition, find_reference
 from runs.targets.paths import refuse_saving
 from runs.workers.claims import follow_target
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -37,12 +38,33 @@ def import_targets(
     until then.
     """
     definitions = read_targets(content, file)
+    refuse_unknown_judges(project, definitions, file)
     for definition in definitions:
         refuse_saving(definition, containment().targets, file=file, base=base_folder)
     return tuple(
         _store(project, definition, by=by, base_folder=base_folder, accepted=accepted)
         for definition in definitions
     )
+
+
+def refuse_unknown_judges(project: Project, definitions: Sequence[TargetDefinition], file: str) -> None:
+    """Raise `ScenarioFileError` if a target's judge is neither a target, of the file or stored, nor a model."""
+    named = [each for each in definitions if each.judge_target and not find_reference(each.judge_target)]
+    if not named:
+        return
+    targets = {each.name for each in definitions}
+    targets.update(Target.objects.filter(project=project).values_list("name", flat=True))
+    problems = [
+        Problem(file, _line(each), "judge_target", problem, "Correct the name.", "targets/unknown-judge")
+        for each in named
+        if (problem := judge_problem(each.judge_target, targets))
+    ]
+    if problems:
+        raise ScenarioFileError(problems)
+
+
+def _line(definition: TargetDefinition) -> int:
+    return dict(definition.lines).get("judge_target", definition.line)
 
 
 def import_bundle_targets(

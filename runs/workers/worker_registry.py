@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import Error, connections
@@ -53,6 +54,7 @@ def heartbeat(capacity: int, store_id: str = "") -> None:
             "free_bytes": least_free_bytes(),
             "store": store_id,
             "labels": own_labels(),
+            "has_judge": bool(settings.DEFAULT_JUDGE),
         },
     )
     _written[worker_name()] = {now}
@@ -149,3 +151,30 @@ def workers_online(labels: Sequence[str] = ()) -> tuple[int, str]:
     rows = list(Worker.heard(now=timezone.now()).values_list("labels", "problem"))
     able = [(own, problem) for own, problem in rows if with_labels(labels, [own])]
     return len(able), next((problem for _, problem in able if problem), "") or shortage()
+
+
+class WorkerJudge(NamedTuple):
+    """Whether a process that executes trials has a judge of its own (`LLM_TOOL_TEST_JUDGE`)."""
+
+    has_judge: bool
+    labels: Sequence[str] | None
+    """None for the process that executes whatever the launch asks for."""
+
+    def takes(self, labels: Sequence[str]) -> bool:
+        """Return whether it may execute trials of a target with these labels."""
+        return self.labels is None or set(labels) <= set(self.labels)
+
+
+def own_judge() -> list[WorkerJudge]:
+    """Return whether this process has a judge, for launches that it executes itself."""
+    return [WorkerJudge(bool(settings.DEFAULT_JUDGE), None)]
+
+
+def judges_of_workers() -> list[WorkerJudge]:
+    """Return which workers online have a judge. One query."""
+    return [WorkerJudge(*row) for row in Worker.heard(now=timezone.now()).values_list("has_judge", "labels")]
+
+
+def any_judges() -> list[WorkerJudge]:
+    """Return whether this process or which workers online have a judge. One query."""
+    return [*own_judge(), *judges_of_workers()]

@@ -12,6 +12,7 @@ from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.solutions import split_solutions, with_solutions
+from scenarios.formats.tool_places import with_tool_hints
 from scenarios.formats.upload import Format, UploadedFiles
 
 FORMATS: tuple[Format, ...] = (agent_skills.FORMAT, agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
@@ -52,7 +53,7 @@ def parse_files(
     if problems:
         lints = [lint for suite in suites for lint in suite.lints]
         raise ScenarioFileError(list(dict.fromkeys([*problems, *lints])))
-    return with_solutions(suites, scripts)
+    return with_tool_hints(with_solutions(suites, scripts), upload.files)
 
 
 def _nothing_found(upload: UploadedFiles) -> Problem:

@@ -26,7 +26,12 @@ NO_GATES: dict[str, Any] = {"criteria": {"gates": []}}
 
 
 def launch(
-    version: SuiteVersion | None = None, *, targets: Sequence[str] = (), trials: int = 1, **changes: Any
+    version: SuiteVersion | None = None,
+    *,
+    targets: Sequence[str] = (),
+    trials: int = 1,
+    judge_model: str = "",
+    **changes: Any,
 ) -> Launch:
     """Return a stored launch of a suite whose scenarios ask for nothing; nobody is woken."""
     if version is None:
@@ -37,7 +42,10 @@ def launch(
         make_target(project)
     concurrency = changes.pop("concurrency", None)
     request = Request(
-        [version], targets=targets, options=RunOptions(trials=trials, concurrency=concurrency), **changes
+        [version],
+        targets=targets,
+        options=RunOptions(trials=trials, concurrency=concurrency, judge_model=judge_model),
+        **changes,
     )
     return request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False)
 

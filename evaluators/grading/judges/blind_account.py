@@ -9,6 +9,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, MAX_EVENT_CHARACTERS, cut_middle
 from evaluators.model import FileUnavailable
 from evaluators.redaction import redact_patterns
+from evaluators.tool_use.not_started import find_not_started
 
 MEANING = (
     "It is the account of one trial: the commands of the tool, each after a $, with how it ended; the files that the"
@@ -38,6 +39,9 @@ def hide_skills(text: str) -> str:
 def _commands(evidence: Evidence) -> Iterator[str]:
     """Yield the tool's commands with their ends; without a known tool, all commands but those about skills."""
     if evidence.tool is not None:
+        if missing := find_not_started(evidence.transcript, evidence.tool, evidence.interaction):
+            yield f"no call started: {missing.first}"
+            return
         for command in evidence.interaction.commands:
             yield _line(command.line, command.exit_code, failed=command.failed)
         return

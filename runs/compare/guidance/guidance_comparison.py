@@ -18,7 +18,14 @@ from evaluators.statistics.measure_change import MeasureChange, Sample, pool_sam
 from evaluators.tool_use.interaction import COUNTS, RATES
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.looks import levels_between
-from runs.compare.measure_changes import LAYER_1, PASS, RunComparison, compare_samples, rule_of
+from runs.compare.measure_changes import (
+    LAYER_1,
+    PASS,
+    RunComparison,
+    compare_samples,
+    rule_of,
+    without_verdict,
+)
 from runs.compare.stored_changes import change_json
 from runs.models import GuidanceComparison, Run, RunMeasure
 from runs.results.comparability import parts_changed_since
@@ -87,7 +94,8 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
     common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
     reasons = {key: why for by_key in changed.values() for key, why in by_key.items()}
     compared = compare_samples(named, _levels(chosen))
-    return replace(compared, reasons=reasons, common=len(common | reasons.keys()))
+    ended = [run for run in (*chosen.before, *chosen.after) if not run.is_open]
+    return without_verdict(replace(compared, reasons=reasons, common=len(common | reasons.keys())), ended)
 
 
 def pooled_samples(chosen: RunsBySide) -> tuple[Samples, Samples]:

@@ -105,6 +105,17 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
     return _settings_of_rows(rows, before.pk, after.pk)[:MOST_SETTINGS]
 
 
+def unusable_runs(before: Guidance, after: Guidance, launch: int | None = None) -> list[Run]:
+    """Return the closed runs of a launch, else of the newest one, that had one of two versions and measured nothing.
+
+    One query, two without a named launch.
+    """
+    runs = Run.objects.filter(NOT_CONFIRMING, suite=before.suite_id, guidance__in=(before, after))
+    launch = launch or runs.order_by("-pk").values_list("launch", flat=True).first()
+    ended = runs.filter(launch=launch, state__in=(RunState.FINISHED, RunState.CANCELLED)).order_by("pk")
+    return [run for run in ended.select_related("guidance") if run.error or run.is_unusable]
+
+
 def _settings_of_rows(
     rows: Iterable[tuple[SharedSetting, int, _Key]], before: int, after: int
 ) -> list[FoundSetting]:
@@ -146,6 +157,7 @@ class GuidanceRun(NamedTuple):
     passed: int
     failed: int
     errors: int
+    not_started: str
     counting: Any
 
     @property
@@ -153,13 +165,13 @@ class GuidanceRun(NamedTuple):
         return Place(self.target, self.model)
 
     @property
-    def has_too_many_errors(self) -> bool:
-        return has_too_many_errors(self.passed, self.failed, self.errors)
+    def is_unusable(self) -> bool:
+        return bool(self.not_started) or has_too_many_errors(self.passed, self.failed, self.errors)
 
 
 _COLUMNS = (
     *("suite_id", "guidance_id", "target__name", "model", "tool_version", "launch_id", "pk"),
-    *("finished", "measured", "passed", "failed", "errors", "counting"),
+    *("finished", "measured", "passed", "failed", "errors", "not_started", "counting"),
 )
 
 
@@ -182,7 +194,7 @@ def setting_of_pair(runs: Sequence[GuidanceRun], before: int, after: int) -> Fou
     rows = [
         (SharedSetting(run.target, run.model, run.tool_version), run.guidance, _Key(run.launch, run.pk))
         for run in runs
-        if run.guidance in (before, after) and not run.has_too_many_errors
+        if run.guidance in (before, after) and not run.is_unusable
     ]
     return next(iter(_settings_of_rows(rows, before, after)), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from runs.compare.guidance.guidance_comparison import compare_chosen
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.measure_changes import RunComparison
 from runs.models import Run
-from runs.models.run import MOSTLY_MEASURED
+from runs.models.run import MOSTLY_MEASURED, UNCHECKED
 from runs.results.measures import label_named
 from scenarios.models import Guidance
 
@@ -152,9 +153,19 @@ def compared_measures(compared: RunComparison) -> dict[str, MeasureChange]:
 def lift_sentence(chosen: RunsBySide, compared: RunComparison) -> str:
     """Return what a skill adds, each with its interval, and on which cases."""
     change, where = compared.pass_rate, chosen.setting.label
+    if compared.verdict_reason == UNCHECKED:
+        others = [_change_words(each) for each in _named(compared, ADDS) if each.effect is not None]
+        also = f" Compared all the same: {'; '.join(others)}." if others else ""
+        return f"On {where}, nothing says what the skill adds. {compared.no_verdict}{also}"
     if change is None:
         return f"On {where}, no case has results with and without the skill."
     return f"{_first_words(change, where)}{_other_words(compared, 'It')}."
+
+
+def _named(compared: RunComparison, names: Iterable[str]) -> list[MeasureChange]:
+    """Return a comparison's measures of these names, in their order."""
+    known = compared_measures(compared)
+    return [known[name] for name in names if name in known]
 
 
 def previous_sentence(guidance: Guidance, compared: RunComparison) -> str:
@@ -172,8 +183,7 @@ def previous_sentence(guidance: Guidance, compared: RunComparison) -> str:
 
 def _other_words(compared: RunComparison, subject: str) -> str:
     """Return what else changed, and on which cases the subject helps and hurts."""
-    named = compared_measures(compared)
-    others = [_change_words(named[name]) for name in ADDS if name in named and named[name].effect is not None]
+    others = [_change_words(each) for each in _named(compared, ADDS) if each.effect is not None]
     helped, hurt = (
         [key for key, each in compared.scenarios.items() if each.verdict is verdict]
         for verdict in (ChangeVerdict.IMPROVED, ChangeVerdict.REGRESSED)

@@ -176,6 +176,29 @@ def lifts_of_launch(launch: int) -> list[Lift]:
     return [read_lift(setting.load()) for old, new in pairs for setting in settings_of(old, new, launch)]
 
 
+def stopped_arms(launch: int) -> list[str]:
+    """Return why arms of a launch's lift have no results, in the order of their runs. One query."""
+    runs = Run.objects.filter(launch=launch, options__lift=True).select_related("guidance").order_by("pk")
+    return [why_no_results(run) for run in runs if not run.is_open and (run.error or run.is_unusable)]
+
+
+def why_no_results(run: Run) -> str:
+    """Return why an arm has no results, in sentences: what its trials have in common comes first."""
+    arm = f"{run.guidance} (run {run.pk})" if run.guidance else f"Run {run.pk}"
+    if run.error:
+        return f"{arm}: the run did not start. {run.error}"
+    shared = _shared_error(run) if not run.not_started else ""
+    return f"{arm}: {f'all trials hit the same error: {shared} ' if shared else ''}{run.no_verdict}"
+
+
+def _shared_error(run: Run) -> str:
+    """Return the error of all trials of a run; empty if they differ. One query where all are errors."""
+    if run.passed or run.failed or not run.errors:
+        return ""
+    errors = set(Trial.objects.filter(run=run, outcome="error").values_list("error", flat=True)[:100])
+    return errors.pop() if len(errors) == 1 else ""
+
+
 Texts = Mapping[tuple[str, str], str]
 
 

@@ -15,7 +15,7 @@ from runs.compare.guidance.guidance_findings import (
     differences,
     findings,
 )
-from runs.compare.guidance.guidance_runs import FoundSetting, RunsBySide, settings_of
+from runs.compare.guidance.guidance_runs import FoundSetting, RunsBySide, settings_of, unusable_runs
 from runs.compare.guidance.lift_answer import (
     ADDS,
     SHARE,
@@ -24,7 +24,7 @@ from runs.compare.guidance.lift_answer import (
     compared_measures,
     read_answer,
 )
-from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift
+from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift, why_no_results
 from runs.compare.measure_changes import PASS, RunComparison
 from runs.compare.shown_changes import ForestGroup, ShownChange, ShownVerdict, draw_forest, shown_verdict
 from runs.results.measures import unit_of
@@ -57,6 +57,8 @@ class GuidanceAgainst:
     levels: Sequence[ExposureLevel] = ()
     lift: Lift | None = None
     """What the skill adds, where the first version is the second without it."""
+    stopped: Sequence[str] = ()
+    """Why runs of the named launch, or of the newest one if nothing can be compared, measured nothing."""
     other_lifts: Sequence[LiftAnswer] = ()
     """The same without statements for each other setting in which both ran in turn."""
 
@@ -99,8 +101,10 @@ def guidance_against(
     found_setting = next(
         (each for each in settings if each.setting.label == setting), next(iter(settings), None)
     )
+    missing = unusable_runs(before, after, launch) if launch or found_setting is None else []
+    stopped = [why_no_results(run) for run in missing]
     if found_setting is None:
-        return GuidanceAgainst(before, after, differences(before, after), settings, None)
+        return GuidanceAgainst(before, after, differences(before, after), settings, None, stopped=stopped)
     chosen = found_setting.load()
     pair_findings = findings(before, after, chosen)
     others = [each for each in settings if each is not found_setting and each.interleaved]
@@ -116,6 +120,7 @@ def guidance_against(
         [_scenario(key, change, pair_findings) for key, change in by_change(pair_findings.compared)],
         pair_findings.levels,
         read_lift(chosen, pair_findings.compared) if of_skill else None,
+        stopped,
         [_answer(before, after, each.load()) for each in others] if of_skill else (),
     )
 

@@ -39,8 +39,10 @@ ORDER = (
     RunAnswer.REGRESSED,
     RunAnswer.FAILED,
     RunAnswer.BELOW_ITS_BAR,
+    RunAnswer.TOOL_NOT_STARTED,
     RunAnswer.ERRORS,
     RunAnswer.ERROR,
+    RunAnswer.UNCHECKED,
     RunAnswer.UNDECIDED,
     RunAnswer.NOT_COMPARABLE,
     RunAnswer.NEW_LINE,
@@ -173,7 +175,8 @@ class HomeLines:
             (self._number(*answers), word)
             for word, answers in (
                 ("failed", (RunAnswer.FAILED, RunAnswer.BELOW_ITS_BAR)),
-                ("with errors", (RunAnswer.ERRORS, RunAnswer.ERROR)),
+                ("with errors", (RunAnswer.TOOL_NOT_STARTED, RunAnswer.ERRORS, RunAnswer.ERROR)),
+                ("unchecked", (RunAnswer.UNCHECKED,)),
                 ("undecided", (RunAnswer.UNDECIDED, RunAnswer.NOT_COMPARABLE, RunAnswer.CANCELLED)),
                 ("new", (RunAnswer.NEW_LINE,)),
                 ("improved", (RunAnswer.IMPROVED,)),

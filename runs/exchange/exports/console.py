@@ -19,7 +19,6 @@ from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.old_side import old_side_words, pooled_words, since_words
 from runs.compare.stored_changes import change_from_json
-from runs.models.run import no_verdict
 from runs.results.failure_reasons import trial_reasons
 from runs.results.measures import label_of_key
 
@@ -93,7 +92,7 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
     Nothing without a comparison.
     """
     if run["verdict_reason"]:
-        return [no_verdict(run["id"], run["passed"], run["failed"], run["errors"])]
+        return [run["no_verdict"]]
     changes = [change_from_json(each) for each in run["measures"]]
     if not run["verdict"] or not changes:
         return []

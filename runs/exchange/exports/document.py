@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
 
@@ -23,6 +24,7 @@ from runs.models import JudgingRecord, Run, Trial
 from runs.results.counting import ends_of_run, rules_of_run
 from runs.results.digests import digests_of
 from runs.results.failure_reasons import fail_reason
+from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.release_rule import release_result
 from runs.results.run_rows import listed_runs
 from runs.results.variance import variance_json
@@ -98,6 +100,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
     return {
         **_facts(trial),
         "status": status_of(trial["scores"], trial["outcome"]),
+        "vacuous": is_vacuous(trial["outcome"], msgspec.convert(trial["scores"], list[ReadScore])),
         "reason": fail_reason(trial["scores"]) if trial["outcome"] == "fail" else "",
         "trace_summary": trial["detail"].get("trace_summary"),
         "interaction": trial["detail"].get("interaction") or {"available": False},

@@ -8,7 +8,6 @@ from typing import Any
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.exchange.exports.suite_result import suite_run
 from runs.models import Run
-from runs.models.run import no_verdict
 
 VERDICT, PASS_FAIL = "verdict", "pass-fail"
 RULES = (VERDICT, PASS_FAIL)
@@ -32,7 +31,7 @@ def has_regressed_as_printed(run: Run, document: Mapping[str, Any], chosen: str 
 def has_regressed(run: Mapping[str, Any], chosen: str | None = None) -> bool:
     """Return whether a run's document holds a regression by the chosen rule, else by its format's.
 
-    A run without a verdict because of its errors holds none.
+    A run with something in the way of a verdict holds none.
     """
     if run["verdict_reason"]:
         return False
@@ -44,7 +43,7 @@ def has_regressed(run: Mapping[str, Any], chosen: str | None = None) -> bool:
 def why_not_measured(run: Mapping[str, Any]) -> str:
     """Return why a closed run's document measured nothing, in a sentence; empty if it measured something."""
     if run["verdict_reason"]:
-        return no_verdict(run["id"], run["passed"], run["failed"], run["errors"])
+        return str(run["no_verdict"])
     if run["passed"] or run["failed"]:
         return ""
     if run["error"]:

@@ -28,6 +28,7 @@ from runs.errors import RequestError
 from runs.launch.budgets import budget_warning, month_warning
 from runs.launch.command_line import as_command
 from runs.launch.estimate import PlanEstimate, estimate_plan, line_targets
+from runs.launch.judge_choice import UnjudgedTrials
 from runs.launch.lift import has_skill
 from runs.launch.look_plan import LookPlan, look_plan
 from runs.launch.new_run_page.forms import RunForm, edited_guidance, previous_choices
@@ -42,12 +43,13 @@ from runs.launch.new_run_page.named_choices import (
     tier_choices,
 )
 from runs.launch.new_run_page.run_choices import RunChoices, baselines_of, run_choices
-from runs.launch.request import PlannedRun, plan, request_runs
+from runs.launch.request import PlannedRun, plan, request_runs, unjudged_of
 from runs.launch.run_history import RunHistory, read_history
 from runs.launch.selection import ChosenScenario, ProjectReader
 from runs.models import Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
+from runs.workers.worker_registry import judges_of_workers
 from scenarios.models import SuiteVersion
 
 PICK, FAILED_LAST, ALL = "pick", "failed", "all"
@@ -69,6 +71,13 @@ class Plan:
     """Of runs until a verdict."""
     max_usd: float | None = None
     """The budget."""
+    unjudged: UnjudgedTrials | None = None
+    """The trials that nothing could judge."""
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing of it may start, beside the button; empty if something may."""
+        return self.unjudged.refusal if self.unjudged else ""
 
     @property
     def expected_usd(self) -> float | None:
@@ -149,7 +158,15 @@ class NewRunPage:
         warning = budget_warning(expected, request.options.max_usd) or month_warning(self.project, expected)
         command = as_command(self.form.asked, request, guidance, self.form.document_argument)
         looks = look_plan(estimate.runs, request)
-        return Plan(planned, estimate, command, warning=warning, looks=looks, max_usd=request.options.max_usd)
+        return Plan(
+            planned,
+            estimate,
+            command,
+            warning=warning,
+            looks=looks,
+            max_usd=request.options.max_usd,
+            unjudged=unjudged_of(self.project, planned, request.options, judges_of_workers),
+        )
 
 
 def _new_run_page(
@@ -271,7 +288,7 @@ def run_new(request: ProjectRequest) -> HttpResponse:
     if not starts:
         wrong = planned.problem and not is_new and not request.htmx
         return _show(request, page, planned, status=422 if wrong else 200)
-    if planned.problem:
+    if planned.problem or planned.refusal:
         return _show(request, page, planned, status=422)
     if "planned" in request.POST and planned.trials > (key_of(request.POST["planned"]) or 0):
         # The button showed fewer trials: the user has not seen this plan.

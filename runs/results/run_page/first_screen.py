@@ -115,7 +115,7 @@ def _sentence(
     passed = f"{run.passed} of {counted(run.passed + run.failed, 'trial')} passed"
     if answer is RunAnswer.CANCELLED:
         return "Cancelled", f" after {ended} of {counted(run.trials, 'trial')}: {passed}.", ""
-    if answer is RunAnswer.ERRORS:
+    if answer in (RunAnswer.TOOL_NOT_STARTED, RunAnswer.ERRORS, RunAnswer.UNCHECKED):
         return run.no_verdict, "", ""
     if answer is RunAnswer.FAILED:
         return f"{counted(run.failed, 'trial')} failed", f": {passed}, and this suite asks for all.", ""

@@ -31,7 +31,7 @@ from runs.compare.intended_changes import worse_after
 from runs.compare.old_side import shown_old_side
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
-from runs.engine.retrying import retryable_counts
+from runs.engine.retrying import RetryKind, retryable_counts
 from runs.exchange.exports.exports import EXPORTS
 from runs.exchange.imports.removing_sessions import sessions_without_tool
 from runs.labels import waiting_message
@@ -211,8 +211,8 @@ def confirmed_run(run: Run) -> int | None:
 
 
 def _verdict(run: Run) -> ShownVerdict | None:
-    """Return the run's stored comparison; None while it is open, without a baseline or with too many errors."""
-    if run.is_open or run.baseline_id is None or run.has_too_many_errors:
+    """Return the run's stored comparison; None while it is open, without a baseline or where something is in its way."""
+    if run.is_open or run.baseline_id is None or run.is_unusable:
         return None
     done = run.passed + run.failed + run.errors
     dollars = run.cost_usd / done if run.cost_usd and done else None
@@ -230,9 +230,17 @@ def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
     return {
         "rerun_query": rerun_query(run),
-        "offers": retryable_counts(run),
+        "offers": _offers(run),
         "partly": list(partial_rerun_links(run, outcomes)),
     }
+
+
+def _offers(run: Run) -> dict[str, int]:
+    """Return the trials that may run again by kind; where only judgings are missing, nothing has to run again."""
+    counts = retryable_counts(run)
+    if run.unjudged and run.unjudged >= run.errors:
+        counts.pop(RetryKind.RETRY, None)
+    return counts
 
 
 def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:

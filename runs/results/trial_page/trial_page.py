@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import msgspec
 from django.db.models import Exists, OuterRef, Subquery
 
 from evalhub.teams.models import Project
@@ -25,7 +26,7 @@ from runs.models import (
 )
 from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_not_recorded
 from runs.results.failure_reasons import fail_reason
-from runs.results.layer_totals import DECIDING, EndTotals, is_single
+from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single, is_vacuous
 from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.outcome_history import Sibling, Strip, strip_around
 from runs.results.rates import Rate
@@ -101,6 +102,11 @@ class TrialPage:
     def reviewed(self, judging: JudgingRecord, polarity: str, position: int) -> list[Review]:
         """Return the reviews of a statement."""
         return self.reviews.get((judging.pk, polarity, position), [])
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether it passed without anything that checked it."""
+        return is_vacuous(self.trial.outcome, msgspec.convert(self.trial.scores, list[ReadScore]))
 
     @cached_property
     def overrulable(self) -> list[Overrulable]:

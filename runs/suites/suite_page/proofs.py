@@ -15,7 +15,7 @@ from evalhub.web.fragments import STOP_POLLING
 from runs.compare.aa_pairs import AaRates, aa_rates
 from runs.errors import RequestError
 from runs.models import Run, SuiteProof, Target
-from runs.models.run import Trigger
+from runs.models.run import OPEN, Trigger
 from runs.results.outcome_history import runs_of_suite_state
 from runs.results.seals import count_seals, seals_of
 from runs.suites.proof_requests import request_aa_pair, request_proof
@@ -62,10 +62,18 @@ def shown_proof(
 
 
 def targets_of(suite: Suite) -> QuerySet[Target]:
-    """Return the targets that ran a suite, each with the newest run of the suite's state. One query."""
+    """Return the targets that ran a suite, each with the newest run of the suite's state. One query.
+
+    `closed` is the newest closed run on it, `not_started` what that says of a tool that never started.
+    """
     newest = runs_of_suite_state(suite.pk).filter(target=OuterRef("pk")).values("pk")[:1]
     ran = Run.objects.filter(suite=suite).order_by().values("target")
-    return Target.objects.filter(pk__in=ran).annotate(newest=Subquery(newest))
+    closed = Run.objects.filter(suite=suite, target=OuterRef("pk")).exclude(state__in=OPEN).order_by("-pk")
+    return Target.objects.filter(pk__in=ran).annotate(
+        newest=Subquery(newest),
+        closed=Subquery(closed.values("pk")[:1]),
+        not_started=Subquery(closed.values("not_started")[:1]),
+    )
 
 
 def newest_target(targets: list[Target]) -> Target | None:

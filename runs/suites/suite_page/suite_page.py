@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from django.db.models import Count, OuterRef, Q, Subquery
@@ -136,6 +136,13 @@ class Shown:
 NOTHING_CHOSEN = Shown()
 
 
+class StoppedRun(NamedTuple):
+    """A run whose tool never started."""
+
+    run: int
+    sentence: str
+
+
 @dataclass(frozen=True)
 class SuitePage:
     """Content of a suite's page."""
@@ -154,6 +161,8 @@ class SuitePage:
     """Whether a lift says what the suite's skill adds."""
     lift: LatestLift | None = None
     """The newest lift of the suite's skill."""
+    stopped: StoppedRun | None = None
+    """The newest closed run on the target, if its tool never started."""
 
     @property
     def version(self) -> SuiteVersion | None:
@@ -267,7 +276,14 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         proof=shown_proof(suite, count_seals(seals.values()), len(entries), proof, chosen),
         has_skill=skilled,
         lift=latest_lift(suite) if skilled else None,
+        stopped=_stopped_run(chosen),
     )
+
+
+def _stopped_run(target: Target | None) -> StoppedRun | None:
+    """Return the newest closed run on a target of `targets_of` if its tool never started."""
+    read = vars(target) if target else {}
+    return StoppedRun(read["closed"], read["not_started"]) if read.get("not_started") else None
 
 
 def _standards(change: VersionChange, entries: Sequence[SuiteEntry]) -> dict[int, dict[int, Standard]]:

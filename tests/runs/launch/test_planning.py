@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.errors import NothingToRun, RequestError, UnknownTarget
-from runs.launch.request import Request, plan, request_runs
+from runs.errors import NoJudge, NothingToRun, RequestError, UnknownTarget
+from runs.launch.request import Request, plan, request_runs, unjudged_of
 from runs.models import Launch, Run, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
+from runs.workers.worker_registry import WorkerJudge
 from tests.builders import make_guidance, make_member, make_project, make_suite, make_target
 from tests.runs.carrying import suite_of
 
@@ -181,23 +182,55 @@ def test_workers_are_woken_only_after_the_commit(project, django_capture_on_comm
     assert len(callbacks) == 1
 
 
-def asked_judge(project, **changes):
-    version = suite_of(project, a={"criteria": {"judge": {**JUDGED, **changes}}}, b={})
-    (run,) = request_runs(project, Request([version]), by=None, trigger=Trigger.API).runs.all()
-    return run.warnings
-
-
 JUDGED = {"rubric": {"criteria": [{"id": "a", "weight": 1, "description": "Good"}]}, "pass_threshold": 0.5}
 
 
-def test_a_run_names_the_trials_that_no_judge_will_judge(project, settings):
-    settings.DEFAULT_JUDGE = ""
-    (warning,) = asked_judge(project)
-    assert warning.startswith("1 trial will have no judge and end as errors: a. Set a default judge")
-    assert asked_judge(project, model="openai/m") == asked_judge(project, enabled=False) == []
+def unjudged(project, *workers, gates=(), **changes):
+    """Return the trials that nothing could judge of a suite whose scenario has this judge."""
+    scenario = {"criteria": {"judge": {**JUDGED, **changes}, "gates": list(gates)}}
+    planned = plan(project, Request([suite_of(project, a=scenario)]))
+    return unjudged_of(project, planned, RunOptions(), lambda: workers)
+
+
+WITHOUT, WITH = WorkerJudge(False, None), WorkerJudge(True, None)
+GATE = {"type": "file_exists", "path": "out.txt"}
+
+
+def test_trials_that_nothing_could_judge_are_named(project):
+    found = unjudged(project, WITHOUT)
+    assert found.sentence.startswith(
+        "1 of 1 trial can't be judged, because nothing names a judge (a): name one"
+    )
+    assert "--no-judge" in found.sentence
+    assert found.refusal == found.sentence
+    assert unjudged(project, WITHOUT, model="openai/m") is unjudged(project, WITHOUT, enabled=False) is None
+    assert unjudged(project, WITHOUT, WITH) is None
     project.judge = "openai/m"
-    project.save()
-    assert asked_judge(project) == []
+    assert unjudged(project, WITHOUT) is None
+
+
+def test_what_else_decides_may_start_with_a_warning(project):
+    found = unjudged(project, WITHOUT, gates=[GATE])
+    assert (found.refusal, found.warning) == ("", found.sentence)
+
+
+def test_a_worker_that_may_take_it_counts_by_its_labels(project):
+    project.targets.update(labels=["gpu"])
+    assert unjudged(project, WorkerJudge(True, ["gpu", "x"]), WorkerJudge(False, [])) is None
+    assert unjudged(project, WorkerJudge(True, []), WorkerJudge(False, ["gpu"])).refusal
+    # Which worker will take it is unknown: it refuses by itself.
+    assert not unjudged(project, WorkerJudge(True, [])).refusal
+
+
+def test_a_launch_that_nothing_could_judge_is_not_stored(project, settings):
+    settings.DEFAULT_JUDGE = ""
+    request = Request([suite_of(project, a={"criteria": {"judge": JUDGED}})])
+    with pytest.raises(NoJudge, match="name one with --judge-model"):
+        request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False)
+    assert not Launch.objects.exists()
+    settings.DEFAULT_JUDGE = "openai/m"
+    request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False)
+    assert Launch.objects.count() == 1
 
 
 @pytest.mark.spec("llm-tool-test", "Recommended small judges")

@@ -214,7 +214,7 @@ def test_an_adopted_judge_is_the_runs_judge(run: Run) -> None:
     [
         (("--rubric", "nothing"), "Unknown rubric 'nothing'"),
         (("--max-usd", "-1"), "more than 0 dollars"),
-        (("--judge-model", "nowhere"), "isn't a target of this project"),
+        (("--judge-model", "nowhere"), "is neither a target of this project nor a model"),
     ],
 )
 def test_bad_requests_are_sentences(run: Run, words: tuple[str, ...], sentence: str) -> None:

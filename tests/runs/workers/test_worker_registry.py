@@ -31,6 +31,14 @@ def test_a_worker_is_listed_with_what_it_does_and_how_it_contains() -> None:
     assert Worker.objects.get().lanes == 0
 
 
+@pytest.mark.parametrize("judge", ["", "openai/m"])
+def test_a_worker_says_whether_it_has_a_judge(settings, judge: str) -> None:
+    settings.DEFAULT_JUDGE = judge
+    worker_registry.heartbeat(1)
+    assert [each.has_judge for each in worker_registry.judges_of_workers()] == [bool(judge)]
+    assert worker_registry.own_judge()[0].has_judge is bool(judge)
+
+
 def test_one_that_was_silent_for_a_day_is_forgotten() -> None:
     Worker.objects.create(name="old:1", seen=timezone.now() - timedelta(hours=2))
     Worker.objects.create(name="other:1", seen=timezone.now() - timedelta(minutes=30))

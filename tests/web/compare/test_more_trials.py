@@ -198,10 +198,13 @@ def test_a_compared_run_does_not_count_for_another_one(signed_in, runs):
     assert row.cell("Trials").text == "5 / 3"
 
 
+CHECKED = {"gates": [{"type": "command_succeeds", "command": "true"}]}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_started_trials_run_and_are_compared(signed_in, project):
     make_target(project)
-    version = make_suite(project, KEYS, name="Small", **NO_GATES)
+    version = make_suite(project, KEYS, name="Small", criteria=CHECKED)
     runs = []
     for _ in range(2):
         made = launch(version, trials=2)

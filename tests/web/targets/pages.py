@@ -6,7 +6,7 @@ from evalhub.teams.models import AuditEvent
 from tests.web.screen import parse
 
 ADDRESS = "/p/tools/targets/"
-FILE = b"targets:\n  - name: local\n    provider: mock\n    workers: 2\n    model: gpt-5\n    judge_target: judge\n"
+FILE = b"targets:\n  - name: local\n    provider: mock\n    workers: 2\n    model: gpt-5\n    judge_target: openai/judge\n"
 
 
 def actions():

@@ -123,7 +123,7 @@ def test_a_command_and_a_recording_judge_wherever_they_are_chosen(judge, chosen_
 
 
 def test_an_unknown_judge_is_reported_with_a_fix():
-    with pytest.raises(CompletionError, match=r"'nobody' isn't a target.*'openai/nobody'"):
+    with pytest.raises(CompletionError, match=r"'nobody' is neither a target .* nor a model .*openai/"):
         ask(running(), "nobody")
 
 
@@ -136,9 +136,7 @@ def test_the_judge_of_a_trial_is_kept_with_its_price_and_what_it_cost(models):
     version = make_suite(project, ["create"], criteria=criteria)
     reply = {"scores": {"good": 0.9}, "weighted_score": 0.9, "confidence": 1, "issues": [], "highlights": []}
     models.script.answer = lambda prompt: Answer(json.dumps(reply))
-    run = launch(version, targets=["local"]).runs.get()
-    run.options = {**run.options, "judge_model": "judge"}
-    run.save()
+    run = launch(version, targets=["local"], judge_model="judge").runs.get()
     assert preparation.prepare_run(run.pk)
     lanes.run_lane(run.pk)
     trial = run.trial_set.get()
