@@ -16,11 +16,11 @@ import pytest
 
 MOST_UNITS = 3
 TURNS = 3_000_000
-"""Of the loop, which are a fortieth of a unit."""
+"""Of the loop, of which `LOOPS_A_UNIT` are a unit."""
 LOOPS_A_UNIT = 25
 PAUSE = 2.0
 """Seconds between two loops."""
-DEAREST = 90
+DEAREST = 10
 MOST_JOURNEYS = 50
 JOURNEYS: tuple[str, ...] = ()
 """Tests that take longer, because they do as a person does from the first page to the last, or wait for real processes."""
