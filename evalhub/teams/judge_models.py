@@ -22,7 +22,7 @@ def offered_judges(variables: Mapping[str, str]) -> list[str]:
 
 
 def model_id(name: str) -> str:
-    """Return a model's litellm id, provider first; empty for a name that is no model's.
+    """Return a model's litellm id, provider first; empty if no model has the name.
 
     A name with a slash is taken to have its provider.
     """
