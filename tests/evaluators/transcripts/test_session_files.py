@@ -47,8 +47,7 @@ def test_a_session_is_read(
     assert [each.line for each in kept.commands[:3]] == LINES
     failed = [each.failed for each in kept.commands]
     assert failed == [False, False, True, False, False]
-    if agent != "OpenTelemetry":
-        assert kept.commands[2].exit_code == 2
+    assert kept.commands[2].exit_code == 2
 
 
 def test_only_redacted_commands_and_errors_are_kept() -> None:
