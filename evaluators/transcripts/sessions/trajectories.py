@@ -17,6 +17,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
     whole_json,
 )
+from evaluators.transcripts.sessions.written_once import digest
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
 _MINI = re.compile(rb'"mini_version"\s*:|"trajectory_format"\s*:\s*"mini-swe-agent')
@@ -66,11 +67,18 @@ def parse_inspect(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     samples = inspect_log.samples_of(value)
     if not samples:
         raise UnreadableSession("No samples of a log of Inspect found.")
-    model = text_or_none(mapping_or_empty(value.get("eval")).get("model")) or ""
+    about = mapping_or_empty(value.get("eval"))
+    model = text_or_none(about.get("model")) or ""
     for sample in samples:
         read = inspect_log.read_sample(sample)
         times = span_of(event.timestamp for event in read.events)
-        yield Session(text_or_none(sample.get("uuid")) or "", read, model, *times)
+        yield Session(text_or_none(sample.get("uuid")) or _sample_id(about, sample), read, model, *times)
+
+
+def _sample_id(about: Object, sample: Object) -> str:
+    """Return what tells a sample of an older log from others: its evaluation, its own id and its epoch."""
+    run = text_or_none(about.get("eval_id")) or digest(about)
+    return f"{run}/{sample.get('id')}/{sample.get('epoch', 1)}"
 
 
 def _inspect_log(file: IO[bytes]) -> Object:
