@@ -21,7 +21,7 @@ from evaluators.transcripts.sessions.session import (
     read_objects,
     span_of,
 )
-from evaluators.transcripts.sessions.written_once import WrittenOnce
+from evaluators.transcripts.sessions.written_once import WrittenOnce, message_key
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
 _OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
@@ -37,6 +37,8 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
     usages: dict[str, tuple[str, Usage]] = {}
     """The model and usage of each message, which is repeated for each of its blocks."""
+    own: set[str] = set()
+    """The messages that the file doesn't mark as copies."""
     messages: set[int] = set()
     forked: set[str] = set()
     id = model = root = ""
@@ -59,22 +61,30 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
         if kind == "assistant":
             model = _model(message) or model
-            usages[str(message.get("id"))] = (
-                _model(message),
-                usage_of(mapping_or_empty(message.get("usage"))),
-            )
+            key = message_key(message.get("id") or line.get("uuid"))
+            usages[key] = _model(message), usage_of(mapping_or_empty(message.get("usage")))
+            own.update(() if origin else (key,))
         read = (_mark_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
         turns.add(line, kind, once.first(read, text_or_none(message.get("id")) or ""))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
-    trail = Trail(frozenset(messages), frozenset(forked), root, dict(zip(places, once.calls, strict=True)))
+    tokens = {key: used for key, used in usages.items() if key in own}
+    trail = Trail(
+        frozenset(messages),
+        # A sub-agent may begin with the messages of the session that asked it.
+        frozenset(forked or ({id.partition("/")[0]} if "/" in id else ())),
+        root,
+        dict(zip(places, once.calls, strict=True)),
+        tokens,
+        frozenset(usages),
+    )
     session = Session(
         id,
         transcript(
             events,
-            usage=total_usage(used for _, used in usages.values()),
-            usage_by_model=by_model(usages.values()),
+            usage=total_usage(used for _, used in tokens.values()),
+            usage_by_model=by_model(tokens.values()),
         ),
         model,
         *times,

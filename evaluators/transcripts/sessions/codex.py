@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import IO
 
 from msgspec import structs
@@ -18,6 +19,7 @@ from evaluators.transcripts.sessions.session import (
     Problems,
     Session,
     Trail,
+    moment_of,
     only_session,
     read_objects,
     span_of,
@@ -33,6 +35,8 @@ from evaluators.transcripts.stream import (
 )
 from evaluators.transcripts.traces import timestamp
 
+_WRITTEN_ANEW = timedelta(seconds=1)
+"""The time in which a copied history is written. A model's first answer takes longer."""
 _OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
 
 
@@ -43,18 +47,20 @@ def matches(head: bytes) -> bool:
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session; a continued one has the id of its first part."""
-    items, forked = _Items(), set[str]()
+    items, forked, history = _Items(), set[str](), _History()
     events = items.events
-    usage: Usage | None = None
     id = model = ""
     reported = 0
     """Events whose turns have their usage, which comes after them."""
     for line in read_objects(file, problems):
         kind, payload = line.get("type"), mapping_or_empty(line.get("payload"))
         time = timestamp(line.get("timestamp"))
+        if history.is_copied(time):
+            history.copied = len(events)
         if kind == "session_meta":
             id = id or text_or_none(payload.get("id")) or ""
             forked.update(filter(None, (text_or_none(payload.get("forked_from_id")),)))
+            history.begin(payload, time)
         elif kind == "turn_context":
             model = text_or_none(payload.get("model")) or model
         elif kind == "response_item":
@@ -64,15 +70,80 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
                 events.append(
                     Event("message", role="user", text=text_or_none(payload.get("message")), timestamp=time)
                 )
-            usage = _usage(payload, "total_token_usage") or usage
+            turn_usage = _usage(payload, "last_token_usage")
+            if not history.add(_usage(payload, "total_token_usage"), turn_usage, time):
+                continue
             turn = next((at for at in range(reported, len(events)) if events[at].role != "user"), None)
-            if turn is not None and (turn_usage := _usage(payload, "last_token_usage")):
+            if turn is not None and turn_usage:
                 events[turn] = structs.replace(events[turn], usage=turn_usage)
                 reported = len(events)
     times = span_of(event.timestamp for event in events)
-    origins = forked - {id}
-    trail = Trail(forked_from=frozenset(origins), root=min(origins, default=id), calls=_copied_calls(events))
-    return only_session(Session(id, transcript(events, usage=usage), model, *times, trail), "Codex")
+    origins = (forked | (history.parents if history.copied else set())) - {id}
+    trail = Trail(
+        forked_from=frozenset(origins),
+        root=min(origins, default=id),
+        calls=_copied_calls(events),
+        replayed=history.copied,
+    )
+    read = transcript(events, usage=history.usage)
+    return only_session(Session(id, read, model, *times, trail), "Codex")
+
+
+class _History:
+    """The history of another session, with which a fork's or a sub-agent's file begins, and the tokens beyond it.
+
+    It is written anew when the session begins, with its old times or with that of the beginning. The count of tokens
+    goes on from it, or begins again.
+    """
+
+    def __init__(self) -> None:
+        self.parents: set[str] = set()
+        """The sessions that the first line names as the origin."""
+        self.copied = 0
+        """The number of copied events."""
+        self.usage: Usage | None = None
+        """The session's own tokens so far."""
+        self._ends: datetime | None = None
+        self._own_begun = False
+        self._base: Usage | None = None
+
+    def begin(self, about: Object, time: str | None) -> None:
+        """Take the line with which a session begins; those of the copied history follow."""
+        if self._ends is not None or self._own_begun:
+            return
+        source = mapping_or_empty(mapping_or_empty(about.get("source")).get("subagent"))
+        spawned = mapping_or_empty(source.get("thread_spawn"))
+        names = (about.get("forked_from_id"), about.get("parent_thread_id"), spawned.get("parent_thread_id"))
+        self.parents = {name for name in names if isinstance(name, str)}
+        began = moment_of(time or "")
+        self._own_begun = not self.parents or began is None
+        self._ends = began + _WRITTEN_ANEW if began else None
+
+    def is_copied(self, time: str | None) -> bool:
+        """Return whether a line with this time is of the copied history: nothing after the first own line is."""
+        moment = moment_of(time or "")
+        if moment and self._ends and moment > self._ends:
+            self._own_begun = True
+        return not self._own_begun and self._ends is not None
+
+    def add(self, total: Usage | None, last: Usage | None, time: str | None) -> bool:
+        """Take the tokens of the session and of its last turn; return whether the turn is its own."""
+        if total is None:
+            return not self.is_copied(time)
+        if self.is_copied(time):
+            self._base = total
+            return False
+        if self._base is None:
+            self._base = _subtract(total, last) if self.parents and last else Usage()
+        if total.input < self._base.input:
+            self._base = Usage()
+        self.usage = _subtract(total, self._base)
+        return True
+
+
+def _subtract(total: Usage, part: Usage) -> Usage:
+    names = ("input", "output", "cache_read", "cache_write", "reasoning")
+    return Usage(**{name: max(0, getattr(total, name) - getattr(part, name)) for name in names})
 
 
 def _copied_calls(events: list[Event]) -> dict[int, tuple[str, ...]]:

@@ -53,6 +53,8 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     """What sessions with the same beginning share."""
     copies: tuple[str, ...] = ()
     """What is the same in a copy of each of its commands, as hashes; kept where another session may have them."""
+    messages: tuple[str, ...] = ()
+    """Hashes of the ids of the messages whose tokens count here; known where another session may have them."""
 
     @property
     def failed(self) -> int:

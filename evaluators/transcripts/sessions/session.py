@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from evalhub.lib.limits import LARGEST_RECORD
-from evaluators.model import Transcript
+from evaluators.model import Transcript, Usage
 from evaluators.tool_use.recognised_files import READ_SESSIONS, recognised_session
 from evaluators.transcripts.reading import decode_text, encoding_of
 from evaluators.transcripts.stream import Object, json_or_none
@@ -40,6 +40,12 @@ class Trail(Struct, frozen=True):
     """What sessions with the same beginning share; empty if the file doesn't tell."""
     calls: dict[int, tuple[str, ...]] = {}
     """What is the same in a copy of a call, by the index of its event; of a kept session, by its command."""
+    tokens: dict[str, tuple[str, Usage]] = {}
+    """Model and tokens of each message, by a hash of its id, without those that the file marks as copies."""
+    seen: frozenset[str] = frozenset()
+    """The hashes of all its messages' ids."""
+    replayed: int = 0
+    """The number of events at the beginning that the session's own program copied from another one."""
 
 
 class Session(Struct, frozen=True):

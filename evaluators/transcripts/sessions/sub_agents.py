@@ -126,8 +126,8 @@ def _running(sessions: Iterable[Session], transcript: Transcript) -> Iterator[Ev
 
 
 def _mark_events(session: Session) -> Iterator[Event]:
-    """Yield a session's events with its id, under ids that no other session has."""
-    for event in session.transcript.events:
+    """Yield a session's own events with its id, under ids that no other session has."""
+    for event in session.transcript.events[session.trail.replayed :]:
         id = f"{session.id}/{event.id}" if event.id else None
         # What the main agent asked isn't a message of a person.
         role = "agent" if event.role == "user" else event.role

@@ -22,6 +22,15 @@ def digest(*parts: Json) -> str:
     return blake2b(_encode(parts), digest_size=8).hexdigest()
 
 
+KEY = 12
+"""Characters of a message's key, of which a session stores many."""
+
+
+def message_key(id: Json) -> str:
+    """Return a hash of a message's id."""
+    return digest(id)[:KEY]
+
+
 class WrittenOnce:
     """Passes each event of a file once: the same content with the same message id, or at the same time."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,8 +16,9 @@ from msgspec import structs
 from evalhub.lib.limits import LONGEST_NAME
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from evaluators.grading.costs import usage_parts
+from evaluators.grading.costs import TrialCost, usage_parts
 from evaluators.grading.criteria import Criteria
+from evaluators.model import plausible_cost
 from evaluators.patterns import PatternError
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.attempts import attempts
@@ -29,6 +30,7 @@ from evaluators.tool_use.tool_commands import make_matcher
 from evaluators.transcripts.sessions.copies import Known
 from evaluators.transcripts.sessions.kept import KeptSession
 from evaluators.transcripts.sessions.session import Trail, moment_of
+from evaluators.transcripts.sessions.written_once import KEY as MESSAGE_KEY
 from runs.db import statements
 from runs.errors import RequestError
 from runs.exchange.imports.session_files import ReadSessions
@@ -37,8 +39,9 @@ from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState, command_row, json_of, scores_json
 from runs.results.rollups import write_rollups
-from runs.results.trial_costs import sum_tokens
+from runs.results.trial_costs import sum_costs, sum_tokens
 from runs.results.trial_rows import TrialParts, insert_trials
+from runs.targets.providers.prices import REPORTED
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import slug_of, store_suite
 from scenarios.models import SESSIONS, ScenarioVersion, Suite
@@ -72,9 +75,16 @@ def _find_known_calls(
             and (id in trail.forked_from or (session.root and about.get("root") == session.root))
         ]
         calls = frozenset(key for about in others for key in about.get("copies", ()))
-        if calls:
-            known[session.id] = Known(calls, str(others[0].get("file", "")))
+        messages = frozenset(key for about in others for key in _message_keys(about))
+        if calls or messages:
+            known[session.id] = Known(calls, messages, str(others[0].get("file", "")))
     return known
+
+
+def _message_keys(about: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of a stored session's messages, which are kept as one text."""
+    text = str(about.get("messages", ""))
+    yield from (text[at : at + MESSAGE_KEY] for at in range(0, len(text), MESSAGE_KEY))
 
 
 KEY = "sessions"
@@ -159,7 +169,7 @@ def store_sessions(
     run = _store_run(project, version, sorted_sessions, problems, by)
     _forget(version.scenario.suite, sorted_sessions.continued)
     _store_trials(run, version, sorted_sessions.to_store)
-    run.save(update_fields=sum_tokens(run))
+    run.save(update_fields=[*sum_tokens(run), *sum_costs(run)])
     write_rollups(run, is_new=True)
     audit.append_event(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
     return run, sorted_sessions
@@ -244,9 +254,9 @@ def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
 
 
 def sum_up_again(run: Run) -> None:
-    """Count the trials and tokens of a run again, some of whose sessions were deleted. Requires a transaction."""
+    """Count the trials, tokens and costs of a run again, some of whose sessions were deleted. Requires a transaction."""
     run.trials = run.trial_set.count()
-    run.save(update_fields=["trials", *sum_tokens(run)])
+    run.save(update_fields=["trials", *sum_tokens(run), *sum_costs(run)])
     write_rollups(run)
 
 
@@ -273,7 +283,8 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
     interaction = structs.replace(counted, not_run=session.not_run, mentioned=session.mentioned)
     interaction_scores = (score for score in scores(interaction) if score.name != "completed")
     measured = (*interaction_scores, *session.wasted)
-    usage = session.transcript.usage
+    usage, cost = session.transcript.usage, plausible_cost(session.transcript.cost_usd)
+    paid = {"cost": json_of(TrialCost(reported=cost)), "price_source": REPORTED} if cost is not None else {}
     messages = error_messages(session.transcript, interaction)
     return {
         "scenario_version": version.pk,
@@ -282,6 +293,7 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
         "position": position,
         "state": TrialState.FINISHED,
         "answer": session.transcript.answer,
+        "cost_usd": cost,
         "tokens_in": usage.input if usage else None,
         "tokens_out": usage.output if usage else None,
         "scores": scores_json(measured),
@@ -292,6 +304,7 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
             "messages": json_of(messages),
             "flags": json_of(session.flags),
             **({"usage": usage_parts(usage)} if usage else {}),
+            **paid,
             "session": {
                 "id": session.id,
                 "agent": session.agent,
@@ -300,6 +313,7 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
                 "whole": session.is_whole,
                 "root": session.root,
                 "copies": list(session.copies),
+                "messages": "".join(session.messages),
             },
         },
         "started": moment_of(session.started),

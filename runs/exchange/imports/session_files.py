@@ -14,6 +14,7 @@ from typing import IO
 
 from msgspec import structs
 
+from evaluators.model import Transcript
 from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.tool import Tool
@@ -44,6 +45,8 @@ class ReadSessions:
     """The tool's help pages that agents read, by subcommand."""
     trails: list[Trail] = field(default_factory=list)
     """Of each session, what shows whether another file has its calls."""
+    others: list[Traced] = field(default_factory=list)
+    """Sessions without the tool whose messages another file may have; nothing of them is stored."""
 
     def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
         """Add a file's sessions, or a sentence on why there are none."""
@@ -61,6 +64,9 @@ class ReadSessions:
                 else:
                     self.without += 1
                     self.mentions += read.kept.mentioned
+                    if read.trail.root or read.trail.forked_from:
+                        bare = structs.replace(read.kept, transcript=Transcript(), wasted=())
+                        self.others.append(Traced(bare, structs.replace(read.trail, tokens={})))
         except UnreadableSession as error:
             self.problems.append(f"{name}: {error}")
         except OSError as error:
@@ -72,6 +78,7 @@ class ReadSessions:
         """Add what was read of another file."""
         self.sessions += other.sessions
         self.trails += other.trails
+        self.others += other.others
         self.problems += other.problems
         self.without += other.without
         self.mentions += other.mentions
@@ -84,7 +91,7 @@ class ReadSessions:
         """
         pairs = zip(self.sessions, self.trails, strict=True)
         traced = [Traced(session, trail, known.get(session.id, Known())) for session, trail in pairs]
-        counted = without_copies(traced)
+        counted = without_copies([*traced, *self.others])[: len(traced)]
         self.problems += [
             problem for session in counted for problem in describe_copies(session.kept.file, session)
         ]
