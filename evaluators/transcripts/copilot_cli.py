@@ -60,7 +60,7 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
             shells.update({id} if command is not None else ())
             yield Event("tool_call", id, name, command, arguments, timestamp=time)
         elif kind == "tool.execution_complete":
-            yield _result(data, time, is_shell=data.get("toolCallId") in shells)
+            yield _result(data, time, is_shell=text_or_none(data.get("toolCallId")) in shells)
         elif kind == "session.error":
             yield Event("error", text=text_or_none(data.get("message")), timestamp=time)
         elif not _is_own(kind, line):
