@@ -8,10 +8,11 @@ from typing import IO
 from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.transcripts.aider import START, read_chats
 from evaluators.transcripts.reading import as_text
-from evaluators.transcripts.sessions.session import Problems, Session, UnreadableSession
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
+from evaluators.transcripts.sessions.session import Session
 
 
-def matches(head: bytes) -> bool:
+def begins(head: bytes) -> bool:
     """Return whether a file begins like a chat history of aider."""
     return START.match(as_text(head).lstrip()) is not None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import IO
@@ -13,23 +12,22 @@ from evaluators.model import Event, Usage, total_usage
 from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.claude_code import Turns, by_kind, by_model, message_events, usage_of
 from evaluators.transcripts.refusals import CLAUDE_CODE, find_refusal
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    Trail,
-    only_session,
-    read_objects,
-    span_of,
-)
+from evaluators.transcripts.sessions.json_files import Problems, read_objects
+from evaluators.transcripts.sessions.session import Session, Trail, only_session, span_of
 from evaluators.transcripts.sessions.written_once import WrittenOnce, message_key
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
-_OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
 
-
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like a session of Claude Code."""
-    return _OWN.search(head) is not None
+def matches(value: Object) -> bool:
+    """Return whether an object is a line of a session of Claude Code."""
+    if value.get("type") == "summary":
+        return "leafUuid" in value
+    message = mapping_or_empty(value.get("message"))
+    return (
+        value.get("type") in ("assistant", "user")
+        and isinstance(value.get("sessionId"), str)
+        and (not message or "content" in message)
+    )
 
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:

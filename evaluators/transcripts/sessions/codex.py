@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,15 +14,8 @@ from evaluators.model import Event, Json, Usage
 from evaluators.transcripts.codex import usage_of
 from evaluators.transcripts.refusals import CODEX, find_refusal
 from evaluators.transcripts.sessions.codex_commands import command_line_of, read_header, script_commands
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    Trail,
-    moment_of,
-    only_session,
-    read_objects,
-    span_of,
-)
+from evaluators.transcripts.sessions.json_files import Problems, read_objects
+from evaluators.transcripts.sessions.session import Session, Trail, moment_of, only_session, span_of
 from evaluators.transcripts.sessions.written_once import content_key, digest
 from evaluators.transcripts.stream import (
     Object,
@@ -37,12 +29,12 @@ from evaluators.transcripts.traces import timestamp
 
 _WRITTEN_ANEW = timedelta(seconds=1)
 """The time in which a copied history is written. A model's first answer takes longer."""
-_OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
+_TYPES = ("session_meta", "response_item", "turn_context", "event_msg")
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like a rollout of Codex."""
-    return _OWN.search(head) is not None
+def matches(value: Object) -> bool:
+    """Return whether an object is a line of a rollout of Codex."""
+    return value.get("type") in _TYPES and "payload" in value
 
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:

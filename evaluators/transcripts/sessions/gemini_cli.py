@@ -10,17 +10,11 @@ from msgspec import structs
 
 from evaluators.model import Event, Json, NotRun, Usage, total_usage
 from evaluators.transcripts.gemini_cli import SHELL, stated_code
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    only_session,
-    read_objects_or_one,
-    span_of,
-)
+from evaluators.transcripts.sessions.json_files import Problems, read_objects_or_one
+from evaluators.transcripts.sessions.session import Session, only_session, span_of
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
 from evaluators.transcripts.traces import shell_command, timestamp
 
-_OWN = re.compile(rb'\A\s*\{\s*"sessionId"\s*:\s*"[^"]*"\s*,\s*"projectHash"\s*:')
 _CONTEXT = "<session_context>"
 """What Gemini CLI itself says first, as if a person had said it."""
 _DENIED = re.compile(r'Tool execution (?:for "[^"\n]*" )?denied by policy\.|Tool execution blocked: ')
@@ -28,9 +22,9 @@ _INVALID = re.compile(r"params must |params/|Tool \"[^\"\n]*\" not found|Invalid
 _STARTED = re.compile(r"before it could complete|Output: ")
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like a session of Gemini CLI."""
-    return _OWN.match(head) is not None
+def matches(value: Object) -> bool:
+    """Return whether an object is a session of Gemini CLI or its first line."""
+    return isinstance(value.get("sessionId"), str) and isinstance(value.get("projectHash"), str)
 
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
