@@ -9,7 +9,7 @@ from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.transcripts.aider import START, read_chats
 from evaluators.transcripts.reading import as_text
 from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
-from evaluators.transcripts.sessions.session import Session
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole
 
 
 def begins(head: bytes) -> bool:
@@ -17,7 +17,7 @@ def begins(head: bytes) -> bool:
     return START.match(as_text(head).lstrip()) is not None
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield a session for each chat. aider writes only when a chat began, in the time of its machine."""
     content = file.read(LARGEST_RECORD + 1)
     if len(content) > LARGEST_RECORD:

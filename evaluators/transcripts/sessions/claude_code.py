@@ -13,7 +13,7 @@ from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.claude_code import Turns, by_kind, by_model, message_events, usage_of
 from evaluators.transcripts.refusals import CLAUDE_CODE, find_refusal
 from evaluators.transcripts.sessions.json_files import Problems, read_objects
-from evaluators.transcripts.sessions.session import Session, Trail, only_session, span_of
+from evaluators.transcripts.sessions.session import Reduce, Session, Trail, keep_whole, only_session, span_of
 from evaluators.transcripts.sessions.written_once import WrittenOnce, message_key
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
@@ -30,7 +30,7 @@ def matches(value: Object) -> bool:
     )
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
     turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
     usages: dict[str, tuple[str, Usage]] = {}
@@ -63,7 +63,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             usages[key] = _model(message), usage_of(mapping_or_empty(message.get("usage")))
             own.update(() if origin else (key,))
         read = (_mark_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
-        turns.add(line, kind, once.first(read, text_or_none(message.get("id")) or ""))
+        turns.add(line, kind, map(reduce, once.first(read, text_or_none(message.get("id")) or "")))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]

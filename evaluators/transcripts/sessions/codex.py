@@ -15,7 +15,15 @@ from evaluators.transcripts.codex import usage_of
 from evaluators.transcripts.refusals import CODEX, find_refusal
 from evaluators.transcripts.sessions.codex_commands import command_line_of, read_header, script_commands
 from evaluators.transcripts.sessions.json_files import Problems, read_objects
-from evaluators.transcripts.sessions.session import Session, Trail, moment_of, only_session, span_of
+from evaluators.transcripts.sessions.session import (
+    Reduce,
+    Session,
+    Trail,
+    keep_whole,
+    moment_of,
+    only_session,
+    span_of,
+)
 from evaluators.transcripts.sessions.written_once import content_key, digest
 from evaluators.transcripts.stream import (
     Object,
@@ -37,9 +45,9 @@ def matches(value: Object) -> bool:
     return value.get("type") in _TYPES and "payload" in value
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session; a continued one has the id of its first part."""
-    items, forked, history = _Items(), set[str](), _History()
+    items, forked, history = _Items(reduce), set[str](), _History()
     events = items.events
     id = model = ""
     reported = 0
@@ -59,9 +67,8 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             items.add(payload, time)
         elif kind == "event_msg":
             if payload.get("type") == "user_message":
-                events.append(
-                    Event("message", role="user", text=text_or_none(payload.get("message")), timestamp=time)
-                )
+                said = text_or_none(payload.get("message"))
+                items.append(Event("message", role="user", text=said, timestamp=time))
             turn_usage = _usage(payload, "last_token_usage")
             if not history.add(_usage(payload, "total_token_usage"), turn_usage, time):
                 continue
@@ -74,7 +81,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     trail = Trail(
         forked_from=frozenset(origins),
         root=min(origins, default=id),
-        calls=_copied_calls(events),
+        calls=items.calls,
         replayed=history.copied,
     )
     read = transcript(events, usage=history.usage)
@@ -138,29 +145,29 @@ def _subtract(total: Usage, part: Usage) -> Usage:
     return Usage(**{name: max(0, getattr(total, name) - getattr(part, name)) for name in names})
 
 
-def _copied_calls(events: list[Event]) -> dict[int, tuple[str, ...]]:
-    """Return what is the same in a fork, whose lines have times of their own: the call and its count so far."""
-    counts: Counter[str] = Counter()
-    calls: dict[int, tuple[str, ...]] = {}
-    for at, event in enumerate(events):
-        if event.type == "tool_call":
-            key = content_key(event)
-            counts[key] += 1
-            calls[at] = (digest(key, counts[key]),)
-    return calls
-
-
 class _Items:
     """Turns response items into events; remembers the processes that still run and the scripts."""
 
-    def __init__(self) -> None:
+    def __init__(self, reduce: Reduce) -> None:
         self.events: list[Event] = []
+        self.calls: dict[int, tuple[str, ...]] = {}
+        """What is the same in a fork, whose lines have times of their own: the call and its count so far."""
+        self._counts: Counter[str] = Counter()
+        self._reduce = reduce
         self._running: dict[int, int] = {}
         """The index of the result of each running process's command, by its session id."""
         self._reads: dict[str, int] = {}
         """The process that a call of `write_stdin` asks, by the call's id."""
         self._inner: dict[str, int] = {}
         """The number of commands in a script, by the id of its call."""
+
+    def append(self, event: Event) -> None:
+        """Add an event, as far as it is kept."""
+        if event.type == "tool_call":
+            key = content_key(event)
+            self._counts[key] += 1
+            self.calls[len(self.events)] = (digest(key, self._counts[key]),)
+        self.events.append(self._reduce(event))
 
     def add(self, item: Object, time: str | None) -> None:
         """Add the events of a response item."""
@@ -169,10 +176,10 @@ class _Items:
             # A person's message comes as an event too; the user's items also hold Codex's own context.
             if item.get("role") == "assistant":
                 text = text_of_message(item.get("content"))
-                self.events.append(Event("message", role="assistant", text=text, timestamp=time))
+                self.append(Event("message", role="assistant", text=text, timestamp=time))
         elif kind == "reasoning":
             summary = text_of_message(item.get("summary")) or None
-            self.events.append(Event("model_step", name=kind, text=summary, timestamp=time))
+            self.append(Event("model_step", name=kind, text=summary, timestamp=time))
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
             self._add_call(item, kind, id, time)
         elif kind in ("function_call_output", "custom_tool_call_output"):
@@ -186,24 +193,22 @@ class _Items:
         inner = list(script_commands(arguments)) if name == "exec" and isinstance(arguments, str) else []
         if id and inner:
             self._inner[id] = len(inner)
-            self.events += [
-                Event("tool_call", _inner_id(id, n), "exec_command", line, {"cmd": line}, timestamp=time)
-                for n, line in enumerate(inner)
-            ]
+            for n, line in enumerate(inner):
+                self.append(
+                    Event("tool_call", _inner_id(id, n), "exec_command", line, {"cmd": line}, timestamp=time)
+                )
             return
         process = mapping_or_empty(arguments).get("session_id") if name == "write_stdin" else None
         if id and isinstance(process, int):
             self._reads[id] = process
-        self.events.append(
-            Event("tool_call", id, name, command_line_of(name, arguments), arguments, timestamp=time)
-        )
+        self.append(Event("tool_call", id, name, command_line_of(name, arguments), arguments, timestamp=time))
 
     def _add_result(self, output: Json, id: str | None, time: str | None) -> None:
         result, process = _result(output, id, time)
         if count := self._inner.get(id or ""):
             self._add_script_results(result, count)
             return
-        self.events.append(result)
+        self.append(result)
         asked = self._reads.get(id or "")
         if asked is not None:
             self._continue(asked, result, is_running=process is not None)
@@ -214,7 +219,7 @@ class _Items:
         """Add a result for each command of a script; what several printed can't be told apart."""
         for n in range(count):
             command_result = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
-            self.events.append(command_result if count == 1 else structs.replace(command_result, output=None))
+            self.append(command_result if count == 1 else structs.replace(command_result, output=None))
 
     def _continue(self, process: int, later: Event, *, is_running: bool) -> None:
         """Give a command that outlived its first reply what a later one says."""
@@ -224,7 +229,7 @@ class _Items:
         first = self.events[at]
         parts = (each.output for each in (first, later))
         output = "\n".join(part.rstrip("\n") for part in parts if isinstance(part, str) and part.strip())
-        self.events[at] = structs.replace(first, output=output, exit_code=later.exit_code)
+        self.events[at] = self._reduce(structs.replace(first, output=output, exit_code=later.exit_code))
         if not is_running:
             del self._running[process]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import SEEK_END
 from itertools import islice
 from typing import IO
 
@@ -147,9 +148,10 @@ def whole_json_of(content: bytes) -> Json:
 
 
 def _read_whole(file: IO[bytes]) -> bytes:
-    content = file.read(LARGEST_DOCUMENT + 1)
-    if len(content) > LARGEST_DOCUMENT:
+    size = file.seek(0, SEEK_END)
+    file.seek(0)
+    if size > LARGEST_DOCUMENT:
         raise UnreadableSession(
             f"The file is larger than {LARGEST_DOCUMENT >> 20} MB. Export fewer sessions into one file."
         )
-    return content
+    return file.read()

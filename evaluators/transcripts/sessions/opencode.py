@@ -10,7 +10,7 @@ from msgspec import structs
 from evaluators.model import Event
 from evaluators.transcripts.opencode import call_events, sum_costs, usage_of
 from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, whole_json
-from evaluators.transcripts.sessions.session import Session, only_session, span_of
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
 from evaluators.transcripts.stream import Object, mapping_or_empty, moment, text_or_none, transcript
 
 
@@ -19,7 +19,7 @@ def matches(value: Object) -> bool:
     return "id" in mapping_or_empty(value.get("info")) and isinstance(value.get("messages"), list)
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session."""
     value = mapping_or_empty(whole_json(file))
     messages = value.get("messages")

@@ -9,7 +9,7 @@ from typing import IO
 from evaluators.model import Json
 from evaluators.transcripts.otel import find_spans, read_spans
 from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, read_objects, whole_json
-from evaluators.transcripts.sessions.session import Session, span_of
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, span_of
 from evaluators.transcripts.span_attributes import attributes
 from evaluators.transcripts.stream import Object, json_or_none
 
@@ -23,7 +23,7 @@ def matches(value: Object) -> bool:
     return "attributes" in value and bool(_trace(value))
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield a session for each conversation of the file's spans, or for each trace without one."""
     by_trace: dict[str, list[Mapping[str, Json]]] = {}
     for span in _spans(file, problems):

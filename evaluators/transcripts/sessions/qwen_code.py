@@ -11,7 +11,7 @@ from evaluators.model import Event, Json, Usage, total_usage
 from evaluators.transcripts.gemini_cli import NOT_RUN, SHELL, stated_code
 from evaluators.transcripts.qwen_code import refusal_of
 from evaluators.transcripts.sessions.json_files import Problems, read_objects
-from evaluators.transcripts.sessions.session import Session, only_session, span_of
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
 from evaluators.transcripts.traces import shell_command, timestamp
 
@@ -21,7 +21,7 @@ def matches(value: Object) -> bool:
     return "parentUuid" in value and isinstance(mapping_or_empty(value.get("message")).get("parts"), list)
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session."""
     id, model, events = "", "", list[Event]()
     by_model: dict[str, Usage] = {}
@@ -33,7 +33,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             continue
         lines |= {uuid} if uuid else set()
         id = text_or_none(line.get("sessionId")) or id
-        line_events = list(_events(line))
+        line_events = list(map(reduce, _events(line)))
         if line.get("type") == "assistant" and "usageMetadata" in line:
             model = text_or_none(line.get("model")) or model
             used = _usage(mapping_or_empty(line["usageMetadata"]))

@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import IO, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from evaluators.model import Transcript, Usage
+from evaluators.model import Event, Transcript, Usage
 from evaluators.tool_use.recognised_files import recognised_session, recognised_value
+from evaluators.tool_use.tool import Tool
+from evaluators.transcripts.background import TASK_READS
 from evaluators.transcripts.reading import as_text, decode_text, encoding_of
 from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, outline
 from evaluators.transcripts.stream import Object
 
+_LONGEST_OTHER = 2_000
+"""Characters of a command line without the tool that is kept."""
 HEAD_BYTES = 64 * 1024
 """The part of a file by which its importer is found."""
 
@@ -52,20 +56,51 @@ class Session(Struct, frozen=True):
     trail: Trail = Trail()
 
 
+Reduce = Callable[[Event], Event]
+"""Takes the events of a session in their order, and returns what is kept of each in memory."""
+
+
+def keep_whole(event: Event) -> Event:
+    """Return the event."""
+    return event
+
+
+class ToolOnly:
+    """Keeps the results of calls that name a tool, and of others that they ran: its commands are counted by them."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._name = tool.binary.rpartition("/")[2]
+        self._is_sought = bool(tool.command_pattern)
+        self._ids: set[str | None] = {None}
+
+    def __call__(self, event: Event) -> Event:
+        """Return the event, without contents that say nothing of the tool."""
+        if event.type == "tool_call":
+            line = event.command
+            is_named = line is not None and (self._is_sought or self._name in line)
+            if is_named or event.name in TASK_READS:
+                self._ids.add(event.id)
+            is_long = line is not None and not is_named and len(line) > _LONGEST_OTHER
+            return structs.replace(event, input=None, command="" if is_long else line)
+        if event.type in ("tool_result", "error") and event.id in self._ids:
+            return event
+        return structs.replace(event, output=None, text=None)
+
+
 class SessionImporter(NamedTuple):
     """A reader of one agent's session files."""
 
     agent: str
     matches: Callable[[Object], bool]
     """Whether a JSON object is the agent's: a line of its file, or the whole file, with its large values emptied."""
-    parse: Callable[[IO[bytes], Problems], Iterator[Session]]
+    parse: Callable[[IO[bytes], Problems, Reduce], Iterator[Session]]
     """Yield the sessions of a file, and add what could not be read. May raise `UnreadableSession`."""
     begins: Callable[[bytes], bool] = lambda head: False
     """Whether a file with this beginning (`HEAD_BYTES`), which isn't JSON, is the agent's."""
 
 
 def parse_session_file(
-    file: IO[bytes], importers: Sequence[SessionImporter]
+    file: IO[bytes], importers: Sequence[SessionImporter], reduce: Reduce = keep_whole
 ) -> tuple[str, Iterator[Session], Problems]:
     """Return the agent, the sessions and the problems of a file; problems are complete after the last session.
 
@@ -82,7 +117,7 @@ def parse_session_file(
     importer = _find_importer(file, head, importers)
     file.seek(0)
     problems = Problems()
-    return importer.agent, importer.parse(file, problems), problems
+    return importer.agent, importer.parse(file, problems, reduce), problems
 
 
 def _find_importer(file: IO[bytes], head: bytes, importers: Sequence[SessionImporter]) -> SessionImporter:

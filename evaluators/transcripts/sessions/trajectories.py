@@ -9,7 +9,7 @@ from evaluators.transcripts import atif, inspect_log, mini_swe_agent
 from evaluators.transcripts.inspect_archive import is_archive, read_archive
 from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, whole_json
-from evaluators.transcripts.sessions.session import Session, only_session, span_of
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
 from evaluators.transcripts.sessions.written_once import digest
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
@@ -19,7 +19,7 @@ def matches_mini(value: Object) -> bool:
     return mini_swe_agent.is_mini_trajectory(value)
 
 
-def parse_mini(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse_mini(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the session of a trajectory of mini-swe-agent."""
     value = mapping_or_empty(whole_json(file))
     if not mini_swe_agent.is_mini_trajectory(value):
@@ -34,7 +34,7 @@ def matches_atif(value: Object) -> bool:
     return atif.is_atif(value)
 
 
-def parse_atif(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse_atif(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the session of a trajectory in ATIF."""
     value = mapping_or_empty(whole_json(file))
     if not atif.is_atif(value):
@@ -49,7 +49,7 @@ def matches_inspect(value: Object) -> bool:
     return isinstance(value.get("eval"), dict) and isinstance(value.get("plan"), dict)
 
 
-def parse_inspect(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse_inspect(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield a session for each sample of a log of Inspect."""
     value = _inspect_log(file)
     samples = inspect_log.samples_of(value)

@@ -21,7 +21,7 @@ from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
 from evaluators.transcripts.sessions.kept import KeptSession, keep_session
-from evaluators.transcripts.sessions.session import Trail
+from evaluators.transcripts.sessions.session import ToolOnly, Trail, keep_whole
 from scenarios.reading import FileReader
 
 ENDINGS = (".jsonl", ".json", ".eval", ".aider.chat.history.md")
@@ -52,7 +52,9 @@ class ReadSessions:
         """Add a file's sessions, or a sentence on why there are none."""
         try:
             sha256 = _hash(file)
-            agent, sessions, problems = parse_session_file(file, IMPORTERS)
+            agent, sessions, problems = parse_session_file(
+                file, IMPORTERS, keep_whole if whole else ToolOnly(tool)
+            )
             for session in sessions:
                 read = keep_session(
                     session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole
