@@ -101,9 +101,9 @@ def _without(session: KeptSession, copied: set[int]) -> KeptSession:
     """Return a session without these commands; its wasted tokens are no longer known."""
     left = [command for command in session.commands if command.n not in copied]
     if session.is_whole:
-        commands = number_commands((_as_found(command), command.event) for command in left)
+        commands = number_commands((as_found(command), command.event) for command in left)
         return structs.replace(session, commands=commands, wasted=())
-    commands = number_commands((_as_found(command), 2 * n) for n, command in enumerate(left))
+    commands = number_commands((as_found(command), 2 * n) for n, command in enumerate(left))
     events = [
         structs.replace(event, id=str(n))
         for n, command in enumerate(left)
@@ -113,7 +113,8 @@ def _without(session: KeptSession, copied: set[int]) -> KeptSession:
     return structs.replace(session, commands=commands, transcript=transcript, wasted=())
 
 
-def _as_found(command: Command) -> FoundCommand:
+def as_found(command: Command) -> FoundCommand:
+    """Return a command without its number and what follows from it."""
     names = set(FoundCommand.__struct_fields__) - {"end"}
     fields = {name: getattr(command, name) for name in names}
     return FoundCommand(end="reported" if command.end == "unknown" else command.end, **fields)

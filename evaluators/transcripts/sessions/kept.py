@@ -20,6 +20,7 @@ from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.sessions.session import Session, Trail
+from evaluators.transcripts.sessions.written_once import call_key
 
 _EXIT_CODE_LINE = re.compile(r"\A(?:Error: )?Exit code \d+\s*")
 
@@ -97,7 +98,9 @@ def keep_session(
         commands = tuple(_redact_command(command, 2 * n) for n, command in enumerate(metrics.commands))
         events = [event for command in commands for event in _events(command, by_index, metrics.commands)]
         transcript = Transcript(events=tuple(events), source="events", **_cost_facts(read))
-    calls_of = {command.n: session.trail.calls.get(command.event or 0, ()) for command in metrics.commands}
+    keys = {index: call_key(call.event) for index, call in by_index.items()}
+    own = session.trail.calls or {index: (key,) for index, key in keys.items()}
+    calls_of = {command.n: own.get(command.event or 0, ()) for command in metrics.commands}
     stored = KeptSession(
         id=redact_patterns(session.id or sha256),
         sha256=sha256,
@@ -113,9 +116,12 @@ def keep_session(
         not_run=metrics.not_run,
         mentioned=metrics.mentioned,
         root=redact_patterns(session.trail.root),
-        copies=tuple(dict.fromkeys(keys[0] for keys in calls_of.values() if keys)),
+        copies=tuple(dict.fromkeys(each[0] for each in calls_of.values() if each))
+        if session.trail.calls
+        else (),
     )
-    return ReadSession(stored, help, structs.replace(session.trail, calls=calls_of))
+    all_calls = frozenset(int(key, 16) for key in keys.values())
+    return ReadSession(stored, help, structs.replace(session.trail, calls=calls_of, all_calls=all_calls))
 
 
 def _redact_command(command: Command, event: int | None) -> Command:

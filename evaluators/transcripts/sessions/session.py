@@ -39,6 +39,8 @@ class Trail(Struct, frozen=True):
     """Model and tokens of each message, by a hash of its id, without those that the file marks as copies."""
     seen: frozenset[str] = frozenset()
     """The hashes of all its messages' ids."""
+    all_calls: frozenset[int] = frozenset()
+    """What tells each of its calls, of the tool or not, from others, as hashes."""
     replayed: int = 0
     """The number of events at the beginning that the session's own program copied from another one."""
 

@@ -14,13 +14,13 @@ from typing import IO
 
 from msgspec import structs
 
-from evaluators.model import Transcript
 from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
 from evaluators.transcripts.sessions.kept import KeptSession, keep_session
+from evaluators.transcripts.sessions.parts import join_parts
 from evaluators.transcripts.sessions.session import ToolOnly, Trail, keep_whole
 from scenarios.reading import FileReader
 
@@ -46,7 +46,7 @@ class ReadSessions:
     trails: list[Trail] = field(default_factory=list)
     """Of each session, what shows whether another file has its calls."""
     others: list[Traced] = field(default_factory=list)
-    """Sessions without the tool whose messages another file may have; nothing of them is stored."""
+    """Sessions without the tool, parts or messages of which another file may have; nothing of them is stored."""
 
     def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
         """Add a file's sessions, or a sentence on why there are none."""
@@ -66,9 +66,9 @@ class ReadSessions:
                 else:
                     self.without += 1
                     self.mentions += read.kept.mentioned
-                    if read.trail.root or read.trail.forked_from:
-                        bare = structs.replace(read.kept, transcript=Transcript(), wasted=())
-                        self.others.append(Traced(bare, structs.replace(read.trail, tokens={})))
+                    bare = structs.replace(read.kept.transcript, events=(), text="", answer="")
+                    trail = structs.replace(read.trail, tokens={})
+                    self.others.append(Traced(structs.replace(read.kept, transcript=bare), trail))
         except UnreadableSession as error:
             self.problems.append(f"{name}: {error}")
         except OSError as error:
@@ -87,22 +87,27 @@ class ReadSessions:
         self.help |= other.help
 
     def without_copies(self, known: Mapping[str, Known]) -> ReadSessions:
-        """Leave out the calls that a forked or continued session's file took over from another.
+        """Join the parts of a session, and leave out what a forked or continued one's file took over from another.
 
         `known` are those that were imported before, by the session's id.
         """
         pairs = zip(self.sessions, self.trails, strict=True)
-        traced = [Traced(session, trail, known.get(session.id, Known())) for session, trail in pairs]
-        counted = without_copies([*traced, *self.others])[: len(traced)]
+        traced = [
+            structs.replace(session, known=known.get(session.kept.id, Known()))
+            for session in join_parts([*(Traced(*pair) for pair in pairs), *self.others])
+        ]
+        with_tool = sum(bool(session.kept.commands) for session in traced)
+        self.without = len(traced) - with_tool
+        counted = without_copies(traced)
         self.problems += [
             problem for session in counted for problem in describe_copies(session.kept.file, session)
         ]
         remaining = [
-            (session.kept, trail)
-            for session, trail in zip(counted, self.trails, strict=True)
+            (session.kept, each.trail)
+            for session, each in zip(counted, traced, strict=True)
             if session.kept.commands
         ]
-        self.copied = len(self.sessions) - len(remaining)
+        self.copied = with_tool - len(remaining)
         self.sessions, self.trails = [each for each, _ in remaining], [trail for _, trail in remaining]
         return self
 
