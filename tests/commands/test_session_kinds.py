@@ -161,6 +161,22 @@ def test_parts_of_a_conversation_are_joined(tmp_path: Path, whole: bool) -> None
     assert [(each["exit_code"], each["error"]) for each in session["commands"]] == [(0, ""), (2, "no b")]
 
 
+def test_a_part_of_an_imported_session_replaces_nothing(tmp_path: Path) -> None:
+    lines = claude("c-1").splitlines(keepends=True)
+    parts = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    parts[0].write_bytes(b"".join(lines[:9]))
+    parts[1].write_bytes(b"".join([lines[1], *lines[9:]]))
+    for part in parts:
+        out = call("import_sessions", str(part), "--tool", "taskmgr").out
+    assert (
+        "two.jsonl: a part of the session c-1, of which another part is imported, with 3 calls that this"
+        in out
+    )
+    assert CommandRecord.objects.count() == 3
+    assert "1 continued" in call("import_sessions", str(tmp_path), "--tool", "taskmgr").out
+    assert CommandRecord.objects.count() == 5
+
+
 def test_a_copy_of_a_session_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(codex())

@@ -50,22 +50,32 @@ from scenarios.spec import ScenarioSpec
 
 def counted_once(read: ReadSessions, project: Project, tool: Tool) -> ReadSessions:
     """Leave out calls that count in another session, and compare failed calls with the tool's help."""
-    known = _find_known_calls(project, tool, read.sessions, read.trails)
-    return read.without_copies(known).with_flags(help_pages(project, tool))
+    rows = _find_related(project, tool, read.sessions, read.trails)
+    known = _known_calls(rows, read.sessions, read.trails)
+    counted = read.without_copies(known).with_flags(help_pages(project, tool))
+    stored = {id: frozenset(about.get("copies", ())) for id, about in rows}
+    return counted.without_parts_of(stored)
 
 
-def _find_known_calls(
+def _find_related(
     project: Project, tool: Tool, sessions: Sequence[KeptSession], trails: Sequence[Trail]
-) -> dict[str, Known]:
-    """Return the calls that stored sessions with the same history have, by the id of the session that is read."""
-    pairs = list(zip(sessions, trails, strict=True))
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return id and facts of the stored sessions with the same history as one that is read, or a part of it."""
     roots = {each.root for each in sessions if each.root}
     origins = {origin for trail in trails for origin in trail.forked_from}
     if not roots and not origins:
-        return {}
-    related = Q(session_id__in=origins) | Q(trial__detail__session__root__in=roots)
+        return []
+    parts = {_id(each) for each in sessions if each.copies}
+    related = Q(session_id__in=origins | parts) | Q(trial__detail__session__root__in=roots)
     stored = ImportedSession.objects.filter(related, suite__project=project, suite__slug=suite_slug(tool))
-    rows = list(stored.values_list("session_id", "trial__detail__session"))
+    return list(stored.values_list("session_id", "trial__detail__session"))
+
+
+def _known_calls(
+    rows: Sequence[tuple[str, dict[str, Any]]], sessions: Sequence[KeptSession], trails: Sequence[Trail]
+) -> dict[str, Known]:
+    """Return the calls that stored sessions with the same history have, by the id of the session that is read."""
+    pairs = list(zip(sessions, trails, strict=True))
     known: dict[str, Known] = {}
     for session, trail in pairs:
         others = [

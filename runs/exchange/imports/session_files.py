@@ -14,6 +14,7 @@ from typing import IO
 
 from msgspec import structs
 
+from evalhub.lib.numbers import counted
 from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.tool import Tool
@@ -98,17 +99,41 @@ class ReadSessions:
         ]
         with_tool = sum(bool(session.kept.commands) for session in traced)
         self.without = len(traced) - with_tool
-        counted = without_copies(traced)
+        uncopied = without_copies(traced)
         self.problems += [
-            problem for session in counted for problem in describe_copies(session.kept.file, session)
+            problem for session in uncopied for problem in describe_copies(session.kept.file, session)
         ]
         remaining = [
             (session.kept, each.trail)
-            for session, each in zip(counted, traced, strict=True)
+            for session, each in zip(uncopied, traced, strict=True)
             if session.kept.commands
         ]
         self.copied = with_tool - len(remaining)
         self.sessions, self.trails = [each for each, _ in remaining], [trail for _, trail in remaining]
+        return self
+
+    def without_parts_of(self, stored: Mapping[str, frozenset[str]]) -> ReadSessions:
+        """Leave out sessions of which another part was imported, with a sentence on each.
+
+        Either has calls that the other lacks. `stored` are what is the same in a copy of the imported calls, by the
+        session's id.
+        """
+        parts = [
+            each
+            for each in self.sessions
+            if (imported := stored.get(each.id))
+            and imported.difference(each.copies)
+            and not imported.issuperset(each.copies)
+        ]
+        for each in parts:
+            calls = counted(len(stored[each.id].difference(each.copies)), "call")
+            self.problems.append(
+                f"{each.file}: a part of the session {each.id}, of which another part is imported, with {calls} "
+                "that this one lacks. Import both files together."
+            )
+        pairs = [pair for pair in zip(self.sessions, self.trails, strict=True) if pair[0] not in parts]
+        self.copied += len(parts)
+        self.sessions, self.trails = [each for each, _ in pairs], [trail for _, trail in pairs]
         return self
 
     def with_flags(self, pages: dict[str, HelpPage]) -> ReadSessions:
