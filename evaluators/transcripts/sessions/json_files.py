@@ -17,8 +17,6 @@ MOST_PROBLEMS = 20
 """Sentences kept for one file."""
 LOOKED_AT = 1_000
 """Lines, or items of a list, by which a file is recognised."""
-LARGEST_DOCUMENT = 4 * LARGEST_RECORD
-"""Bytes of a file that is one JSON value."""
 
 _decode = msgspec.json.Decoder().decode
 _decode_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -147,11 +145,11 @@ def whole_json_of(content: bytes) -> Json:
         raise UnreadableSession(f"line {last}: the JSON is broken or cut off: {error}.") from error
 
 
-def _read_whole(file: IO[bytes]) -> bytes:
+def _read_whole(file: IO[bytes], most: int = 4 * LARGEST_RECORD) -> bytes:
     size = file.seek(0, SEEK_END)
     file.seek(0)
-    if size > LARGEST_DOCUMENT:
+    if size > most:
         raise UnreadableSession(
-            f"The file is larger than {LARGEST_DOCUMENT >> 20} MB. Export fewer sessions into one file."
+            f"The file is larger than {most >> 20} MB. Export fewer sessions into one file."
         )
     return file.read()
