@@ -142,6 +142,7 @@ def otlp(
             "gen_ai__tool__call__arguments": json.dumps({"command": command}),
             "gen_ai__tool__call__result": output,
         }
-        spans.append(span(n + 1, **tool, **({"error__type": str(code)} if code else {})))
+        ended = {"process__exit__code": str(code)}
+        spans.append(span(n + 1, **tool, **ended, **({"error__type": str(code)} if code else {})))
     document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
     return (json.dumps(document) + "\n" if on_one_line else json.dumps(document, indent=1)).encode()

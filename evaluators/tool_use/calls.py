@@ -14,6 +14,10 @@ MCP_MARK = "mcp"
 """The key in a call's metadata under which `mcp_calls.mark_calls` stores what it found of a call of an MCP server."""
 
 
+SKILL_MARK = "skill"
+"""The key in a call's metadata with the name of the skill that the agent used in it, as its recorder states."""
+
+
 class Call(Struct, gc=False):
     """A tool call and its result."""
 

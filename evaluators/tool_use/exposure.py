@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_TRANSCRIPT
 from evaluators.model import Event, Json, Transcript
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import SKILL_MARK, Call, calls
 from evaluators.tool_use.shell import segments
 
 LEVELS = ("delivered", "in_context", "opened", "quoted")
@@ -108,6 +108,10 @@ def quotes(
 
 def _opens(call: Call, path: str) -> bool:
     event = call.event
+    if (skill := event.metadata.get(SKILL_MARK)) and (event.command is not None or _has_worked(call)):
+        file = PurePosixPath(path)
+        if (file.name, file.parent.name) == ("SKILL.md", skill):
+            return True
     if event.command is not None:
         return any(
             PurePosixPath(part.words[0]).name in _READERS
@@ -115,7 +119,7 @@ def _opens(call: Call, path: str) -> bool:
             for part in segments(event.command)
             if part.words
         )
-    if call.not_run or call.exit_code:
+    if not _has_worked(call):
         return False
     words, name = list(_texts(event.input)), event.name or ""
     if name.lower() in _SKILL_TOOLS:
@@ -124,6 +128,10 @@ def _opens(call: Call, path: str) -> bool:
             word.rpartition(":")[2].strip("/") == file.parent.name for word in words
         )
     return bool(_READ.search(name)) and any(_is_path(word, path) for word in words)
+
+
+def _has_worked(call: Call) -> bool:
+    return not (call.not_run or call.exit_code)
 
 
 def _is_path(word: str, path: str) -> bool:

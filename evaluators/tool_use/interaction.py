@@ -28,6 +28,9 @@ from evaluators.tool_use.tool_commands import (
 RULES_VERSION = 2
 """The version of the rules by which commands are counted; a change of a count or an end changes it."""
 
+_COMPLETE = ("stream", "trace")
+"""Sources that have every call: without one, nothing was called, whatever the answer shows."""
+
 RATES = ("error_rate", "retry_rate", "first_try_success_rate", "iteration_ratio")
 COUNTS = (
     "total_commands",
@@ -131,28 +134,36 @@ def analyse(
     completed: bool,
     record: Sequence[RecordedCall] | None = None,
 ) -> Interaction:
-    """Return the metrics of a transcript: from the record, else its events if they include a tool call, else its text.
+    """Return the metrics of a transcript: from the record, else its events if they are complete, else its text.
 
-    Without a tool, every tool call is a command; with one, only its own commands are.
+    A known agent's stream, session file or trace is complete, also without a call; an own agent's events are if they
+    include one. Without a tool, every tool call is a command; with one, only its own commands are.
     `completed` is whether the agent's process exited with code 0 before the time limit.
     """
     paired = calls(transcript.events)
-    source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
+    source = _source(transcript, has_calls=bool(paired))
     try:
-        found_commands = _find_commands(transcript, paired, tool)
+        found_commands = _find_commands(transcript, paired, tool, is_text=source == "transcript")
     except (PatternError, TooManyCommands) as error:
         return Interaction(source=source, completed=completed, problem=str(error))
     if found_commands is None:
         return Interaction(completed=completed)
     counted = _count(found_commands, source, completed=completed)
-    if transcript.unseen_agents or counted.unread:
-        counted = without_rates(counted)
     if source == "transcript" and not counted.available:
         is_complete = bool(transcript.events) or bool(tool and tool.mcp)
         counted = _without_commands(transcript, is_complete=is_complete, completed=completed)
+    if transcript.unseen_agents or counted.unread:
+        counted = without_rates(counted)
     if record is None or tool is None or tool.mcp:
         return _with_failures(counted) if tool and tool.mcp else counted
     return _measure_record(record, paired, tool, counted)
+
+
+def _source(transcript: Transcript, *, has_calls: bool) -> Source:
+    """Return what the commands are read from."""
+    if has_calls or (transcript.events and transcript.source in _COMPLETE):
+        return transcript.source
+    return "transcript" if transcript.text else "none"
 
 
 def try_pattern(transcript: Transcript, tool: Tool) -> Interaction:
@@ -215,14 +226,16 @@ def _count_unrecorded(stated: Sequence[Command], recorded: Sequence[Command]) ->
     return (successes - Counter(each.subcommand for each in recorded)).total()
 
 
-def _find_commands(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> FoundCommands | None:
+def _find_commands(
+    transcript: Transcript, paired: Sequence[Call], tool: Tool | None, *, is_text: bool
+) -> FoundCommands | None:
     """Return the commands, None if there is nothing to look for. Raises `PatternError` or `TooManyCommands`."""
     if tool and tool.mcp:
         return find_mcp_calls(paired, tool.mcp)
     matcher = make_matcher(tool.binary, tool.command_pattern) if tool else None
     if matcher is None:
         return find_in_tool_calls(paired) if paired else None
-    return find_in_shell_calls(paired, matcher) if paired else find_in_text(transcript.text, matcher)
+    return find_in_text(transcript.text, matcher) if is_text else find_in_shell_calls(paired, matcher)
 
 
 def _with_failures(counted: Interaction) -> Interaction:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
+
+import msgspec
 
 from evaluators.model import Json
 
@@ -12,28 +15,10 @@ PROMPTFOO = "a promptfoo configuration"
 _HEAD = 8_000
 """Characters in which a file shows what it is."""
 
-# In a JSON text that quotes another one, its quotes are escaped, so these don't match there.
 _TEXTS: Mapping[str, str] = {
-    "a Gemini CLI session": r'"projectHash"\s*:',
-    "a Qwen Code session": r'"parentUuid"\s*:[^\n]*"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:',
-    "a Cline session": r'"enable_spawn"\s*:|"origin"\s*:\s*\{\s*"source"\s*:',
-    "a Copilot CLI session": r'"copilotVersion"\s*:',
-    "a trajectory of SWE-agent or mini-swe-agent": r'"model_stats"\s*:',
-    "a pi session": r'\A\s*\{\s*"type"\s*:\s*"session"\s*,\s*"version"\s*:',
     "a chat of aider": r"\A\s*# aider chat started at",
     "aider's input history": r"\A\s*# \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\n\+",
 }
-READ_SESSIONS = frozenset(
-    (
-        "",
-        "a Gemini CLI session",
-        "a Qwen Code session",
-        "a Copilot CLI session",
-        "a trajectory of SWE-agent or mini-swe-agent",
-        "a chat of aider",
-    )
-)
-"""The sessions of these that an importer may read; empty stands for unknown files."""
 _RESULTS: Mapping[str, str] = {
     "promptfoo's XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<promptfoo",
     "promptfoo's YAML output": r"\A\s*evalId:[^\n]*\n(?:[^\n]*\n)*?results:\s*\n\s+version:",
@@ -55,8 +40,21 @@ def advice_for(kind: str) -> str:
 
 
 def recognised_session(text: str) -> str:
-    """Return whose session a file holds, such as `a Gemini CLI session`; empty if unknown."""
-    return _find_name(text, _TEXTS)
+    """Return whose session a file holds, such as `a Gemini CLI session`, by its first line or its JSON; else empty."""
+    return _find_name(text, _TEXTS) or recognised_value(_object_in(text))
+
+
+def recognised_value(value: Json) -> str:
+    """Return whose session a JSON object is, or is a line of; empty if unknown."""
+    return _by_value(value, _SESSION_VALUES)
+
+
+def _object_in(text: str) -> Json:
+    for content in (text.lstrip().partition("\n")[0], text):
+        if content[:1] == "{":
+            with suppress(ValueError, RecursionError):
+                return msgspec.json.decode(content)
+    return None
 
 
 def recognised_results(text: str, value: Json) -> str:
@@ -151,6 +149,27 @@ def _has_code(value: Any) -> bool:
     return isinstance(value, str) and _CODE_OF_PROMPTFOO.search(value) is not None
 
 
+def _is_cline(value: Any) -> bool:
+    kept = _has("sessionId", "origin", "messages")(value) and _has("source")(value["origin"])
+    return kept or _has("session_id", "enable_spawn")(value)
+
+
+_SESSION_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    "a Gemini CLI session": _has("sessionId", "projectHash"),
+    "a Qwen Code session": lambda value: (
+        _has("parentUuid", "message")(value) and _has("parts")(value["message"])
+    ),
+    "a Cline session": _is_cline,
+    "a Copilot CLI session": lambda value: (
+        _has("type", "data")(value) and _has("copilotVersion")(value["data"])
+    ),
+    "a trajectory of SWE-agent or mini-swe-agent": lambda value: (
+        _has("info")(value)
+        and _has("model_stats")(value["info"])
+        and ("trajectory" in value or "messages" in value)
+    ),
+    "a pi session": lambda value: _has("type", "version", "cwd")(value) and value["type"] == "session",
+}
 _SUITE_VALUES: Mapping[str, Callable[[Any], bool]] = {
     PROMPTFOO: is_promptfoo,
     "a targets file": _has("targets"),

@@ -111,6 +111,8 @@ def _main(parser: str, raw: bytes) -> Transcript:
 def _join(beside: Transcript, main: Transcript) -> Transcript:
     return msgspec.structs.replace(
         beside,
+        # An own agent's events without a call don't say that there was none.
+        source=beside.source if structured.holds_call(beside) else "events",
         text=main.text or beside.text,
         answer=main.answer or beside.answer,
         usage=main.usage or beside.usage,

@@ -15,7 +15,8 @@ _STARTED = re.compile(
     r"|Command was manually backgrounded by user with ID: (?P<b>[\w-]+)"
     r"|Command [^\n]{0,200}?moved to the background \(ID: (?P<c>[\w-]+)\)"
 )
-_READS = frozenset(("BashOutput", "TaskOutput", "AgentOutputTool", "BashOutputTool"))
+TASK_READS = frozenset(("BashOutput", "TaskOutput", "AgentOutputTool", "BashOutputTool"))
+"""Calls that read what a background command printed and how it ended."""
 _CODE = re.compile(r"(?:\(exit code|with exit code) (-?\d{1,5})\b")
 _READ_STATUS = re.compile(r"<status>(\w+)</status>")
 _READ_CODE = re.compile(r"<exit_code>(-?\d{1,5})</exit_code>")
@@ -92,7 +93,7 @@ def with_task_ends(events: Iterable[Event], ends: TaskEnds) -> list[Event]:
     events = list(events)
     reads: dict[str, str] = {}
     for event in events:
-        if event.type == "tool_call" and event.id and event.name in _READS:
+        if event.type == "tool_call" and event.id and event.name in TASK_READS:
             arguments = mapping_or_empty(event.input)
             task = next(
                 (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from evaluators.json_values import int_or_none
-from evaluators.model import Event, NotRun, Transcript, Usage, total_usage
+from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.stream import (
     Object,
     check_known,
@@ -20,6 +21,12 @@ from evaluators.transcripts.traces import shell_command, timestamp
 
 _PASSING = ("session.", "model.", "assistant.", "tool.", "system.", "permission.", "hook.", "subagent.")
 """Kinds of events that say nothing that is read, by their beginning; a call is only in those that are read."""
+_STATEMENT = 200
+"""Characters at the end of a result that hold its statement."""
+_EXITED = re.compile(
+    r"(?:\A|\n)<(?:exited|shellId: [\w.-]{1,100} completed) with exit code (-?\d{1,9})>\s*\Z"
+)
+"""How releases before `shellExecution.exitCode` state the end of a command."""
 _REFUSED = frozenset(("denied", "rejected"))
 
 
@@ -39,6 +46,7 @@ def parse(raw: bytes) -> Transcript:
 
 def read_events(lines: Iterable[Object]) -> Iterator[Event]:
     """Yield what a session's lines say, of its stream or its file."""
+    shells = set[str | None]()
     for line in lines:
         kind, data = text_or_none(line.get("type")) or "", mapping_or_empty(line.get("data"))
         time = timestamp(line.get("timestamp"))
@@ -48,9 +56,11 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
         elif kind == "tool.execution_start":
             id, name = text_or_none(data.get("toolCallId")), text_or_none(data.get("toolName"))
             arguments = data.get("arguments")
-            yield Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=time)
+            command = shell_command(name, arguments)
+            shells.update({id} if command is not None else ())
+            yield Event("tool_call", id, name, command, arguments, timestamp=time)
         elif kind == "tool.execution_complete":
-            yield _result(data, time)
+            yield _result(data, time, is_shell=text_or_none(data.get("toolCallId")) in shells)
         elif kind == "session.error":
             yield Event("error", text=text_or_none(data.get("message")), timestamp=time)
         elif not _is_own(kind, line):
@@ -84,7 +94,7 @@ def _is_own(kind: str, line: Object) -> bool:
     return (kind == "result" and "sessionId" in line) or (kind.startswith(_PASSING) and "data" in line)
 
 
-def _result(data: Object, time: str | None) -> Event:
+def _result(data: Object, time: str | None, *, is_shell: bool) -> Event:
     """Return a call's result: `success` says that it ran, the exit code how a command ended."""
     error, result = mapping_or_empty(data.get("error")), mapping_or_empty(data.get("result"))
     shell = data.get("shellExecution")
@@ -92,17 +102,26 @@ def _result(data: Object, time: str | None) -> Event:
     ran = data.get("success") is True
     not_run = "" if ran else _not_run(error)
     telemetry = mapping_or_empty(mapping_or_empty(data.get("toolTelemetry")).get("properties"))
-    is_shell = shell is not None or "executionMode" in telemetry
+    is_shell = is_shell or shell is not None or "executionMode" in telemetry
     known = not not_run and not (is_shell and ran)
+    content = result.get("content")
+    if is_shell and ran and int_or_none(code) is None:
+        code = _stated_code(content)
     return Event(
         "tool_result",
         text_or_none(data.get("toolCallId")),
-        output=result.get("content") or error.get("message"),
+        output=content or error.get("message"),
         exit_code=None if not_run else int_or_none(code),
         success=ran if known else None,
         timestamp=time,
         not_run=not_run,
     )
+
+
+def _stated_code(content: Json) -> int | None:
+    """Return the exit code that the program writes below a command's output; the command itself may print the words."""
+    match = _EXITED.search(content[-_STATEMENT:]) if isinstance(content, str) else None
+    return int(match[1]) if match else None
 
 
 def _not_run(error: Object) -> NotRun:

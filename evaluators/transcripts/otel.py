@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from evaluators.json_values import int_or_none
 from evaluators.model import Event, EventType, Json, Transcript, Usage, total_usage
+from evaluators.tool_use.calls import SKILL_MARK
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output, no_events
 from evaluators.transcripts.span_attributes import (
     Span,
@@ -71,7 +73,7 @@ def read_spans(raw_spans: Sequence[Mapping[str, Json]]) -> Transcript:
         source="trace",
         text="\n".join(event.text for event in events if event.text),
         answer=next((text for text in reversed(answers) if text), ""),
-        usage=total_usage(_span_usage(span) for span in spans if span.is_model),
+        usage=_total(span for span in spans if span.is_model),
         unknown_events=unknown,
     )
 
@@ -167,15 +169,25 @@ def _tool_events(span: Span) -> Iterator[Event]:
         output = entity_result(has.get("traceloop.entity.output"))
     line = _command(name, input)
     failed = span.failed or "error.type" in has
-    yield Event("tool_call", id, name, line, input, timestamp=span.began or None)
-    kind: EventType = "error" if failed else "tool_result"
+    skill = _text(has.get("gen_ai.skill.name"))
+    about: dict[str, Json] = {SKILL_MARK: skill} if skill else {}
+    yield Event("tool_call", id, name, line, input, timestamp=span.began or None, metadata=about)
     text = (span.failure or str(has.get("error.type") or "failed")) if failed else None
     ended = span.ended or None
-    code = returned_code(output) if line else None
-    if failed:
-        code = code or None
-    success = not failed if code is None else None
-    yield Event(kind, id, name, output=output, text=text, exit_code=code, success=success, timestamp=ended)
+    if line is not None:
+        # A span's status says whether the tool was carried out, not how its command ended.
+        code = _exit_code(has.get("process.exit.code"))
+        code = returned_code(output) if code is None else code
+        yield Event("tool_result", id, name, output=output, text=text, exit_code=code, timestamp=ended)
+        return
+    kind: EventType = "error" if failed else "tool_result"
+    yield Event(kind, id, name, output=output, text=text, success=not failed, timestamp=ended)
+
+
+def _exit_code(value: Json) -> int | None:
+    """Return an exit code, which some exporters write as text."""
+    is_text = isinstance(value, str) and value.removeprefix("-").isdecimal()
+    return int(value[:20]) if is_text else int_or_none(value)
 
 
 def _command(name: str | None, arguments: Json) -> str | None:
@@ -229,6 +241,7 @@ _CACHE_READ = (
 )
 _CACHE_WRITE = (
     "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_write.input_tokens",
     "llm.token_count.prompt_details.cache_write",
     "ai.usage.inputTokenDetails.cacheWriteTokens",
 )
@@ -241,16 +254,32 @@ _REASONING = (
 )
 
 
-def _span_usage(span: Span) -> Usage | None:
-    """Return a model call's tokens; by both conventions input includes the cache and output reasoning."""
-    read, written = span.first(*_INPUT), span.first(*_OUTPUT)
-    if read is None and written is None:
-        return None
-    cache_read, cache_write, reasoning = map(
-        _count, (span.first(*names) for names in (_CACHE_READ, _CACHE_WRITE, _REASONING))
+def _total(spans: Iterable[Span]) -> Usage | None:
+    """Return the tokens of model calls. By all conventions input includes the cache, and output reasoning.
+
+    Some writers leave the cache out of the input. A call that reads more from the cache than its input shows it, and
+    decides for its trace.
+    """
+    used = [(span.trace, usage) for span in spans if (usage := _span_usage(span))]
+    exclusive = {trace for trace, (input, _, read, *_) in used if read > input}
+    return total_usage(
+        Usage(
+            input + (read + write if trace in exclusive else 0),
+            output,
+            cache_read=read,
+            cache_write=write,
+            reasoning=reasoning,
+        )
+        for trace, (input, output, read, write, reasoning) in used
     )
-    return Usage(
-        _count(read), _count(written), cache_read=cache_read, cache_write=cache_write, reasoning=reasoning
+
+
+def _span_usage(span: Span) -> tuple[int, ...] | None:
+    """Return input, output, read from and written to the cache, and reasoning, as stated; None without tokens."""
+    if span.first(*_INPUT) is None and span.first(*_OUTPUT) is None:
+        return None
+    return tuple(
+        _count(span.first(*names)) for names in (_INPUT, _OUTPUT, _CACHE_READ, _CACHE_WRITE, _REASONING)
     )
 
 

@@ -26,7 +26,7 @@ _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 _CODES = ("exit_code", "exitCode", "returncode", "return_code")
 _STATED = re.compile(
     r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
-    r"|(?:\A|\n)<shellId: [\w-]{1,60} completed with exit code (?P<d>-?\d{1,9})>\s*\Z"
+    r"|(?:\A|\n)<(?:exited|shellId: [\w-]{1,60} completed) with exit code (?P<d>-?\d{1,9})>\s*\Z"
     r"|(?:\A|\n)(?:Exit code|Process exited with code|Command exited with code):? (?P<c>-?\d{1,9})\s*(?:\Z|\n)"
 )
 """How mini-swe-agent, Copilot CLI, and agents that write a line of their own, state an exit code in an observation."""

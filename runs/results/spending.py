@@ -11,6 +11,7 @@ from evalhub.lib.numbers import money
 from evalhub.teams.models import Project
 from runs.models import Run
 from runs.models.run import OPEN
+from scenarios.models import SESSIONS
 
 
 def is_budget_spent(launch: int, max_usd: float) -> bool:
@@ -39,8 +40,12 @@ def month_start(now: datetime) -> datetime:
 
 
 def spent_this_month(project: int) -> float:
-    """Return what the runs requested this month have cost so far, as far as they report costs. One query."""
+    """Return what the runs requested this month have cost so far, as far as they report costs. One query.
+
+    People's sessions are not paid for by the project's runs.
+    """
     runs = Run.objects.filter(project=project, created__gte=month_start(timezone.now()))
+    runs = runs.exclude(suite__format=SESSIONS)
     return float(runs.aggregate(spent=Sum("cost_usd"))["spent"] or 0.0)
 
 

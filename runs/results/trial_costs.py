@@ -20,6 +20,12 @@ def sum_tokens(run: Run) -> list[str]:
     return ["tokens_in", "tokens_out"]
 
 
+def sum_costs(run: Run) -> list[str]:
+    """Set a run's cost to that of its trials, None if none is known; return the changed field, unsaved. One query."""
+    run.cost_usd = run.trial_set.aggregate(cost=Sum("cost_usd"))["cost"]
+    return ["cost_usd"]
+
+
 class PaidTrial(Struct, frozen=True):
     """The parts of a trial's detail that its cost is explained by."""
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.models import CommandRecord
+from runs.models import CommandRecord, Run
 from tests.commands.calling import call
+from tests.session_files import STEPS, claude, codex, otlp
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 FILES = Path(__file__).parents[1] / "files/sessions"
@@ -127,3 +128,60 @@ def test_a_session_in_another_encoding_is_read(tmp_path: Path, encoding: str) ->
     (tmp_path / "s.jsonl").write_bytes(text.encode(encoding))
     out = call("import_sessions", str(tmp_path / "s.jsonl"), "--tool", "mytool", "--dry-run").out
     assert "3 commands, 1 failed" in out
+
+
+def test_parts_of_a_session_are_joined_by_their_calls(tmp_path: Path) -> None:
+    lines = claude("c-1").splitlines(keepends=True)
+    # The result of its last call stands in the other part.
+    (tmp_path / "z.jsonl").write_bytes(b"".join(lines[:8]))
+    (tmp_path / "y").mkdir()
+    (tmp_path / "y/part.jsonl").write_bytes(b"".join([lines[1], *lines[7:]]))
+    (tmp_path / "x.jsonl").write_bytes(b"".join(lines[:3]))
+    other = claude("c-2", steps=[("git status", 0, "")]).replace(b'"uuid": "u"', b'"uuid": "v"')
+    (tmp_path / "other.jsonl").write_bytes(other)
+    found = call("import_sessions", str(tmp_path), "--tool", "taskmgr", "--json").document
+    assert (found["new"], found["without_tool"]) == (1, 1)
+    assert [(each["line"].split()[1], each["exit_code"]) for each in found["sessions"][0]["commands"]] == [
+        ("--help", 0), ("create", 0), ("create", 2), ("create", 0), ("list", 0)
+    ]  # fmt: skip
+    run = Run.objects.get()
+    assert (run.tokens_in, run.tokens_out) == (5 * 15, 5 * 2)
+    again = call("import_sessions", str(tmp_path), "--tool", "taskmgr").out
+    assert "0 sessions (0 new, 1 already imported" in again
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_parts_of_a_conversation_are_joined(tmp_path: Path, whole: bool) -> None:
+    for n, (code, output) in enumerate([(0, "a"), (2, "error: no b")]):
+        spans = otlp("o", steps=[(f"taskmgr create {n}", code, output)]).replace(b'"to"', b'"t%d"' % n)
+        (tmp_path / f"{n}.json").write_bytes(spans)
+    keep = ["--keep-transcript"] if whole else []
+    found = call("import_sessions", str(tmp_path), "--tool", "taskmgr", "--json", *keep).document
+    (session,) = found["sessions"]
+    assert [(each["exit_code"], each["error"]) for each in session["commands"]] == [(0, ""), (2, "no b")]
+
+
+def test_a_part_of_an_imported_session_replaces_nothing(tmp_path: Path) -> None:
+    lines = claude("c-1").splitlines(keepends=True)
+    parts = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    parts[0].write_bytes(b"".join(lines[:9]))
+    parts[1].write_bytes(b"".join([lines[1], *lines[9:]]))
+    for part in parts:
+        out = call("import_sessions", str(part), "--tool", "taskmgr").out
+    assert (
+        "two.jsonl: a part of the session c-1, of which another part is imported, with 3 calls that this"
+        in out
+    )
+    assert CommandRecord.objects.count() == 3
+    assert "1 continued" in call("import_sessions", str(tmp_path), "--tool", "taskmgr").out
+    assert CommandRecord.objects.count() == 5
+
+
+def test_a_copy_of_a_session_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(codex())
+    call("import_sessions", str(file), "--tool", "taskmgr")
+    (tmp_path / "older.jsonl").write_bytes(codex("x-1", STEPS[:2]))
+    again = call("import_sessions", str(tmp_path), "--tool", "taskmgr").out
+    assert "0 sessions (0 new, 1 already imported)" in again
+    assert Run.objects.get().tokens_in == 75

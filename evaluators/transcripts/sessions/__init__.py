@@ -4,6 +4,7 @@ To read another agent's files, write a module with `matches` and `parse` and add
 docs/extending.md.
 """
 
+from evaluators.transcripts import inspect_archive
 from evaluators.transcripts.sessions import (
     aider,
     claude_code,
@@ -15,13 +16,8 @@ from evaluators.transcripts.sessions import (
     qwen_code,
     trajectories,
 )
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    SessionImporter,
-    UnreadableSession,
-    parse_session_file,
-)
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
+from evaluators.transcripts.sessions.session import Session, SessionImporter, parse_session_file
 
 IMPORTERS = (
     SessionImporter("Gemini CLI", gemini_cli.matches, gemini_cli.parse),
@@ -29,13 +25,15 @@ IMPORTERS = (
     SessionImporter("Copilot CLI", copilot_cli.matches, copilot_cli.parse),
     SessionImporter("mini-swe-agent", trajectories.matches_mini, trajectories.parse_mini),
     SessionImporter("ATIF", trajectories.matches_atif, trajectories.parse_atif),
-    SessionImporter("Inspect", trajectories.matches_inspect, trajectories.parse_inspect),
-    SessionImporter("aider", aider.matches, aider.parse),
+    SessionImporter(
+        "Inspect", trajectories.matches_inspect, trajectories.parse_inspect, inspect_archive.is_archive
+    ),
+    SessionImporter("aider", lambda value: False, aider.parse, aider.begins),
     SessionImporter("Claude Code", claude_code.matches, claude_code.parse),
     SessionImporter("Codex", codex.matches, codex.parse),
     SessionImporter("opencode", opencode.matches, opencode.parse),
     SessionImporter("OpenTelemetry", otel.matches, otel.parse),
 )
-"""The known agents; the first that matches a file reads it, so those with the narrowest beginnings are first."""
+"""The known agents; the first that matches a file reads it, so those with the narrowest marks are first."""
 
 __all__ = ["IMPORTERS", "Problems", "Session", "SessionImporter", "UnreadableSession", "parse_session_file"]

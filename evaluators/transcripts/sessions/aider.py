@@ -8,15 +8,16 @@ from typing import IO
 from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.transcripts.aider import START, read_chats
 from evaluators.transcripts.reading import as_text
-from evaluators.transcripts.sessions.session import Problems, Session, UnreadableSession
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole
 
 
-def matches(head: bytes) -> bool:
+def begins(head: bytes) -> bool:
     """Return whether a file begins like a chat history of aider."""
     return START.match(as_text(head).lstrip()) is not None
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield a session for each chat. aider writes only when a chat began, in the time of its machine."""
     content = file.read(LARGEST_RECORD + 1)
     if len(content) > LARGEST_RECORD:

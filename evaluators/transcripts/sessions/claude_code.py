@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import IO
@@ -13,30 +12,31 @@ from evaluators.model import Event, Usage, total_usage
 from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.claude_code import Turns, by_kind, by_model, message_events, usage_of
 from evaluators.transcripts.refusals import CLAUDE_CODE, find_refusal
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    Trail,
-    only_session,
-    read_objects,
-    span_of,
-)
-from evaluators.transcripts.sessions.written_once import WrittenOnce
+from evaluators.transcripts.sessions.json_files import Problems, read_objects
+from evaluators.transcripts.sessions.session import Reduce, Session, Trail, keep_whole, only_session, span_of
+from evaluators.transcripts.sessions.written_once import WrittenOnce, message_key
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
-_OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
+
+def matches(value: Object) -> bool:
+    """Return whether an object is a line of a session of Claude Code."""
+    if value.get("type") == "summary":
+        return "leafUuid" in value
+    message = mapping_or_empty(value.get("message"))
+    return (
+        value.get("type") in ("assistant", "user")
+        and isinstance(value.get("sessionId"), str)
+        and (not message or "content" in message)
+    )
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like a session of Claude Code."""
-    return _OWN.search(head) is not None
-
-
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
     turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
     usages: dict[str, tuple[str, Usage]] = {}
     """The model and usage of each message, which is repeated for each of its blocks."""
+    own: set[str] = set()
+    """The messages that the file doesn't mark as copies."""
     messages: set[int] = set()
     forked: set[str] = set()
     id = model = root = ""
@@ -59,22 +59,30 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
         if kind == "assistant":
             model = _model(message) or model
-            usages[str(message.get("id"))] = (
-                _model(message),
-                usage_of(mapping_or_empty(message.get("usage"))),
-            )
+            key = message_key(message.get("id") or line.get("uuid"))
+            usages[key] = _model(message), usage_of(mapping_or_empty(message.get("usage")))
+            own.update(() if origin else (key,))
         read = (_mark_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
-        turns.add(line, kind, once.first(read, text_or_none(message.get("id")) or ""))
+        turns.add(line, kind, map(reduce, once.first(read, text_or_none(message.get("id")) or "")))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
-    trail = Trail(frozenset(messages), frozenset(forked), root, dict(zip(places, once.calls, strict=True)))
+    tokens = {key: used for key, used in usages.items() if key in own}
+    trail = Trail(
+        frozenset(messages),
+        # A sub-agent may begin with the messages of the session that asked it.
+        frozenset(forked or ({id.partition("/")[0]} if "/" in id else ())),
+        root,
+        dict(zip(places, once.calls, strict=True)),
+        tokens,
+        frozenset(usages),
+    )
     session = Session(
         id,
         transcript(
             events,
-            usage=total_usage(used for _, used in usages.values()),
-            usage_by_model=by_model(usages.values()),
+            usage=total_usage(used for _, used in tokens.values()),
+            usage_by_model=by_model(tokens.values()),
         ),
         model,
         *times,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import IO
 
 from msgspec import structs
@@ -14,12 +14,14 @@ from evaluators.model import Event, Json, Usage
 from evaluators.transcripts.codex import usage_of
 from evaluators.transcripts.refusals import CODEX, find_refusal
 from evaluators.transcripts.sessions.codex_commands import command_line_of, read_header, script_commands
+from evaluators.transcripts.sessions.json_files import Problems, read_objects
 from evaluators.transcripts.sessions.session import (
-    Problems,
+    Reduce,
     Session,
     Trail,
+    keep_whole,
+    moment_of,
     only_session,
-    read_objects,
     span_of,
 )
 from evaluators.transcripts.sessions.written_once import content_key, digest
@@ -33,71 +35,139 @@ from evaluators.transcripts.stream import (
 )
 from evaluators.transcripts.traces import timestamp
 
-_OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
+_WRITTEN_ANEW = timedelta(seconds=1)
+"""The time in which a copied history is written. A model's first answer takes longer."""
+_TYPES = ("session_meta", "response_item", "turn_context", "event_msg")
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like a rollout of Codex."""
-    return _OWN.search(head) is not None
+def matches(value: Object) -> bool:
+    """Return whether an object is a line of a rollout of Codex."""
+    return value.get("type") in _TYPES and "payload" in value
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session; a continued one has the id of its first part."""
-    items, forked = _Items(), set[str]()
+    items, forked, history = _Items(reduce), set[str](), _History()
     events = items.events
-    usage: Usage | None = None
     id = model = ""
     reported = 0
     """Events whose turns have their usage, which comes after them."""
     for line in read_objects(file, problems):
         kind, payload = line.get("type"), mapping_or_empty(line.get("payload"))
         time = timestamp(line.get("timestamp"))
+        if history.is_copied(time):
+            history.copied = len(events)
         if kind == "session_meta":
             id = id or text_or_none(payload.get("id")) or ""
             forked.update(filter(None, (text_or_none(payload.get("forked_from_id")),)))
+            history.begin(payload, time)
         elif kind == "turn_context":
             model = text_or_none(payload.get("model")) or model
         elif kind == "response_item":
             items.add(payload, time)
         elif kind == "event_msg":
             if payload.get("type") == "user_message":
-                events.append(
-                    Event("message", role="user", text=text_or_none(payload.get("message")), timestamp=time)
-                )
-            usage = _usage(payload, "total_token_usage") or usage
+                said = text_or_none(payload.get("message"))
+                items.append(Event("message", role="user", text=said, timestamp=time))
+            turn_usage = _usage(payload, "last_token_usage")
+            if not history.add(_usage(payload, "total_token_usage"), turn_usage, time):
+                continue
             turn = next((at for at in range(reported, len(events)) if events[at].role != "user"), None)
-            if turn is not None and (turn_usage := _usage(payload, "last_token_usage")):
+            if turn is not None and turn_usage:
                 events[turn] = structs.replace(events[turn], usage=turn_usage)
                 reported = len(events)
     times = span_of(event.timestamp for event in events)
-    origins = forked - {id}
-    trail = Trail(forked_from=frozenset(origins), root=min(origins, default=id), calls=_copied_calls(events))
-    return only_session(Session(id, transcript(events, usage=usage), model, *times, trail), "Codex")
+    origins = (forked | (history.parents if history.copied else set())) - {id}
+    trail = Trail(
+        forked_from=frozenset(origins),
+        root=min(origins, default=id),
+        calls=items.calls,
+        replayed=history.copied,
+    )
+    read = transcript(events, usage=history.usage)
+    return only_session(Session(id, read, model, *times, trail), "Codex")
 
 
-def _copied_calls(events: list[Event]) -> dict[int, tuple[str, ...]]:
-    """Return what is the same in a fork, whose lines have times of their own: the call and its count so far."""
-    counts: Counter[str] = Counter()
-    calls: dict[int, tuple[str, ...]] = {}
-    for at, event in enumerate(events):
-        if event.type == "tool_call":
-            key = content_key(event)
-            counts[key] += 1
-            calls[at] = (digest(key, counts[key]),)
-    return calls
+class _History:
+    """The history of another session, with which a fork's or a sub-agent's file begins, and the tokens beyond it.
+
+    It is written anew when the session begins, with its old times or with that of the beginning. The count of tokens
+    goes on from it, or begins again.
+    """
+
+    def __init__(self) -> None:
+        self.parents: set[str] = set()
+        """The sessions that the first line names as the origin."""
+        self.copied = 0
+        """The number of copied events."""
+        self.usage: Usage | None = None
+        """The session's own tokens so far."""
+        self._ends: datetime | None = None
+        self._own_begun = False
+        self._base: Usage | None = None
+
+    def begin(self, about: Object, time: str | None) -> None:
+        """Take the line with which a session begins; those of the copied history follow."""
+        if self._ends is not None or self._own_begun:
+            return
+        source = mapping_or_empty(mapping_or_empty(about.get("source")).get("subagent"))
+        spawned = mapping_or_empty(source.get("thread_spawn"))
+        names = (about.get("forked_from_id"), about.get("parent_thread_id"), spawned.get("parent_thread_id"))
+        self.parents = {name for name in names if isinstance(name, str)}
+        began = moment_of(time or "")
+        self._own_begun = not self.parents or began is None
+        self._ends = began + _WRITTEN_ANEW if began else None
+
+    def is_copied(self, time: str | None) -> bool:
+        """Return whether a line with this time is of the copied history: nothing after the first own line is."""
+        moment = moment_of(time or "")
+        if moment and self._ends and moment > self._ends:
+            self._own_begun = True
+        return not self._own_begun and self._ends is not None
+
+    def add(self, total: Usage | None, last: Usage | None, time: str | None) -> bool:
+        """Take the tokens of the session and of its last turn; return whether the turn is its own."""
+        if total is None:
+            return not self.is_copied(time)
+        if self.is_copied(time):
+            self._base = total
+            return False
+        if self._base is None:
+            self._base = _subtract(total, last) if self.parents and last else Usage()
+        if total.input < self._base.input:
+            self._base = Usage()
+        self.usage = _subtract(total, self._base)
+        return True
+
+
+def _subtract(total: Usage, part: Usage) -> Usage:
+    names = ("input", "output", "cache_read", "cache_write", "reasoning")
+    return Usage(**{name: max(0, getattr(total, name) - getattr(part, name)) for name in names})
 
 
 class _Items:
     """Turns response items into events; remembers the processes that still run and the scripts."""
 
-    def __init__(self) -> None:
+    def __init__(self, reduce: Reduce) -> None:
         self.events: list[Event] = []
+        self.calls: dict[int, tuple[str, ...]] = {}
+        """What is the same in a fork, whose lines have times of their own: the call and its count so far."""
+        self._counts: Counter[str] = Counter()
+        self._reduce = reduce
         self._running: dict[int, int] = {}
         """The index of the result of each running process's command, by its session id."""
         self._reads: dict[str, int] = {}
         """The process that a call of `write_stdin` asks, by the call's id."""
         self._inner: dict[str, int] = {}
         """The number of commands in a script, by the id of its call."""
+
+    def append(self, event: Event) -> None:
+        """Add an event, as far as it is kept."""
+        if event.type == "tool_call":
+            key = content_key(event)
+            self._counts[key] += 1
+            self.calls[len(self.events)] = (digest(key, self._counts[key]),)
+        self.events.append(self._reduce(event))
 
     def add(self, item: Object, time: str | None) -> None:
         """Add the events of a response item."""
@@ -106,10 +176,10 @@ class _Items:
             # A person's message comes as an event too; the user's items also hold Codex's own context.
             if item.get("role") == "assistant":
                 text = text_of_message(item.get("content"))
-                self.events.append(Event("message", role="assistant", text=text, timestamp=time))
+                self.append(Event("message", role="assistant", text=text, timestamp=time))
         elif kind == "reasoning":
             summary = text_of_message(item.get("summary")) or None
-            self.events.append(Event("model_step", name=kind, text=summary, timestamp=time))
+            self.append(Event("model_step", name=kind, text=summary, timestamp=time))
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
             self._add_call(item, kind, id, time)
         elif kind in ("function_call_output", "custom_tool_call_output"):
@@ -123,24 +193,22 @@ class _Items:
         inner = list(script_commands(arguments)) if name == "exec" and isinstance(arguments, str) else []
         if id and inner:
             self._inner[id] = len(inner)
-            self.events += [
-                Event("tool_call", _inner_id(id, n), "exec_command", line, {"cmd": line}, timestamp=time)
-                for n, line in enumerate(inner)
-            ]
+            for n, line in enumerate(inner):
+                self.append(
+                    Event("tool_call", _inner_id(id, n), "exec_command", line, {"cmd": line}, timestamp=time)
+                )
             return
         process = mapping_or_empty(arguments).get("session_id") if name == "write_stdin" else None
         if id and isinstance(process, int):
             self._reads[id] = process
-        self.events.append(
-            Event("tool_call", id, name, command_line_of(name, arguments), arguments, timestamp=time)
-        )
+        self.append(Event("tool_call", id, name, command_line_of(name, arguments), arguments, timestamp=time))
 
     def _add_result(self, output: Json, id: str | None, time: str | None) -> None:
         result, process = _result(output, id, time)
         if count := self._inner.get(id or ""):
             self._add_script_results(result, count)
             return
-        self.events.append(result)
+        self.append(result)
         asked = self._reads.get(id or "")
         if asked is not None:
             self._continue(asked, result, is_running=process is not None)
@@ -151,7 +219,7 @@ class _Items:
         """Add a result for each command of a script; what several printed can't be told apart."""
         for n in range(count):
             command_result = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
-            self.events.append(command_result if count == 1 else structs.replace(command_result, output=None))
+            self.append(command_result if count == 1 else structs.replace(command_result, output=None))
 
     def _continue(self, process: int, later: Event, *, is_running: bool) -> None:
         """Give a command that outlived its first reply what a later one says."""
@@ -161,7 +229,7 @@ class _Items:
         first = self.events[at]
         parts = (each.output for each in (first, later))
         output = "\n".join(part.rstrip("\n") for part in parts if isinstance(part, str) and part.strip())
-        self.events[at] = structs.replace(first, output=output, exit_code=later.exit_code)
+        self.events[at] = self._reduce(structs.replace(first, output=output, exit_code=later.exit_code))
         if not is_running:
             del self._running[process]
 

@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from evaluators.model import Command
+from evaluators.model import Command, Usage, total_usage
 from evaluators.tool_use.tool_commands import FoundCommand, number_commands
+from evaluators.transcripts.claude_code import by_model
 from evaluators.transcripts.sessions.kept import KeptSession
 from evaluators.transcripts.sessions.session import Trail
 
 
 class Known(Struct, frozen=True):
-    """The calls of a session's history that were imported before."""
+    """The calls and messages of a session's history that were imported before."""
 
     calls: frozenset[str] = frozenset()
+    messages: frozenset[str] = frozenset()
+    """Those whose tokens count there, as hashes of their ids."""
     source: str = ""
     """The file that they were imported from."""
 
@@ -39,7 +42,7 @@ class UncopiedSession(Struct, frozen=True):
 
 
 def without_copies(sessions: Sequence[Traced]) -> list[UncopiedSession]:
-    """Return the sessions in their order, each with the commands that no earlier one has.
+    """Return the sessions in their order, each with the commands and tokens that no earlier one has.
 
     Only a session that says that it continues or forks another is compared with it; of two, the one that was
     forked is the later one, else the one that began or ended later.
@@ -70,25 +73,37 @@ def _find_linked(session: Traced, by_message: Mapping[int, int], by_id: Mapping[
 
 
 def _leave_out_copies(session: Traced, earlier: Sequence[Traced]) -> UncopiedSession:
-    known: set[str] = set(session.known.calls)
+    calls, messages = set(session.known.calls), set(session.known.messages)
     for other in earlier:
-        known.update(*other.trail.calls.values())
-    copied = {n for n, keys in session.trail.calls.items() if not known.isdisjoint(keys)}
+        calls.update(*other.trail.calls.values())
+        messages |= other.trail.seen
+    copied = {n for n, keys in session.trail.calls.items() if not calls.isdisjoint(keys)}
     source = earlier[0].kept.file if earlier else session.known.source
-    return (
-        UncopiedSession(_without(session.kept, copied), len(copied), source)
-        if copied
-        else UncopiedSession(session.kept)
+    kept = _with_own_tokens(session, messages)
+    return UncopiedSession(_without(kept, copied), len(copied), source) if copied else UncopiedSession(kept)
+
+
+def _with_own_tokens(session: Traced, known: set[str]) -> KeptSession:
+    """Return a session without the tokens of messages that count elsewhere."""
+    tokens = session.trail.tokens
+    own = {id: used for id, used in tokens.items() if id not in known}
+    if len(own) == len(tokens):
+        return structs.replace(session.kept, messages=tuple(own))
+    transcript = structs.replace(
+        session.kept.transcript,
+        usage=total_usage(used for _, used in own.values()) or Usage(),
+        usage_by_model=by_model(own.values()),
     )
+    return structs.replace(session.kept, transcript=transcript, wasted=(), messages=tuple(own))
 
 
 def _without(session: KeptSession, copied: set[int]) -> KeptSession:
     """Return a session without these commands; its wasted tokens are no longer known."""
     left = [command for command in session.commands if command.n not in copied]
     if session.is_whole:
-        commands = number_commands((_as_found(command), command.event) for command in left)
+        commands = number_commands((as_found(command), command.event) for command in left)
         return structs.replace(session, commands=commands, wasted=())
-    commands = number_commands((_as_found(command), 2 * n) for n, command in enumerate(left))
+    commands = number_commands((as_found(command), 2 * n) for n, command in enumerate(left))
     events = [
         structs.replace(event, id=str(n))
         for n, command in enumerate(left)
@@ -98,7 +113,8 @@ def _without(session: KeptSession, copied: set[int]) -> KeptSession:
     return structs.replace(session, commands=commands, transcript=transcript, wasted=())
 
 
-def _as_found(command: Command) -> FoundCommand:
+def as_found(command: Command) -> FoundCommand:
+    """Return a command without its number and what follows from it."""
     names = set(FoundCommand.__struct_fields__) - {"end"}
     fields = {name: getattr(command, name) for name in names}
     return FoundCommand(end="reported" if command.end == "unknown" else command.end, **fields)

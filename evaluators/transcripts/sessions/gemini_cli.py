@@ -10,17 +10,11 @@ from msgspec import structs
 
 from evaluators.model import Event, Json, NotRun, Usage, total_usage
 from evaluators.transcripts.gemini_cli import SHELL, stated_code
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    only_session,
-    read_objects_or_one,
-    span_of,
-)
+from evaluators.transcripts.sessions.json_files import Problems, read_objects_or_one
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
 from evaluators.transcripts.traces import shell_command, timestamp
 
-_OWN = re.compile(rb'\A\s*\{\s*"sessionId"\s*:\s*"[^"]*"\s*,\s*"projectHash"\s*:')
 _CONTEXT = "<session_context>"
 """What Gemini CLI itself says first, as if a person had said it."""
 _DENIED = re.compile(r'Tool execution (?:for "[^"\n]*" )?denied by policy\.|Tool execution blocked: ')
@@ -28,12 +22,12 @@ _INVALID = re.compile(r"params must |params/|Tool \"[^\"\n]*\" not found|Invalid
 _STARTED = re.compile(r"before it could complete|Output: ")
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like a session of Gemini CLI."""
-    return _OWN.match(head) is not None
+def matches(value: Object) -> bool:
+    """Return whether an object is a session of Gemini CLI or its first line."""
+    return isinstance(value.get("sessionId"), str) and isinstance(value.get("projectHash"), str)
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session."""
     id, messages = "", dict[str, Object]()
     for line in read_objects_or_one(file, problems):
@@ -42,7 +36,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             key = text_or_none(message.get("id")) or str(len(messages))
             # A message is written again with each of its calls. One that was taken back was said all the same.
             messages[key] = {**messages.get(key, {}), **message}
-    events = [event for message in messages.values() for event in _turn(message)]
+    events = [reduce(event) for message in messages.values() for event in _turn(message)]
     by_model = _models_usage(messages.values())
     read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
     model = next((text_or_none(each.get("model")) or "" for each in _answers(messages.values())), "")

@@ -20,6 +20,7 @@ from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.sessions.session import Session, Trail
+from evaluators.transcripts.sessions.written_once import call_key
 
 _EXIT_CODE_LINE = re.compile(r"\A(?:Error: )?Exit code \d+\s*")
 
@@ -55,6 +56,8 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     """What sessions with the same beginning share."""
     copies: tuple[str, ...] = ()
     """What is the same in a copy of each of its commands, as hashes; kept where another session may have them."""
+    messages: tuple[str, ...] = ()
+    """Hashes of the ids of the messages whose tokens count here; known where another session may have them."""
 
     @property
     def failed(self) -> int:
@@ -97,7 +100,9 @@ def keep_session(
         commands = tuple(_redact_command(command, 2 * n) for n, command in enumerate(metrics.commands))
         events = [event for command in commands for event in _events(command, by_index, metrics.commands)]
         transcript = Transcript(events=tuple(events), source="events", **_cost_facts(read))
-    calls_of = {command.n: session.trail.calls.get(command.event or 0, ()) for command in metrics.commands}
+    keys = {index: call_key(call.event) for index, call in by_index.items()}
+    own = session.trail.calls or {index: (key,) for index, key in keys.items()}
+    calls_of = {command.n: own.get(command.event or 0, ()) for command in metrics.commands}
     stored = KeptSession(
         id=redact_patterns(session.id or sha256),
         sha256=sha256,
@@ -114,9 +119,12 @@ def keep_session(
         mentioned=metrics.mentioned,
         unread=metrics.unread,
         root=redact_patterns(session.trail.root),
-        copies=tuple(dict.fromkeys(keys[0] for keys in calls_of.values() if keys)),
+        copies=tuple(dict.fromkeys(each[0] for each in calls_of.values() if each))
+        if session.trail.calls
+        else (),
     )
-    return ReadSession(stored, help, structs.replace(session.trail, calls=calls_of))
+    all_calls = frozenset(int(key, 16) for key in keys.values())
+    return ReadSession(stored, help, structs.replace(session.trail, calls=calls_of, all_calls=all_calls))
 
 
 def _redact_command(command: Command, event: int | None) -> Command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import IO
 
@@ -10,25 +9,17 @@ from msgspec import structs
 
 from evaluators.model import Event
 from evaluators.transcripts.opencode import call_events, sum_costs, usage_of
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    UnreadableSession,
-    only_session,
-    span_of,
-    whole_json,
-)
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, whole_json
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
 from evaluators.transcripts.stream import Object, mapping_or_empty, moment, text_or_none, transcript
 
-_OWN = re.compile(rb'^\s*\{\s*"info"\s*:')
+
+def matches(value: Object) -> bool:
+    """Return whether an object is an export of opencode."""
+    return "id" in mapping_or_empty(value.get("info")) and isinstance(value.get("messages"), list)
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like an export of opencode."""
-    return _OWN.match(head) is not None
-
-
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session."""
     value = mapping_or_empty(whole_json(file))
     messages = value.get("messages")

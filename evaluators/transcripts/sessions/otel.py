@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import IO
 
 from evaluators.model import Json
 from evaluators.transcripts.otel import find_spans, read_spans
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    UnreadableSession,
-    read_objects,
-    span_of,
-    whole_json,
-)
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, read_objects, whole_json
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, span_of
 from evaluators.transcripts.span_attributes import attributes
-from evaluators.transcripts.stream import json_or_none
-
-_OWN = re.compile(rb'"(?:resourceSpans|resource_spans)"\s*:|"(?:traceId|trace_id)"\s*:')
+from evaluators.transcripts.stream import Object, json_or_none
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins with spans."""
-    return _OWN.search(head) is not None
+def matches(value: Object) -> bool:
+    """Return whether an object holds spans, or is one."""
+    if "resourceSpans" in value or "resource_spans" in value:
+        return True
+    if value.keys() == {"spans"}:
+        return find_spans(value) is not None
+    return "attributes" in value and bool(_trace(value))
 
 
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield a session for each conversation of the file's spans, or for each trace without one."""
     by_trace: dict[str, list[Mapping[str, Json]]] = {}
     for span in _spans(file, problems):

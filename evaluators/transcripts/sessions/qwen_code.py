@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import IO
 
@@ -11,26 +10,18 @@ from msgspec import structs
 from evaluators.model import Event, Json, Usage, total_usage
 from evaluators.transcripts.gemini_cli import NOT_RUN, SHELL, stated_code
 from evaluators.transcripts.qwen_code import refusal_of
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    only_session,
-    read_objects,
-    span_of,
-)
+from evaluators.transcripts.sessions.json_files import Problems, read_objects
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
 from evaluators.transcripts.traces import shell_command, timestamp
 
-# In a JSON text that quotes another one, its quotes are escaped, so this doesn't match there.
-_OWN = re.compile(rb'"parentUuid"\s*:[^\n]*"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
+
+def matches(value: Object) -> bool:
+    """Return whether an object is a line of a session of Qwen Code."""
+    return "parentUuid" in value and isinstance(mapping_or_empty(value.get("message")).get("parts"), list)
 
 
-def matches(head: bytes) -> bool:
-    """Return whether a file begins like a session of Qwen Code."""
-    return _OWN.search(head) is not None
-
-
-def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session."""
     id, model, events = "", "", list[Event]()
     by_model: dict[str, Usage] = {}
@@ -42,7 +33,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             continue
         lines |= {uuid} if uuid else set()
         id = text_or_none(line.get("sessionId")) or id
-        line_events = list(_events(line))
+        line_events = list(map(reduce, _events(line)))
         if line.get("type") == "assistant" and "usageMetadata" in line:
             model = text_or_none(line.get("model")) or model
             used = _usage(mapping_or_empty(line["usageMetadata"]))

@@ -8,25 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import IO, NamedTuple
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from evalhub.lib.limits import LARGEST_RECORD
-from evaluators.model import Transcript
-from evaluators.tool_use.recognised_files import READ_SESSIONS, recognised_session
-from evaluators.transcripts.reading import decode_text, encoding_of
-from evaluators.transcripts.stream import Object, json_or_none
+from evaluators.model import Event, Transcript, Usage
+from evaluators.tool_use.recognised_files import recognised_session, recognised_value
+from evaluators.tool_use.tool import Tool
+from evaluators.transcripts.background import TASK_READS
+from evaluators.transcripts.reading import as_text, decode_text, encoding_of
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, outline
+from evaluators.transcripts.stream import Object
 
+_KEPT_OF_OTHERS = 2_000
+"""Characters of a command line without the tool that is kept."""
 HEAD_BYTES = 64 * 1024
 """The part of a file by which its importer is found."""
-MOST_PROBLEMS = 20
-"""Sentences kept for one file."""
-
-_decode = msgspec.json.Decoder().decode
-
-
-class UnreadableSession(Exception):
-    """A file has no session; the message says why in a sentence."""
 
 
 class Trail(Struct, frozen=True):
@@ -40,6 +35,14 @@ class Trail(Struct, frozen=True):
     """What sessions with the same beginning share; empty if the file doesn't tell."""
     calls: dict[int, tuple[str, ...]] = {}
     """What is the same in a copy of a call, by the index of its event; of a kept session, by its command."""
+    tokens: dict[str, tuple[str, Usage]] = {}
+    """Model and tokens of each message, by a hash of its id, without those that the file marks as copies."""
+    seen: frozenset[str] = frozenset()
+    """The hashes of all its messages' ids."""
+    all_calls: frozenset[int] = frozenset()
+    """What tells each of its calls, of the tool or not, from others, as hashes."""
+    replayed: int = 0
+    """The number of events at the beginning that the session's own program copied from another one."""
 
 
 class Session(Struct, frozen=True):
@@ -55,27 +58,51 @@ class Session(Struct, frozen=True):
     trail: Trail = Trail()
 
 
-class Problems(list[str]):
-    """Sentences about the parts of a file that could not be read, at most `MOST_PROBLEMS`."""
+Reduce = Callable[[Event], Event]
+"""Takes the events of a session in their order, and returns what is kept of each in memory."""
 
-    def add(self, line: int, sentence: str) -> None:
-        """Add a sentence about a line."""
-        if len(self) < MOST_PROBLEMS:
-            self.append(f"line {line}: {sentence}")
+
+def keep_whole(event: Event) -> Event:
+    """Return the event."""
+    return event
+
+
+class ToolOnly:
+    """Keeps the results of calls that name a tool, and of others that they ran: its commands are counted by them."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._name = tool.binary.rpartition("/")[2]
+        self._is_sought = bool(tool.command_pattern)
+        self._ids: set[str | None] = {None}
+
+    def __call__(self, event: Event) -> Event:
+        """Return the event, without contents that say nothing of the tool."""
+        if event.type == "tool_call":
+            line = event.command
+            is_named = line is not None and (self._is_sought or self._name in line)
+            if is_named or event.name in TASK_READS:
+                self._ids.add(event.id)
+            is_long = line is not None and not is_named and len(line) > _KEPT_OF_OTHERS
+            return structs.replace(event, input=None, command="" if is_long else line)
+        if event.type in ("tool_result", "error") and event.id in self._ids:
+            return event
+        return structs.replace(event, output=None, text=None)
 
 
 class SessionImporter(NamedTuple):
     """A reader of one agent's session files."""
 
     agent: str
-    matches: Callable[[bytes], bool]
-    """Whether a file with this beginning (`HEAD_BYTES`) is the agent's."""
-    parse: Callable[[IO[bytes], Problems], Iterator[Session]]
+    matches: Callable[[Object], bool]
+    """Whether a JSON object is the agent's: a line of its file, or the whole file, with its large values emptied."""
+    parse: Callable[[IO[bytes], Problems, Reduce], Iterator[Session]]
     """Yield the sessions of a file, and add what could not be read. May raise `UnreadableSession`."""
+    begins: Callable[[bytes], bool] = lambda head: False
+    """Whether a file with this beginning (`HEAD_BYTES`), which isn't JSON, is the agent's."""
 
 
 def parse_session_file(
-    file: IO[bytes], importers: Sequence[SessionImporter]
+    file: IO[bytes], importers: Sequence[SessionImporter], reduce: Reduce = keep_whole
 ) -> tuple[str, Iterator[Session], Problems]:
     """Return the agent, the sessions and the problems of a file; problems are complete after the last session.
 
@@ -89,62 +116,27 @@ def parse_session_file(
         file = io.BytesIO(decode_text(file.read(), "replace").encode())
         head = file.read(HEAD_BYTES)
         file.seek(0)
-    kind = recognised_session(head.decode("utf-8", "replace"))
-    for importer in importers if kind in READ_SESSIONS else ():
-        if importer.matches(head):
-            problems = Problems()
-            return importer.agent, importer.parse(file, problems), problems
+    importer = _find_importer(file, head, importers)
+    file.seek(0)
+    problems = Problems()
+    return importer.agent, importer.parse(file, problems, reduce), problems
+
+
+def _find_importer(file: IO[bytes], head: bytes, importers: Sequence[SessionImporter]) -> SessionImporter:
+    """Return the first importer that knows a file. Raises `UnreadableSession`."""
+    for importer in importers:
+        if importer.begins(head):
+            return importer
+    kind = recognised_session(as_text(head))
+    for value in outline(file):
+        for importer in importers:
+            if importer.matches(value):
+                return importer
+        kind = kind or recognised_value(value)
     if kind:
         raise UnreadableSession(f"{kind}: not supported yet.")
     known = ", ".join(importer.agent for importer in importers)
     raise UnreadableSession(f"line 1: not a session file of a known agent. Known: {known}.")
-
-
-def read_objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
-    """Yield the JSON objects of a file with one on each line, one at a time."""
-    number = 0
-    while line := file.readline(LARGEST_RECORD):
-        number += 1
-        if len(line) == LARGEST_RECORD and not line.endswith(b"\n"):
-            problems.add(number, f"longer than {LARGEST_RECORD >> 20} MB; skipped.")
-            while (rest := file.readline(LARGEST_RECORD)) and not rest.endswith(b"\n"):
-                pass
-        elif line.strip():
-            value = json_or_none(line)
-            if isinstance(value, dict):
-                yield value
-            else:
-                problems.add(number, "not a JSON object; skipped.")
-
-
-def read_objects_or_one(file: IO[bytes], problems: Problems) -> Iterator[Object]:
-    """Yield the JSON objects of a file with one on each line, or the only one, written over all lines.
-
-    Raises `UnreadableSession`.
-    """
-    first = next((line for line in iter(file.readline, b"") if line.strip()), b"")
-    file.seek(0)
-    if first.strip() == b"{":
-        value = whole_json(file)
-        yield from (value,) if isinstance(value, dict) else ()
-    else:
-        yield from read_objects(file, problems)
-
-
-def whole_json(file: IO[bytes], most: int = 4 * LARGEST_RECORD) -> object:
-    """Return a file's JSON value. Raises `UnreadableSession`."""
-    content = file.read(most + 1)
-    if len(content) > most:
-        raise UnreadableSession(
-            f"The file is larger than {most >> 20} MB. Export fewer sessions into one file."
-        )
-    try:
-        return _decode(content)
-    except RecursionError as error:
-        raise UnreadableSession("The JSON is nested too deeply.") from error
-    except ValueError as error:
-        last = 1 + content.count(b"\n")
-        raise UnreadableSession(f"line {last}: the JSON is broken or cut off: {error}.") from error
 
 
 def span_of(times: Iterable[str | None]) -> tuple[str, str]:

@@ -10,7 +10,8 @@ from msgspec import structs
 
 from evaluators.model import Event, Transcript, total_usage
 from evaluators.transcripts.sessions import codex, copilot_cli, gemini_cli, opencode, qwen_code
-from evaluators.transcripts.sessions.session import Problems, Session, UnreadableSession
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
+from evaluators.transcripts.sessions.session import Session
 from evaluators.transcripts.stream import unseen_sentence
 
 SUB_AGENT, MAIN = "sub-agent-", "session"
@@ -126,8 +127,8 @@ def _running(sessions: Iterable[Session], transcript: Transcript) -> Iterator[Ev
 
 
 def _mark_events(session: Session) -> Iterator[Event]:
-    """Yield a session's events with its id, under ids that no other session has."""
-    for event in session.transcript.events:
+    """Yield a session's own events with its id, under ids that no other session has."""
+    for event in session.transcript.events[session.trail.replayed :]:
         id = f"{session.id}/{event.id}" if event.id else None
         # What the main agent asked isn't a message of a person.
         role = "agent" if event.role == "user" else event.role

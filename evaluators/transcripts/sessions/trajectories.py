@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import IO
 
 from evaluators.transcripts import atif, inspect_log, mini_swe_agent
 from evaluators.transcripts.inspect_archive import is_archive, read_archive
 from evaluators.transcripts.reading import UnreadableTranscript
-from evaluators.transcripts.sessions.session import (
-    Problems,
-    Session,
-    UnreadableSession,
-    only_session,
-    span_of,
-    whole_json,
-)
+from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, whole_json
+from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
+from evaluators.transcripts.sessions.written_once import digest
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
-_MINI = re.compile(rb'"mini_version"\s*:|"trajectory_format"\s*:\s*"mini-swe-agent')
 
-_ATIF = re.compile(rb'"schema_version"\s*:\s*"ATIF-v\d')
-_INSPECT = re.compile(rb'\A\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
-
-
-def matches_mini(head: bytes) -> bool:
-    """Return whether a file begins like a trajectory of mini-swe-agent."""
-    return head.lstrip()[:1] == b"{" and _MINI.search(head) is not None
+def matches_mini(value: Object) -> bool:
+    """Return whether an object is a trajectory of mini-swe-agent."""
+    return mini_swe_agent.is_mini_trajectory(value)
 
 
-def parse_mini(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse_mini(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the session of a trajectory of mini-swe-agent."""
     value = mapping_or_empty(whole_json(file))
     if not mini_swe_agent.is_mini_trajectory(value):
@@ -40,12 +29,12 @@ def parse_mini(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     return only_session(Session("", read, mini_swe_agent.model_of(value), *times), "mini-swe-agent")
 
 
-def matches_atif(head: bytes) -> bool:
-    """Return whether a file begins like a trajectory in ATIF."""
-    return head.lstrip()[:1] == b"{" and _ATIF.search(head) is not None
+def matches_atif(value: Object) -> bool:
+    """Return whether an object is a trajectory in ATIF."""
+    return atif.is_atif(value)
 
 
-def parse_atif(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse_atif(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the session of a trajectory in ATIF."""
     value = mapping_or_empty(whole_json(file))
     if not atif.is_atif(value):
@@ -55,22 +44,29 @@ def parse_atif(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     return only_session(Session(id, read, atif.model_of(value), *times), "ATIF")
 
 
-def matches_inspect(head: bytes) -> bool:
-    """Return whether a file begins like a log of Inspect, as JSON or in its own format."""
-    return is_archive(head) or _INSPECT.match(head) is not None
+def matches_inspect(value: Object) -> bool:
+    """Return whether an object is a log of Inspect."""
+    return isinstance(value.get("eval"), dict) and isinstance(value.get("plan"), dict)
 
 
-def parse_inspect(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+def parse_inspect(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield a session for each sample of a log of Inspect."""
     value = _inspect_log(file)
     samples = inspect_log.samples_of(value)
     if not samples:
         raise UnreadableSession("No samples of a log of Inspect found.")
-    model = text_or_none(mapping_or_empty(value.get("eval")).get("model")) or ""
+    about = mapping_or_empty(value.get("eval"))
+    model = text_or_none(about.get("model")) or ""
     for sample in samples:
         read = inspect_log.read_sample(sample)
         times = span_of(event.timestamp for event in read.events)
-        yield Session(text_or_none(sample.get("uuid")) or "", read, model, *times)
+        yield Session(text_or_none(sample.get("uuid")) or _sample_id(about, sample), read, model, *times)
+
+
+def _sample_id(about: Object, sample: Object) -> str:
+    """Return what tells a sample of an older log from others: its evaluation, its own id and its epoch."""
+    run = text_or_none(about.get("eval_id")) or digest(about)
+    return f"{run}/{sample.get('id')}/{sample.get('epoch', 1)}"
 
 
 def _inspect_log(file: IO[bytes]) -> Object:

@@ -17,9 +17,23 @@ def content_key(event: Event) -> str:
     return digest(event.type, event.role, event.id, event.name, event.text, event.input)
 
 
+def call_key(event: Event) -> str:
+    """Return what tells a call from others of its session, in each part of it. Some models give many the same id."""
+    return digest(event.id, event.name, event.command, event.timestamp)
+
+
 def digest(*parts: Json) -> str:
     """Return a hash that is the same in every process, for it may be stored."""
     return blake2b(_encode(parts), digest_size=8).hexdigest()
+
+
+KEY = 12
+"""Characters of a message's key, of which a session stores many."""
+
+
+def message_key(id: Json) -> str:
+    """Return a hash of a message's id."""
+    return digest(id)[:KEY]
 
 
 class WrittenOnce:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,8 +16,9 @@ from msgspec import structs
 from evalhub.lib.limits import LONGEST_NAME
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from evaluators.grading.costs import usage_parts
+from evaluators.grading.costs import TrialCost, usage_parts
 from evaluators.grading.criteria import Criteria
+from evaluators.model import plausible_cost
 from evaluators.patterns import PatternError
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.attempts import attempts
@@ -29,6 +30,7 @@ from evaluators.tool_use.tool_commands import make_matcher
 from evaluators.transcripts.sessions.copies import Known
 from evaluators.transcripts.sessions.kept import KeptSession
 from evaluators.transcripts.sessions.session import Trail, moment_of
+from evaluators.transcripts.sessions.written_once import KEY as MESSAGE_KEY
 from runs.db import statements
 from runs.errors import RequestError
 from runs.exchange.imports.session_files import ReadSessions
@@ -37,8 +39,9 @@ from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState, command_row, json_of, scores_json
 from runs.results.rollups import write_rollups
-from runs.results.trial_costs import sum_tokens
+from runs.results.trial_costs import sum_costs, sum_tokens
 from runs.results.trial_rows import TrialParts, insert_trials
+from runs.targets.providers.prices import REPORTED
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import slug_of, store_suite
 from scenarios.models import SESSIONS, ScenarioVersion, Suite
@@ -47,22 +50,32 @@ from scenarios.spec import ScenarioSpec
 
 def counted_once(read: ReadSessions, project: Project, tool: Tool) -> ReadSessions:
     """Leave out calls that count in another session, and compare failed calls with the tool's help."""
-    known = _find_known_calls(project, tool, read.sessions, read.trails)
-    return read.without_copies(known).with_flags(help_pages(project, tool))
+    rows = _find_related(project, tool, read.sessions, read.trails)
+    known = _known_calls(rows, read.sessions, read.trails)
+    counted = read.without_copies(known).with_flags(help_pages(project, tool))
+    stored = {id: frozenset(about.get("copies", ())) for id, about in rows}
+    return counted.without_parts_of(stored)
 
 
-def _find_known_calls(
+def _find_related(
     project: Project, tool: Tool, sessions: Sequence[KeptSession], trails: Sequence[Trail]
-) -> dict[str, Known]:
-    """Return the calls that stored sessions with the same history have, by the id of the session that is read."""
-    pairs = list(zip(sessions, trails, strict=True))
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return id and facts of the stored sessions with the same history as one that is read, or a part of it."""
     roots = {each.root for each in sessions if each.root}
     origins = {origin for trail in trails for origin in trail.forked_from}
     if not roots and not origins:
-        return {}
-    related = Q(session_id__in=origins) | Q(trial__detail__session__root__in=roots)
+        return []
+    parts = {_id(each) for each in sessions if each.copies}
+    related = Q(session_id__in=origins | parts) | Q(trial__detail__session__root__in=roots)
     stored = ImportedSession.objects.filter(related, suite__project=project, suite__slug=suite_slug(tool))
-    rows = list(stored.values_list("session_id", "trial__detail__session"))
+    return list(stored.values_list("session_id", "trial__detail__session"))
+
+
+def _known_calls(
+    rows: Sequence[tuple[str, dict[str, Any]]], sessions: Sequence[KeptSession], trails: Sequence[Trail]
+) -> dict[str, Known]:
+    """Return the calls that stored sessions with the same history have, by the id of the session that is read."""
+    pairs = list(zip(sessions, trails, strict=True))
     known: dict[str, Known] = {}
     for session, trail in pairs:
         others = [
@@ -72,9 +85,16 @@ def _find_known_calls(
             and (id in trail.forked_from or (session.root and about.get("root") == session.root))
         ]
         calls = frozenset(key for about in others for key in about.get("copies", ()))
-        if calls:
-            known[session.id] = Known(calls, str(others[0].get("file", "")))
+        messages = frozenset(key for about in others for key in _message_keys(about))
+        if calls or messages:
+            known[session.id] = Known(calls, messages, str(others[0].get("file", "")))
     return known
+
+
+def _message_keys(about: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of a stored session's messages, which are kept as one text."""
+    text = str(about.get("messages", ""))
+    yield from (text[at : at + MESSAGE_KEY] for at in range(0, len(text), MESSAGE_KEY))
 
 
 KEY = "sessions"
@@ -159,7 +179,7 @@ def store_sessions(
     run = _store_run(project, version, sorted_sessions, problems, by)
     _forget(version.scenario.suite, sorted_sessions.continued)
     _store_trials(run, version, sorted_sessions.to_store)
-    run.save(update_fields=sum_tokens(run))
+    run.save(update_fields=[*sum_tokens(run), *sum_costs(run)])
     write_rollups(run, is_new=True)
     audit.append_event(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
     return run, sorted_sessions
@@ -244,9 +264,9 @@ def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
 
 
 def sum_up_again(run: Run) -> None:
-    """Count the trials and tokens of a run again, some of whose sessions were deleted. Requires a transaction."""
+    """Count the trials, tokens and costs of a run again, some of whose sessions were deleted. Requires a transaction."""
     run.trials = run.trial_set.count()
-    run.save(update_fields=["trials", *sum_tokens(run)])
+    run.save(update_fields=["trials", *sum_tokens(run), *sum_costs(run)])
     write_rollups(run)
 
 
@@ -278,7 +298,8 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
     )
     interaction_scores = (score for score in scores(interaction) if score.name != "completed")
     measured = (*interaction_scores, *session.wasted)
-    usage = session.transcript.usage
+    usage, cost = session.transcript.usage, plausible_cost(session.transcript.cost_usd)
+    paid = {"cost": json_of(TrialCost(reported=cost)), "price_source": REPORTED} if cost is not None else {}
     messages = error_messages(session.transcript, interaction)
     return {
         "scenario_version": version.pk,
@@ -287,6 +308,7 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
         "position": position,
         "state": TrialState.FINISHED,
         "answer": session.transcript.answer,
+        "cost_usd": cost,
         "tokens_in": usage.input if usage else None,
         "tokens_out": usage.output if usage else None,
         "scores": scores_json(measured),
@@ -297,6 +319,7 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
             "messages": json_of(messages),
             "flags": json_of(session.flags),
             **({"usage": usage_parts(usage)} if usage else {}),
+            **paid,
             "session": {
                 "id": session.id,
                 "agent": session.agent,
@@ -305,6 +328,7 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
                 "whole": session.is_whole,
                 "root": session.root,
                 "copies": list(session.copies),
+                "messages": "".join(session.messages),
             },
         },
         "started": moment_of(session.started),

@@ -14,6 +14,7 @@ from typing import IO
 
 from msgspec import structs
 
+from evalhub.lib.numbers import counted
 from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.interaction import describe_unread
@@ -21,7 +22,8 @@ from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
 from evaluators.transcripts.sessions.kept import KeptSession, keep_session
-from evaluators.transcripts.sessions.session import Trail
+from evaluators.transcripts.sessions.parts import join_parts
+from evaluators.transcripts.sessions.session import ToolOnly, Trail, keep_whole
 from scenarios.reading import FileReader
 
 ENDINGS = (".jsonl", ".json", ".eval", ".aider.chat.history.md")
@@ -45,12 +47,16 @@ class ReadSessions:
     """The tool's help pages that agents read, by subcommand."""
     trails: list[Trail] = field(default_factory=list)
     """Of each session, what shows whether another file has its calls."""
+    others: list[Traced] = field(default_factory=list)
+    """Sessions without the tool, parts or messages of which another file may have; nothing of them is stored."""
 
     def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
         """Add a file's sessions, or a sentence on why there are none."""
         try:
             sha256 = _hash(file)
-            agent, sessions, problems = parse_session_file(file, IMPORTERS)
+            agent, sessions, problems = parse_session_file(
+                file, IMPORTERS, keep_whole if whole else ToolOnly(tool)
+            )
             for session in sessions:
                 read = keep_session(
                     session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole
@@ -64,6 +70,9 @@ class ReadSessions:
                 else:
                     self.without += 1
                     self.mentions += read.kept.mentioned
+                    bare = structs.replace(read.kept.transcript, events=(), text="", answer="")
+                    trail = structs.replace(read.trail, tokens={})
+                    self.others.append(Traced(structs.replace(read.kept, transcript=bare), trail))
         except UnreadableSession as error:
             self.problems.append(f"{name}: {error}")
         except OSError as error:
@@ -75,29 +84,59 @@ class ReadSessions:
         """Add what was read of another file."""
         self.sessions += other.sessions
         self.trails += other.trails
+        self.others += other.others
         self.problems += other.problems
         self.without += other.without
         self.mentions += other.mentions
         self.help |= other.help
 
     def without_copies(self, known: Mapping[str, Known]) -> ReadSessions:
-        """Leave out the calls that a forked or continued session's file took over from another.
+        """Join the parts of a session, and leave out what a forked or continued one's file took over from another.
 
         `known` are those that were imported before, by the session's id.
         """
         pairs = zip(self.sessions, self.trails, strict=True)
-        traced = [Traced(session, trail, known.get(session.id, Known())) for session, trail in pairs]
-        counted = without_copies(traced)
+        traced = [
+            structs.replace(session, known=known.get(session.kept.id, Known()))
+            for session in join_parts([*(Traced(*pair) for pair in pairs), *self.others])
+        ]
+        with_tool = sum(bool(session.kept.commands) for session in traced)
+        self.without = len(traced) - with_tool
+        uncopied = without_copies(traced)
         self.problems += [
-            problem for session in counted for problem in describe_copies(session.kept.file, session)
+            problem for session in uncopied for problem in describe_copies(session.kept.file, session)
         ]
         remaining = [
-            (session.kept, trail)
-            for session, trail in zip(counted, self.trails, strict=True)
+            (session.kept, each.trail)
+            for session, each in zip(uncopied, traced, strict=True)
             if session.kept.commands
         ]
-        self.copied = len(self.sessions) - len(remaining)
+        self.copied = with_tool - len(remaining)
         self.sessions, self.trails = [each for each, _ in remaining], [trail for _, trail in remaining]
+        return self
+
+    def without_parts_of(self, stored: Mapping[str, frozenset[str]]) -> ReadSessions:
+        """Leave out sessions of which another part was imported, with a sentence on each.
+
+        Either has calls that the other lacks. `stored` are what is the same in a copy of the imported calls, by the
+        session's id.
+        """
+        parts = [
+            each
+            for each in self.sessions
+            if (imported := stored.get(each.id))
+            and imported.difference(each.copies)
+            and not imported.issuperset(each.copies)
+        ]
+        for each in parts:
+            calls = counted(len(stored[each.id].difference(each.copies)), "call")
+            self.problems.append(
+                f"{each.file}: a part of the session {each.id}, of which another part is imported, with {calls} "
+                "that this one lacks. Import both files together."
+            )
+        pairs = [pair for pair in zip(self.sessions, self.trails, strict=True) if pair[0] not in parts]
+        self.copied += len(parts)
+        self.sessions, self.trails = [each for each, _ in pairs], [trail for _, trail in pairs]
         return self
 
     def with_flags(self, pages: dict[str, HelpPage]) -> ReadSessions:

@@ -253,3 +253,19 @@ def result(code: int, id: str | None = None) -> Event:
 )
 def test_calls_are_paired_with_their_results(events: tuple[Event, ...], expected: list[int | None]) -> None:
     assert [one.exit_code for one in calls(events)] == expected
+
+
+SAID = {"type": "message", "role": "assistant", "text": "Done."}
+
+
+@pytest.mark.parametrize("is_trace", [False, True])
+def test_own_events_without_a_call_do_not_silence_the_transcript(is_trace: bool) -> None:
+    found = parse("plain_text", b"$ mytool list\nMilk\n", lines(SAID), events_are_trace=is_trace)
+    counted = analyse(found, Tool(binary="mytool"), completed=True)
+    assert (counted.source, counted.total_commands) == ("transcript", 1)
+
+
+def test_a_trace_without_a_call_is_its_own_answer() -> None:
+    said = {**SAID, "text": "$ mytool list\nMilk"}
+    counted = analyse(parse("trace", lines(said)), Tool(binary="mytool"), completed=True)
+    assert (counted.source, counted.total_commands) == ("trace", 0)

@@ -13,7 +13,7 @@ from evaluators.transcripts import parse
 from evaluators.transcripts.chat import parse as parse_chat
 from evaluators.transcripts.sessions import claude_code as claude_sessions
 from evaluators.transcripts.sessions import codex as codex_sessions
-from evaluators.transcripts.sessions.session import Problems
+from evaluators.transcripts.sessions.json_files import Problems
 
 ANTHROPIC = {
     "input_tokens": 1,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from evaluators.model import Transcript, Usage
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions import IMPORTERS, Session, parse_session_file
+from evaluators.transcripts.sessions.sub_agents import SUB_AGENT, with_sub_agents
 from tests.session_files import lines_of
 
 FILES = Path(__file__).parents[2] / "files/sessions"
@@ -158,3 +162,120 @@ def test_a_codex_command_that_was_refused_never_ran(text: str, tmp_path: Path) -
     assert lines_and_ends(items, tmp_path) == []
     below = [call, output(f"Process exited with code 1\nOutput:\n{text}", "function_call_output")]
     assert lines_and_ends(below, tmp_path) == [("mytool list", 1)]
+
+
+def forked(*lines: dict[str, object], about: dict[str, object], began: str = "10:05:00.0") -> bytes:
+    """Return a rollout that begins at a time and whose first line says what it comes from."""
+    meta = {"type": "session_meta", "timestamp": f"2026-08-01T{began}Z", "payload": {"id": "child", **about}}
+    return lines_of([meta, *lines])
+
+
+def counted_at(time: str, total: int, last: int) -> dict[str, object]:
+    about = {"total_token_usage": {"input_tokens": total}, "last_token_usage": {"input_tokens": last}}
+    return {
+        "type": "event_msg",
+        "timestamp": f"2026-08-01T{time}Z",
+        "payload": {"type": "token_count", "info": about},
+    }
+
+
+def called_at(time: str, id: str) -> dict[str, object]:
+    call = {
+        "type": "function_call",
+        "name": "exec_command",
+        "call_id": id,
+        "arguments": '{"cmd": "mytool list"}',
+    }
+    return {"type": "response_item", "timestamp": f"2026-08-01T{time}Z", "payload": call}
+
+
+SPAWNED: dict[str, object] = {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "parent"}}}}
+REPLAYED = (called_at("10:00:01", "a"), counted_at("10:00:02", 900, 900))
+WRITTEN_ANEW = (called_at("10:05:00.2", "a"), counted_at("10:05:00.3", 900, 900))
+
+
+@pytest.mark.parametrize("about", [SPAWNED, {"forked_from_id": "parent"}, {"parent_thread_id": "parent"}])
+@pytest.mark.parametrize("history", [REPLAYED, WRITTEN_ANEW], ids=["with its old times", "written anew"])
+@pytest.mark.parametrize(
+    ("own", "tokens"),
+    [
+        ((counted_at("10:05:04", 1000, 100),), 100),
+        ((counted_at("10:05:04", 100, 100), counted_at("10:05:08", 250, 150)), 250),
+        ((), None),
+    ],
+    ids=["the count goes on", "the count begins again", "nothing of its own"],
+)
+def test_the_history_of_another_rollout_is_not_its_own(
+    own: tuple[dict[str, object], ...],
+    tokens: int | None,
+    history: tuple[dict[str, object], ...],
+    about: dict[str, object],
+) -> None:
+    _, (found,), _ = parse_session_file(BytesIO(forked(*history, *own, about=about)), IMPORTERS)
+    usage = found.transcript.usage
+    assert (usage.input if usage else None) == tokens
+    assert (found.trail.forked_from, found.trail.replayed) == ({"parent"}, 1)
+
+
+def test_a_sub_agents_own_rollout_counts_in_full() -> None:
+    own = (called_at("10:05:03", "a"), counted_at("10:05:04", 100, 100), counted_at("10:05:08", 250, 150))
+    _, (found,), _ = parse_session_file(BytesIO(forked(*own, about=SPAWNED)), IMPORTERS)
+    assert found.transcript.usage == Usage(250, 0)
+    assert (found.trail.forked_from, found.trail.replayed) == (frozenset(), 0)
+
+
+def test_a_fork_without_its_parents_counts_has_what_its_own_turns_used() -> None:
+    own = (called_at("10:05:03", "a"), counted_at("10:05:04", 5_000, 100), counted_at("10:05:08", 5_150, 150))
+    _, (found,), _ = parse_session_file(BytesIO(forked(*own, about={"forked_from_id": "parent"})), IMPORTERS)
+    assert found.transcript.usage == Usage(250, 0)
+
+
+def test_a_live_sub_agents_history_is_not_read_again() -> None:
+    rollout = forked(
+        *WRITTEN_ANEW, called_at("10:05:03", "b"), counted_at("10:05:04", 1000, 100), about=SPAWNED
+    )
+    read = with_sub_agents(
+        Transcript(source="stream", usage=Usage(900, 0)), "codex", {f"{SUB_AGENT}1": rollout}
+    )
+    assert [event.id for event in read.events] == ["child/b"]
+    assert read.usage == Usage(1000, 0)
+
+
+def sample(**about: object) -> dict[str, object]:
+    call = {"id": "c", "function": "bash", "arguments": {"cmd": "mytool list"}}
+    return {**about, "messages": [{"role": "assistant", "content": "", "tool_calls": [call]}]}
+
+
+def test_samples_without_uuid_are_told_apart() -> None:
+    samples = [sample(id=1, epoch=1), sample(id=1, epoch=2), sample(id="1", epoch=3), sample(id=2, uuid="u")]
+
+    def ids(**about: object) -> list[str]:
+        log = {"version": 2, "status": "success", "eval": about, "plan": {}, "samples": samples}
+        return [each.id for each in parse_session_file(BytesIO(json.dumps(log).encode()), IMPORTERS)[1]]
+
+    assert ids(eval_id="e") == ["e/1/1", "e/1/2", "e/1/3", "u"]
+    older, other = ids(created="2024-01-01"), ids(created="2024-01-02")
+    assert len({*older, *other}) == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a\n<exited with exit code 3>", 3),
+        ("<exited with exit code 0>\n", 0),
+        ("a\n<shellId: b-1 completed with exit code 4>", 4),
+        ("<exited with exit code 3>\nmore", None),
+        ("it says <exited with exit code 3>", None),
+        (7, None),
+    ],
+)
+def test_only_the_end_of_copilots_result_states_an_exit_code(text: object, code: int | None) -> None:
+    begun = {"toolCallId": "c", "toolName": "bash", "arguments": {"command": "mytool list"}}
+    ended = {"toolCallId": "c", "success": True, "result": {"content": text}}
+    lines = [
+        {"type": "session.start", "data": {"copilotVersion": "1.0.12", "sessionId": "s"}},
+        {"type": "tool.execution_start", "data": begun},
+        {"type": "tool.execution_complete", "data": ended},
+    ]
+    _, (found,), _ = parse_session_file(BytesIO(lines_of(lines)), IMPORTERS)
+    assert [each.exit_code for each in analyse(found.transcript, TOOL, completed=False).commands] == [code]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -47,8 +49,7 @@ def test_a_session_is_read(
     assert [each.line for each in kept.commands[:3]] == LINES
     failed = [each.failed for each in kept.commands]
     assert failed == [False, False, True, False, False]
-    if agent != "OpenTelemetry":
-        assert kept.commands[2].exit_code == 2
+    assert kept.commands[2].exit_code == 2
 
 
 def test_only_redacted_commands_and_errors_are_kept() -> None:
@@ -118,7 +119,15 @@ def test_broken_lines_are_named_and_skipped() -> None:
         ),
         (b'{"type": "summary", "leafUuid": "x"}', "No messages of a Claude Code session found."),
         (b'{"type": "session_meta", "payload": 3}', "No messages of a Codex session found."),
-        (b'{"info": {}}', "No `messages` found. Export the session with `opencode export`."),
+        (b'{"info": {"title": "an API"}, "messages": 1}', "line 1: not a session file of a known agent."),
+        (b'{"info": {"name": "requests"}, "item": []}', "line 1: not a session file of a known agent."),
+        (b'{"sessionId": "x", "version": 2}', "line 1: not a session file of a known agent."),
+        (
+            b'{"about": "its \\"projectHash\\": and", "projectHash": 1}',
+            "line 1: not a session file of a known",
+        ),
+        (b'{"origin": {"source": "a feed"}}', "line 1: not a session file of a known agent."),
+        (b'{"type": "event_msg"}', "line 1: not a session file of a known agent."),
         (b'{"info": {},\n "messages": [', "line 2: the JSON is broken or cut off"),
         (b'{"resourceSpans": []}', "No spans of an agent found"),
         (b'{"resourceSpans": ' + b"[" * 100_000, "The JSON is nested too deeply."),
@@ -132,3 +141,49 @@ def test_an_unreadable_file_is_a_sentence(content: bytes, sentence: str) -> None
         assert sentence in str(error)
     else:
         assert not sentence
+
+
+def large(n: int) -> bytes:
+    """Return lines that say nothing of their agent, the last of them long."""
+    return lines_of(
+        [*({"type": "note", "n": at} for at in range(n - 1)), {"type": "note", "text": "x" * 100_000}]
+    )
+
+
+@pytest.mark.parametrize("make", [claude, codex, partial(otlp, on_one_line=True)])
+def test_lines_are_recognised_by_the_first_thousand(make: Callable[[], bytes]) -> None:
+    agent = read(make())[0]
+    assert read(large(3) + make())[0] == agent
+    late = large(1_000) + make()
+    with pytest.raises(UnreadableSession, match="not a session file of a known agent"):
+        read(late)
+
+
+def test_a_first_line_that_is_cut_off_hides_nothing() -> None:
+    agent, (session,), problems = read(b'{"type": "us' + b"\n" + claude())
+    assert (agent, session.id, problems) == ("Claude Code", "c-1", ["line 1: not a JSON object; skipped."])
+
+
+AGENT_FILES = Path(__file__).parents[2] / "files/agent_programs"
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    ("file", "agent"),
+    [
+        ("mini_swe_agent.json", "mini-swe-agent"),
+        ("atif.json", "ATIF"),
+        ("inspect.json", "Inspect"),
+        ("otel_vercel.json", "OpenTelemetry"),
+        (None, "opencode"),
+    ],
+)
+def test_a_document_is_recognised_by_its_keys_in_any_order(
+    file: str | None, agent: str, indent: int | None
+) -> None:
+    value = json.loads((AGENT_FILES / file).read_bytes() if file else opencode())
+    assert isinstance(value, dict)
+    padding = {"a": "x" * 100_000, "b": [["y" * 2_000_000]]}
+    for turned in (padding | value, dict(reversed((padding | value).items()))):
+        found, sessions, _ = read(json.dumps(turned, indent=indent).encode())
+        assert (found, len(sessions)) == (agent, 1)

@@ -9,6 +9,7 @@ import pytest
 
 from evaluators.model import Usage
 from evaluators.tool_use.calls import calls
+from evaluators.tool_use.exposure import opened_paths
 from evaluators.transcripts import parse
 
 GIVEN = json.dumps({"command": "./taskmgr list"})
@@ -114,14 +115,72 @@ def test_a_call_that_has_a_span_is_not_counted_again_in_messages() -> None:
         ({"exitCode": 3, "stdout": ""}, 3),
         ({"exit_code": 0, "stdout": "Exit code: 4"}, 0),
         ("no\nExit code: 3", 3),
-        ("It says Exit code: 3 somewhere", 0),
-        ({"exitCode": True}, 0),
+        ("It says Exit code: 3 somewhere", None),
+        ({"exitCode": True}, None),
     ],
 )
-def test_the_code_that_a_tool_returned_counts_before_its_spans_success(result: Any, code: int) -> None:
-    tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.call.result": result}
+@pytest.mark.parametrize("error", [{}, {"error.type": "ToolError"}], ids=["succeeded", "failed"])
+def test_a_commands_end_is_what_its_result_states_whatever_its_span(
+    result: Any, code: int | None, error: dict[str, Any]
+) -> None:
+    tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.call.result": result, **error}
     [call] = calls(parse("otel", spans(tool)).events)
     assert call.exit_code == code
+
+
+@pytest.mark.parametrize(("stated", "code"), [(2, 2), ("2", 2), (0, 0), ("?", None), (True, None)])
+def test_the_exit_code_of_the_process_counts_first(stated: Any, code: int | None) -> None:
+    result = {} if code is None else {"gen_ai.tool.call.result": {"exitCode": 7}}
+    tool = {**DIALECTS["GenAI"][0], "process.exit.code": stated, **result}
+    [call] = calls(parse("otel", spans(tool)).events)
+    assert call.exit_code == code
+
+
+@pytest.mark.parametrize(("error", "code"), [({}, 0), ({"error.type": "ToolError"}, 1)])
+def test_a_function_tool_has_its_spans_success(error: dict[str, Any], code: int) -> None:
+    tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.name": "lookup", **error}
+    [call] = calls(parse("otel", spans(tool)).events)
+    assert call.exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("attributes", "loaded"),
+    [
+        ({"gen_ai.tool.name": "load_skill"}, True),
+        ({"gen_ai.tool.name": "load_skill", "error.type": "NotFound"}, False),
+        ({"process.exit.code": 2}, True),
+    ],
+    ids=["loaded", "not loaded", "a command of the skill"],
+)
+def test_a_skill_that_a_span_names_is_exposure(attributes: dict[str, Any], loaded: bool) -> None:
+    tool = {**DIALECTS["GenAI"][0], "gen_ai.skill.name": "notes", **attributes}
+    paths = ("skills/notes/SKILL.md", "skills/other/SKILL.md", "skills/notes/help.md")
+    assert opened_paths(paths, parse("otel", spans(tool))) == (paths[:1] if loaded else ())
+
+
+def usage_of(*used: tuple[int, int, int]) -> Usage | None:
+    """Return the usage of model calls of one trace, each by input, read from and written to the cache."""
+    names = ("input_tokens", "cache_read.input_tokens", "cache_write.input_tokens")
+    models = [
+        {"gen_ai.operation.name": "chat"}
+        | {f"gen_ai.usage.{name}": n for name, n in zip(names, each, strict=True)}
+        for each in used
+    ]
+    return parse("otel", spans(*models)).usage
+
+
+def test_input_includes_the_cache_unless_a_call_of_the_trace_reads_more_from_it() -> None:
+    assert usage_of((300, 40, 25)) == Usage(300, 0, cache_read=40, cache_write=25)
+    assert usage_of((100, 5000, 0)) == Usage(5100, 0, cache_read=5000)
+    both = usage_of((100, 5000, 0), (300, 40, 25))
+    assert both == Usage(100 + 5000 + 300 + 40 + 25, 0, cache_read=5040, cache_write=25)
+
+
+def test_another_trace_decides_for_itself() -> None:
+    [first], [second] = (json.loads(spans({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": n,
+                                           "gen_ai.usage.cache_read.input_tokens": 200})) for n in (100, 300))  # fmt: skip
+    first["traceId"], second["traceId"], second["spanId"] = "a", "b", "s1"
+    assert parse("otel", json.dumps([first, second]).encode()).usage == Usage(600, 0, cache_read=400)
 
 
 def test_only_a_shells_result_has_an_exit_code() -> None:

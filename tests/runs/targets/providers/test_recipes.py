@@ -30,6 +30,10 @@ RECIPES = (ROOT / "docs/providers.md").read_text().partition("## Other agents")[
 TARGETS = {
     target.name: target for target in read_targets(RECIPES.split("```")[1].removeprefix("yaml").encode(), "t")
 }
+OTHERS = {
+    target.name: target for target in read_targets(RECIPES.split("```")[3].removeprefix("yaml").encode(), "t")
+}
+"""Agents that write a file, or spans on standard output."""
 
 _spec = importlib.util.spec_from_file_location("command_ends", ROOT / "docs/recipes/command_ends.py")
 assert _spec and _spec.loader
@@ -47,6 +51,33 @@ def test_a_recipe_reports_commands_and_answer(tmp_path, name):
     found = [(call.event.command, call.exit_code) for call in calls(transcript.events)]
     assert found == [("taskmgr creat", 1), ("taskmgr list", None)]
     assert (recording.answer, recording.exit_code) == ("All done.", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "commands", "ended"),
+    [("mini", [("taskmgr creat", 1)], 3), ("aider", [], 0)],
+)
+def test_a_file_that_an_agent_writes_is_read(tmp_path, name, commands, ended):
+    base = containment()
+    target = resolve_definition(OTHERS[name], {"OPENAI_API_KEY": "key"})
+    provider = make_provider(target, replace(base, path=f"{FILES / 'agents'}:{base.path}"))
+    recording = provider.invoke(invocation(tmp_path))
+    transcript = parse(recording.parser, recording.raw)
+    found = analyse(transcript, Tool(binary="taskmgr"), completed=True)
+    assert [(each.line, each.exit_code) for each in found.commands] == commands
+    assert (found.source, recording.exit_code) == ("stream", ended)
+    assert transcript.answer == ("Done." if name == "aider" else "")
+
+
+@pytest.mark.parametrize("file", ["pydantic-ai-console.txt", "openai-agents-console.txt"])
+def test_spans_of_the_console_exporter_are_exact(file):
+    transcript = parse("otel", (FILES / "recipes" / file).read_bytes())
+    found = analyse(transcript, Tool(binary="mytool"), completed=True)
+    assert [(each.line, each.exit_code, each.end) for each in found.commands] == [
+        ("mytool add a", 0, "reported"),
+        ("mytool rm zz", 3, "reported"),
+        ("mytool list", None, "unknown"),
+    ]
 
 
 SPECIMENS = FILES / "recipes"
