@@ -25,7 +25,7 @@ from evaluators.tool_use.tool_commands import (
     make_matcher,
 )
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """The version of the rules by which commands are counted; a change of a count or an end changes it."""
 
 _COMPLETE = ("stream", "trace")

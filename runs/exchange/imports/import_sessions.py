@@ -24,7 +24,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import diagnose, error_messages
 from evaluators.tool_use.help_pages import HelpPage, parse_help
-from evaluators.tool_use.interaction import metrics, scores, without_rates
+from evaluators.tool_use.interaction import RULES_VERSION, metrics, scores, without_rates
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import make_matcher
 from evaluators.transcripts.sessions.copies import Known
@@ -108,7 +108,7 @@ class SortedSessions:
 
     new: tuple[KeptSession, ...] = ()
     continued: tuple[KeptSession, ...] = ()
-    """Imported before and longer now: they replace what is stored."""
+    """Imported before, and longer now or counted by older rules: they replace what is stored."""
     known: int = 0
     """Already imported, or an earlier copy of what was."""
 
@@ -144,17 +144,18 @@ def sort_sessions(project: Project, tool: Tool, sessions: Iterable[KeptSession])
         if before is None or len(before.commands) < len(session.commands):
             by_id[_id(session)] = session
     stored = ImportedSession.objects.filter(suite__project=project, suite__slug=suite_slug(tool))
-    rows = stored.values_list("session_id", "sha256", "trial__finished")
-    known = {id: (sha256, finished) for id, sha256, finished in rows}
+    rows = stored.values_list("session_id", "sha256", "trial__finished", "trial__detail__interaction__rules")
+    known = {id: stored_as for id, *stored_as in rows}
     new = tuple(each for id, each in by_id.items() if id not in known)
     continued = tuple(each for id, each in by_id.items() if id in known and _is_continued(each, *known[id]))
     return SortedSessions(new, continued, len(by_id) - len(new) - len(continued))
 
 
-def _is_continued(session: KeptSession, sha256: str, finished: datetime | None) -> bool:
-    """Return whether a session differs from what is stored of it, and isn't an earlier copy."""
+def _is_continued(session: KeptSession, sha256: str, finished: datetime | None, rules: int | None) -> bool:
+    """Return whether a session differs from what is stored of it or counts by newer rules, and isn't an earlier copy."""
     moment = moment_of(session.finished)
-    return session.sha256 != sha256 and not (moment and finished and moment < finished)
+    differs = session.sha256 != sha256 or rules != RULES_VERSION
+    return differs and not (moment and finished and moment < finished)
 
 
 @transaction.atomic

@@ -24,7 +24,7 @@ from runs.models import (
     Trial,
     TrialAttempt,
 )
-from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_not_recorded
+from runs.results.counting import FEWEST_KNOWN, FIRST_RULES, ends_texts, unknown_ends, why_not_recorded
 from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single, is_vacuous
 from runs.results.measures import CRITERION, INTERACTION, unit_of
@@ -209,7 +209,8 @@ class TrialPage:
     @property
     def ends_texts(self) -> list[str]:
         """Return what a reader must know of these ends beside how many are unknown."""
-        return ends_texts(self.ends)
+        metrics = self.trial.detail.get("interaction") or {}
+        return ends_texts(self.ends, str(metrics.get("rules") or FIRST_RULES))
 
     @property
     def unknown(self) -> str:

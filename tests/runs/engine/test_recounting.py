@@ -229,9 +229,9 @@ def test_raw_output_is_read_again_with_what_was_cut() -> None:
 def test_the_command_says_what_it_did() -> None:
     old_run(PIPED, None)
     done = call("recompute")
-    assert "Counted 1 trial of 1 run again by rules 2" in done.out
+    assert f"Counted 1 trial of 1 run again by rules {RULES_VERSION}" in done.out
     assert "1 trial had no stored events" in done.out and "1 of 1 run." in done.err
-    assert "Every run is counted by rules 2." in call("recompute").out
+    assert f"Every run is counted by rules {RULES_VERSION}." in call("recompute").out
 
 
 def _stored() -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalhub.teams.models import Project
+from evaluators.tool_use.interaction import RULES_VERSION
 from runs.compare.baselines import set_baseline
 from runs.errors import RequestError
 from runs.exchange.imports.import_sessions import SortedSessions, help_pages, session_tool, store_sessions
@@ -103,6 +104,18 @@ def test_a_continued_session_replaces_its_beginning(project: Project, folder: Pa
     assert (first.trials, second.trials, Trial.objects.count()) == (3, 1, 4)
     assert SubcommandMeasure.objects.get(run=first, scenario=None, subcommand="list").calls == 3
     assert SubcommandMeasure.objects.get(run=second, scenario=None, subcommand="list").calls == 2
+
+
+def test_a_session_that_older_rules_counted_is_replaced(project: Project, folder: Path) -> None:
+    first, _, _ = bring(project, folder)
+    trial = Trial.objects.order_by("pk").first()
+    assert first and trial
+    trial.detail = {**trial.detail, "interaction": {**trial.detail["interaction"], "rules": 2}}
+    trial.save()
+    second, found, _ = bring(project, folder)
+    assert second and (len(found.continued), found.known) == (1, 3)
+    assert {each.detail["interaction"]["rules"] for each in Trial.objects.all()} == {RULES_VERSION}
+    assert not Trial.objects.filter(pk=trial.pk).exists()
 
 
 def test_sessions_never_become_baselines_or_run(project: Project, folder: Path) -> None:

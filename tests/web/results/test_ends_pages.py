@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
+from evaluators.tool_use.interaction import RULES_VERSION
 from runs.compare.comparison import compare_with_baseline
 from runs.models import CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
@@ -27,7 +28,7 @@ def metrics(**changes: Any) -> dict[str, Any]:
     return {
         "available": True,
         "source": "stream",
-        "rules": 2,
+        "rules": RULES_VERSION,
         "total_commands": 19,
         "known": 12,
         "unknown_exit": 7,
@@ -62,6 +63,13 @@ OTHERS = {"not_run": 2, "indirect": 34, "indirect_by": {"make": 34}, "mentioned"
 
 def run_page(client, trial: Trial):
     return parse(client.get(f"/p/tools/runs/{close(trial.run).pk}/"))
+
+
+def test_figures_by_older_rules_say_so(signed_in, version):
+    trial = trial_of(version, rules=RULES_VERSION - 1)
+    client = signed_in()
+    assert "counted by older rules" in run_page(client, trial).region("Layer 1, interaction")
+    assert "counted by older rules" in parse(client.get(f"/p/tools/trials/{trial.pk}/"))
 
 
 def test_known_and_unknown_ends_are_beside_each_other(signed_in, version):
@@ -242,7 +250,10 @@ def test_the_guidance_matrix_says_that_commands_are_counted_differently(signed_i
         make_trial(run, detail={"interaction": own})
         assert "counted in different ways" not in matrix()
         close(run)
-    assert "not comparable between them: rules 2, recorded; rules 2, reported." in matrix()
+    assert (
+        f"not comparable between them: rules {RULES_VERSION}, recorded; rules {RULES_VERSION}, reported."
+        in matrix()
+    )
 
 
 def test_estimated_rates_are_marked_in_lists(signed_in, version):

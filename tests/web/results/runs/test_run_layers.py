@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from evaluators.tool_use.interaction import RULES_VERSION
 from runs.compare.comparison import compare_with_baseline
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, make_version, score, scores_of
@@ -286,7 +287,7 @@ def counted_run(version, *interactions):
     """Return a closed run of a trial for each of these metrics, by the current rules."""
     run = make_run(version)
     for each in interactions:
-        known = {"available": True, "source": "events", "ends": "reported", "rules": 2, **each}
+        known = {"available": True, "source": "events", "ends": "reported", "rules": RULES_VERSION, **each}
         make_trial(run, "create", detail={"interaction": known})
     return close(run)
 

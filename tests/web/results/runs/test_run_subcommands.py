@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from evaluators.tool_use.interaction import RULES_VERSION
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, used
 from tests.web.results.runs.pages import page
@@ -133,7 +134,7 @@ def test_rates_are_over_known_ends_and_too_few_give_none(signed_in, version):
     export = {"name": "export", "calls": 10, "errors": 2, "first_tries": 2, "unknown": 5}
     listed = {"name": "list", "calls": 4, "errors": 1, "first_tries": 1, "unknown": 2}
     detail = used(export, listed)
-    detail["interaction"] |= {"rules": 2, "ends": "reported"}
+    detail["interaction"] |= {"rules": RULES_VERSION, "ends": "reported"}
     make_trial(run, "create", detail=detail)
     table = page(signed_in(), close(run)).table("Subcommands")
     row = table.row("export")
