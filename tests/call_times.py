@@ -22,7 +22,31 @@ PAUSE = 2.0
 """Seconds between two loops."""
 DEAREST = 10
 MOST_JOURNEYS = 50
-JOURNEYS: tuple[str, ...] = ()
+JOURNEYS = (
+    "tests/browser/test_every_page.py::test_no_main_page_gives_reason_to_complain",
+    "tests/browser/test_every_page.py::test_what_an_upload_would_change_gives_no_reason_to_complain",
+    "tests/browser/test_first_screens.py::test_what_a_page_answers_is_seen_at_once",
+    "tests/browser/test_replaying.py::test_a_replay_opens_on_the_first_failure_plays_and_jumps",
+    "tests/browser/test_swapping.py::test_regressions_are_narrowed_while_one_types_and_triage_swaps_card_and_counts",
+    "tests/browser/test_trends_page.py::test_a_brush_zooms_and_a_press_opens_a_card_that_compares_from_there",
+    "tests/browser/test_trends_page.py::test_keys_read_the_chart_and_open_a_run",
+    "tests/commands/test_ci_github.py::test_it_gets_outputs_annotations_and_transcripts",
+    "tests/commands/test_ci_walk.py::test_a_change_that_breaks_nothing_is_green",
+    "tests/commands/test_ci_walk.py::test_a_change_that_breaks_the_tool_is_red",
+    "tests/commands/test_lift.py::test_one_trial_of_each_case_shows_both_arms_and_their_statements",
+    "tests/docker/test_compose.py::test_redis_with_that_configuration_refuses_strangers",
+    "tests/runs/sandbox/test_egress.py::test_a_trial_cannot_take_the_filter_away",
+    "tests/runs/sandbox/test_egress.py::test_full_reaches_what_the_worker_reaches",
+    "tests/runs/sandbox/test_egress.py::test_internet_means_public_addresses_and_no_others",
+    "tests/runs/sandbox/test_egress.py::test_none_reaches_nothing",
+    "tests/runs/sandbox/test_egress.py::test_what_the_operator_opens_answers_and_nothing_beside",
+    "tests/runs/sandbox/test_large_bodies.py::test_a_stranger_cannot_fill_the_memory",
+    "tests/runs/sandbox/test_strangers.py::test_gunicorn_answers_a_long_address_as_json",
+    "tests/test_architecture.py::test_no_private_module_of_a_library_is_imported",
+    "tests/worker/test_nothing_is_lost.py::test_a_stopping_worker_finishes_its_trials_only",
+    "tests/worker/test_up.py::test_a_program_reads_one_document",
+    "tests/worker/test_workers.py::test_a_running_trial_shows_worker_and_last_call",
+)
 """Tests that take longer, because they do as a person does from the first page to the last, or wait for real processes."""
 
 

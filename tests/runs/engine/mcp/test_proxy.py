@@ -133,7 +133,7 @@ def test_each_connection_has_a_server_of_its_own(tmp_path):
 
 
 SLOW = """import json, sys, time
-time.sleep(4)
+time.sleep(1)
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" in asked:

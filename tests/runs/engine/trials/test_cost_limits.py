@@ -20,10 +20,10 @@ LIMITING_TURN = 4
 """The turn whose cost exceeds 0.10 USD, from 0."""
 
 
-def session(folder: Path, *, max_usd: float, says: str = "", seconds_after_limit: float = 0.4) -> Called:
+def session(folder: Path, *, max_usd: float, says: str = "", seconds_after_limit: float = 0.02) -> Called:
     """Run the case's session of 12 turns for 0.279 USD; its result reports `says` more."""
     program = folder / "fake-claude"
-    seconds = f"time.sleep({seconds_after_limit} if i >= {LIMITING_TURN} else 0.4)"
+    seconds = f"time.sleep({seconds_after_limit} if i >= {LIMITING_TURN} else 0.02)"
     text = (CASE / "fake-claude").read_text().replace("time.sleep(1.2)", seconds)
     program.write_text(text.replace("total_cost_usd=cost", f"total_cost_usd=cost{says}"))
     program.chmod(0o755)
