@@ -25,7 +25,7 @@ SETTINGS = {
     "judge_rate": "0.7",
     "name": "Tools",
     "command_pattern": r"(?P<sub>\w+)",
-    "judge": "judge",
+    "judge": "gpt-4o-mini",
     "smallest_effect": "0.1",
     "priority": "0",
 }
@@ -59,7 +59,7 @@ def test_an_admin_changes_the_project(signed_in, project):
     project.refresh_from_db()
     assert (project.command_pattern, project.judge, project.smallest_effect) == (
         r"(?P<sub>\w+)",
-        "judge",
+        "gpt-4o-mini",
         0.1,
     )
     assert AuditEvent.objects.get().detail["changed"] == ["command_pattern", "judge", "smallest_effect"]

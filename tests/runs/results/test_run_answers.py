@@ -8,7 +8,16 @@ import pytest
 
 from runs.results.run_answers import answer_of
 
-PLAIN = {"state": "finished", "error": "", "passed": 19, "failed": 1, "errors": 0, "verdict": ""}
+PLAIN = {
+    "state": "finished",
+    "error": "",
+    "passed": 19,
+    "failed": 1,
+    "errors": 0,
+    "verdict": "",
+    "not_started": "",
+    "is_unchecked": False,
+}
 
 
 @pytest.mark.parametrize(
@@ -17,7 +26,9 @@ PLAIN = {"state": "finished", "error": "", "passed": 19, "failed": 1, "errors": 
         ({"state": "preparing", "verdict": "regressed"}, "running"),
         ({"state": "cancelled", "verdict": "regressed"}, "cancelled"),
         ({"error": "No program.", "verdict": "regressed"}, "error"),
+        ({"not_started": "It isn't there.", "errors": 10}, "tool_not_started"),
         ({"errors": 10, "verdict": "regressed"}, "errors"),
+        ({"is_unchecked": True}, "unchecked"),
         ({"verdict": "regressed", "rule": "missed"}, "regressed"),
         ({"verdict": "improved", "needs_all": True}, "failed"),
         ({"verdict": "improved", "needs_all": True, "failed": 0}, "improved"),
