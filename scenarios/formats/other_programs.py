@@ -46,7 +46,9 @@ def _kind(path: str, content: bytes) -> str:
 
 
 def _decode(path: str, content: bytes) -> PositionedDocument | None:
-    if posixpath.splitext(path)[1].lower() not in READERS:
+    # A list of lines is no suite of a known program.
+    suffix = posixpath.splitext(path)[1].lower()
+    if suffix == ".jsonl" or suffix not in READERS:
         return None
     try:
         return decode_file(path, content)
