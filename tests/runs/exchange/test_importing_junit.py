@@ -137,7 +137,15 @@ def test_a_retry_is_a_trial_and_a_broken_clean_up_is_none() -> None:
     case = '<testcase classname="c" name="{}">{}</testcase>'
     failure, error = "<failure message='f'/>", "<error message='boom'/>"
     torn = "<error message='failed on teardown with \"E\"'/>"
-    rows = [("a", failure), ("b", failure), ("a", torn), ("b", error), ("b", failure), ("b", torn), ("d", torn)]
+    rows = [
+        ("a", failure),
+        ("b", failure),
+        ("a", torn),
+        ("b", error),
+        ("b", failure),
+        ("b", torn),
+        ("d", torn),
+    ]
     run = import_junit(f"<testsuite>{''.join(case.format(*row) for row in rows)}</testsuite>")
     assert [each.outcome for each in trials(run, "c.a")] == ["fail"]
     assert [each.outcome for each in trials(run, "c.b")] == ["fail", "error", "fail"]
