@@ -94,6 +94,8 @@ _OF_AGENTV = {
 }
 _OF_AGENTV |= {"execution", "workspace", "assert", "assertions", "threshold", "input", "input_files"}
 """Keys of AgentV that promptfoo doesn't have."""
+_OF_AGENTV_TEST = {"id", "criteria", "assertions", "assert", "expected_output", "input_messages", "vars"}
+"""Keys of a test by which it is AgentV's."""
 _OF_PROMPTFOO = {"defaultTest", "evaluateOptions", "commandLineOptions", "derivedMetrics", "nunjucksFilters"}
 _OF_PROMPTFOO |= {"outputPath", "redteam", "writeLatestResults", "providerPromptMap"}
 _CODE_OF_PROMPTFOO = re.compile(r"\{\{(?!\s*env\.)[^{}]*\|[^{}]*\}\}|\{%")
@@ -105,8 +107,19 @@ def is_agentv_suite(value: Any) -> bool:
     """Return whether a decoded YAML file has AgentV's cases, and nothing that only promptfoo has."""
     return (
         isinstance(value, dict)
-        and (bool({"evalcases", "eval_cases", "tests"} & value.keys()) or _has_imports(value))
+        and (bool({"evalcases", "eval_cases"} & value.keys()) or _has_tests(value) or _has_imports(value))
         and not is_promptfoo(value)
+    )
+
+
+def _has_tests(value: Mapping[str, Any]) -> bool:
+    """Return whether a file's `tests` are AgentV's: other programs have that key, too."""
+    tests = value.get("tests")
+    if "tests" not in value or not isinstance(tests, list) or not tests or _OF_AGENTV & value.keys():
+        return "tests" in value
+    return any(
+        isinstance(one, str) or (isinstance(one, dict) and bool(_OF_AGENTV_TEST & one.keys()))
+        for one in tests
     )
 
 
