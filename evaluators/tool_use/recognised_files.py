@@ -38,6 +38,9 @@ _RESULTS: Mapping[str, str] = {
     "promptfoo's XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<promptfoo",
     "promptfoo's YAML output": r"\A\s*evalId:[^\n]*\n(?:[^\n]*\n)*?results:\s*\n\s+version:",
     "promptfoo's CSV": r"\A[^\n]*\[[^\]\n]+\] [^\n]*,?\s*(?:Status|\"?\[)",
+    "NUnit's results": r"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^>]*-->\s*)*<test-(?:run|results)\b",
+    "TRX, the results of .NET's tests": r"\A\s*(?:<\?xml[^>]*>\s*)?<TestRun\b[^>]*TeamTest",
+    "a Harbor task": r"(?m)^\[verifier\]\s*$",
 }
 
 
@@ -54,6 +57,11 @@ def advice_for(kind: str) -> str:
     return next((advice for start, advice in _ADVICE.items() if kind.startswith(start)), "")
 
 
+def not_read(kind: str) -> str:
+    """Return that files of a recognised kind aren't read, as a sentence's beginning without its period."""
+    return f"not read yet: {kind}"
+
+
 def recognised_session(text: str) -> str:
     """Return whose session a file holds, such as `a Gemini CLI session`; empty if unknown."""
     return _find_name(text, _TEXTS)
@@ -61,12 +69,12 @@ def recognised_session(text: str) -> str:
 
 def recognised_results(text: str, value: Json) -> str:
     """Return which program's results a file holds, by its text and its JSON if it has some; empty if unknown."""
-    return _find_name(text, _RESULTS) or recognised_session(text) or _by_value(value, _RESULT_VALUES)
+    return _find_name(text, _RESULTS) or recognised_session(text) or _by_value(value, _VALUES)
 
 
 def recognised_suite(value: Json) -> str:
     """Return which program's suite a decoded file is; empty if unknown."""
-    return _by_value(value, _SUITE_VALUES)
+    return _by_value(value, _VALUES) or _by_value(value, _BESIDE_SUITES)
 
 
 def _find_name(text: str, known: Mapping[str, str]) -> str:
@@ -164,14 +172,25 @@ def _has_code(value: Any) -> bool:
     return isinstance(value, str) and _CODE_OF_PROMPTFOO.search(value) is not None
 
 
-_SUITE_VALUES: Mapping[str, Callable[[Any], bool]] = {
+def _is_tessl(value: Any) -> bool:
+    return _has("checklist", "type")(value) and str(value["type"]).endswith("checklist")
+
+
+_VALUES: Mapping[str, Callable[[Any], bool]] = {
     PROMPTFOO: is_promptfoo,
-    "a targets file": _has("targets"),
-    "a rubric": _has("criteria"),
-}
-_RESULT_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    "a waza eval": _has("skill", "tasks"),
+    "a Vally eval": _has("stimuli"),
+    "a Tessl scenario": _is_tessl,
+    "Harbor's results": lambda value: (
+        _has("trial_name", "verifier_result")(value) or _has("n_total_trials", "stats")(value)
+    ),
     "a benchmark.json of AgentV": lambda value: (
         _has("metadata", "run_summary")(value) and _has("eval_file")(value["metadata"])
     ),
     "a benchmark.json of Agent Skills": _has("metadata", "run_summary"),
+}
+"""Suites and results, by their decoded value."""
+_BESIDE_SUITES: Mapping[str, Callable[[Any], bool]] = {
+    "a targets file": _has("targets"),
+    "a rubric": _has("criteria"),
 }

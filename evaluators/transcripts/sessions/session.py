@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Transcript
-from evaluators.tool_use.recognised_files import READ_SESSIONS, recognised_session
+from evaluators.tool_use.recognised_files import READ_SESSIONS, not_read, recognised_session
 from evaluators.transcripts.reading import decode_text, encoding_of
 from evaluators.transcripts.stream import Object, json_or_none
 
@@ -95,7 +95,7 @@ def parse_session_file(
             problems = Problems()
             return importer.agent, importer.parse(file, problems), problems
     if kind:
-        raise UnreadableSession(f"{kind}: not supported yet.")
+        raise UnreadableSession(f"{not_read(kind)}.")
     known = ", ".join(importer.agent for importer in importers)
     raise UnreadableSession(f"line 1: not a session file of a known agent. Known: {known}.")
 

@@ -97,6 +97,8 @@ def _rows(file: str, text: str, warnings: list[str]) -> Iterator[dict[str, Any]]
             yield value
         elif line.strip():
             bad.append(number)
+    if bad and not count:
+        warnings.append(f"{file}: left out, because none of its lines is a result.")
     if bad and count:
         skipped = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
         warnings.append(f"{file}: skipped lines that are not results: {skipped}.")

@@ -19,7 +19,14 @@ from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from evalhub.lib.limits import LONGEST_NAME, LONGEST_TEXT
 from runs.errors import RequestError
-from runs.exchange.results_files.values import ExternalRun, ExternalTrial, ResultsFile, moment_of, suite_name
+from runs.exchange.results_files.values import (
+    ExternalRun,
+    ExternalTrial,
+    ResultsFile,
+    left_out,
+    moment_of,
+    suite_name,
+)
 
 RUN, SUITE, TARGET, MODEL, STATE = (
     f"evalhub.{name}" for name in ("run", "suite", "target", "model", "state")
@@ -68,9 +75,12 @@ def is_junit(text: str) -> bool:
 def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run of a file or of a folder's files; one for each target that the suites' properties name."""
     files = [(results_file.name, results_file)]
+    warnings: list[str] = []
     if results_file.members:
         paths = sorted(path for path in results_file.members if path.endswith(".xml"))
         files = [(path, ResultsFile(path, results_file.members[path])) for path in paths]
+        if strange := [path for path, file in files if not is_junit(file.text)]:
+            warnings.append(left_out("XML files", strange, len(files), "because they aren't JUnit's"))
     roots = [_parse(name, file.text) for name, file in files if is_junit(file.text)]
     if not roots:
         return ()
@@ -84,7 +94,8 @@ def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
         groups.setdefault(tuple(case.named.get(name, "") for name in (RUN, SUITE, TARGET, MODEL)), []).append(
             case
         )
-    return tuple(_run(results_file.name, roots, own) for own in groups.values())
+    first, *others = (_run(results_file.name, roots, own) for own in groups.values())
+    return (replace(first, warnings=tuple(warnings)), *others)
 
 
 def _parse(file: str, text: str) -> Element:

@@ -13,6 +13,7 @@ from scenarios.formats.agent_skills import NAME, TRIGGERS, find_named_paths
 from scenarios.formats.agent_skills.case_files import SkillContext
 from scenarios.formats.agent_skills.case_lists import (
     FILES,
+    FOLDERS,
     TRIGGER_LISTS,
     are_triggers,
     find_cases,
@@ -35,6 +36,7 @@ from scenarios.formats.agent_skills.skill_folders import (
 )
 from scenarios.formats.agent_skills.trigger_reader import skill_named
 from scenarios.formats.candidates import decode_file
+from scenarios.formats.other_programs import hints_of_others
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -68,6 +70,8 @@ _FOR_READERS = frozenset(
     ]
 )
 """Keys that need no hint."""
+_OF_OTHERS = (".yaml", ".yml", ".json", ".toml", ".ts", ".mts")
+"""Ends of files beside evals that may be another program's."""
 _OF_MANY_CASES = frozenset(("format/no-id", "format/nothing-to-judge"))
 WORKSPACE = "workspace"
 """The fixture of cases without files of their own."""
@@ -239,9 +243,10 @@ def _unread_files(upload: UploadedFiles, documents: Sequence[PositionedDocument]
     folders = {posixpath.dirname(each.file) for each in documents}
     known = {each.file for each in documents}
     known |= {path for each in documents for path in find_named_paths(each, upload)}
-    for path in sorted(upload.files.keys() - known):
-        if posixpath.dirname(path) in folders and has_prompts(path, upload):
-            yield unread_prompts(path, lint=True)
+    beside = sorted(path for path in upload.files.keys() - known if posixpath.dirname(path) in folders)
+    yield from (unread_prompts(path, lint=True) for path in beside if has_prompts(path, upload))
+    evals = (path for path in beside if posixpath.basename(posixpath.dirname(path)) in FOLDERS)
+    yield from hints_of_others({path: upload.files[path] for path in evals if path.endswith(_OF_OTHERS)})
 
 
 def unread_prompts(path: str, *, lint: bool = False) -> Problem:

@@ -41,7 +41,7 @@ def evals_schema() -> Schema:
         "anyOf": [
             {"type": "object", "anyOf": [{"required": [name]} for name in CASE_LISTS], "properties": lists},
             schema_of_list(case),
-            {"allOf": [case, has(*JUDGED)]},
+            {"allOf": [case, has(*sorted(JUDGED))]},
         ],
         "properties": {"skill_name": {"description": "The skill's name, as in SKILL.md."}},
     }
@@ -51,7 +51,9 @@ def evals_schema() -> Schema:
 def triggers_schema() -> Schema:
     """Return the schema of trigger queries: one list, or two by whether the skill must be loaded."""
     writer, case = _cases()
-    queries = schema_of_list({"allOf": [case, has(*TRIGGER_KEYS, *SKILL_KEYS, "expected", "expect", "skill")]}, minItems=1)
+    queries = schema_of_list(
+        {"allOf": [case, has(*TRIGGER_KEYS, *SKILL_KEYS, "expected", "expect", "skill")]}, minItems=1
+    )
     by_answer = schema_of_list({"if": {"type": "string"}, "then": NOT_EMPTY, "else": case})
     grouped: Schema = {
         "type": "object",

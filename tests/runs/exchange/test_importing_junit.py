@@ -98,6 +98,15 @@ def test_the_files_of_a_surefire_folder_are_one_run(tmp_path: Path) -> None:
     )
 
 
+def test_files_that_are_not_junits_are_counted_and_named(tmp_path: Path) -> None:
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    (reports / "TEST-a.xml").write_bytes((FILES / "TEST-shop.PriceTest.xml").read_bytes())
+    (reports / "TEST-b.xml").write_text("<checkstyle/>")
+    run = import_junit(pack_folder(reports), "reports")
+    assert run.warnings == ["1 of 2 XML files left out, because they aren't JUnit's: reports/TEST-b.xml."]
+
+
 GO = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="4" failures="1" errors="0" time="0.5">
   <testsuite tests="4" failures="1" time="0.5" name="example.org/shop" timestamp="2026-11-01T10:00:00+01:00">

@@ -209,5 +209,5 @@ def test_repeats_are_trials_of_one_test() -> None:
 def test_other_output_is_refused_with_the_command_that_writes_one_that_is_read(
     file: str, text: str, what: str
 ) -> None:
-    with pytest.raises(RequestError, match=f"{what}: not supported yet. .*`promptfoo eval -o results.json`"):
+    with pytest.raises(RequestError, match=f"not read yet: {what}. .*`promptfoo eval -o results.json`"):
         stored(text, file)
