@@ -140,8 +140,9 @@ def read_commands(
 
 
 def _unread(document: PositionedDocument, at: Location, key: str) -> Problem:
-    fix = "Write what the agent must do or answer as text."
-    return document.problem(at, f"Nothing reads this value of '{key}'.", fix=fix, id="format/wrong-type")
+    fix = "Write what the agent must run or answer as text."
+    what = f"Nothing reads this value of '{key}'."
+    return document.problem(at, what, fix=fix, id="format/unread-check", lint=True)
 
 
 def _flags(item: Mapping[str, Json], *names: str) -> list[str] | None:

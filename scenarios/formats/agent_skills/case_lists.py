@@ -95,17 +95,20 @@ def find_trigger(case: Mapping[str, Json], *, by_skill: bool = False) -> tuple[s
     """
     for key in TRIGGER_KEYS:
         if key in case:
-            return key, case[key]
+            said = _said(case[key])
+            return key, case[key] if said is None else said
     for key in SKILL_KEYS:
         if key in case:
             return key, False if case[key] is None else case[key]
     for key in ("expected", "expect"):
-        word = case.get(key)
-        said = _SAID.get(word.strip().lower().replace("-", "_")) if isinstance(word, str) else None
-        if said is not None:
+        if (said := _said(case.get(key))) is not None:
             return key, said
     is_query = by_skill and isinstance(case.get("skill"), str) and not JUDGED & case.keys()
     return ("skill", case["skill"]) if is_query else ("", None)
+
+
+def _said(word: Json) -> bool | None:
+    return _SAID.get(word.strip().lower().replace("-", "_")) if isinstance(word, str) else None
 
 
 def _is_query(case: Mapping[str, Json], *, by_skill: bool) -> bool:

@@ -80,8 +80,8 @@ class SkillCase(BaseModel):
     """Another name of `assertions`."""
     checks: Statements | None = None
     """Another name of `assertions`."""
-    success_criteria: Statements | None = None
-    """Another name of `assertions`."""
+    success_criteria: Any = None
+    """Another name of `assertions`, also as one text."""
     scorers: Statements | None = None
     """Another name of `assertions`."""
     forbidden: Text | list[Text] | None = None
@@ -105,7 +105,10 @@ class SkillCase(BaseModel):
     tags: Any = None
 
 
-LISTS = tuple(name for name, field in SkillCase.model_fields.items() if field.annotation == Statements | None)
+LISTS = (
+    *(name for name, field in SkillCase.model_fields.items() if field.annotation == Statements | None),
+    "success_criteria",
+)
 """Names under which statements are written."""
 TEXTS = tuple(StatementObject.model_fields)
 """Keys of a statement that is an object, the first one present counts."""

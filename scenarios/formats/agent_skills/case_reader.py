@@ -256,6 +256,11 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
         value = case.get(name)
         if value is None:
             continue
+        if name == "success_criteria" and not isinstance(value, list):
+            # Other programs have a text or settings there.
+            statements.texts += [value.strip()] if isinstance(value, str) and value.strip() else []
+            statements.unread += [] if isinstance(value, str) else [name]
+            continue
         if not isinstance(value, list):
             what = f"'{name}' must be a list of statements, not {kind(value)}."
             fix = 'Write ["The output has a title.", ...].'

@@ -172,10 +172,25 @@ def test_what_must_not_hold_is_a_statement_about_it() -> None:
     [
         ({"assertions": [{"type": "contains", "value": {"a": 1}}]}, "format/wrong-type"),
         ({"assertions": [{"type": "regex", "value": "a("}]}, "format/bad-regex"),
-        ({"must_contain": [{"a": 1}]}, "format/wrong-type"),
-        ({"expected_calls": [{"required_flags": ["-x"]}]}, "format/wrong-type"),
     ],
 )
 def test_a_broken_check_is_refused(more: dict[str, Any], id: str) -> None:
     (problem,) = problems_of(skill(evals(case(**more))))
     assert problem.id == id
+
+
+@pytest.mark.parametrize(
+    "more", [{"must_contain": [{"a": 1}]}, {"expected_calls": [{"tool": "add", "arguments": {}}]}]
+)
+def test_other_values_are_named_with_their_key(more: dict[str, Any]) -> None:
+    spec, lints = only(assertions=["The note exists."], **more)
+    assert gates_of(spec) == []
+    (lint,) = [lint for lint in lints if lint.id == "format/unread-check"]
+    assert lint.what == f"Nothing reads this value of '{next(iter(more))}'."
+
+
+def test_success_criteria_may_be_one_text_or_anothers_settings() -> None:
+    assert statements_of(only(success_criteria="The note exists.")[0]) == ["The note exists."]
+    spec, lints = only(assertions=["The note exists."], success_criteria={"threshold": 0.8})
+    assert statements_of(spec) == ["The note exists."]
+    assert "Nothing reads 'success_criteria'." in {lint.what for lint in lints}

@@ -35,6 +35,7 @@ def test_spellings_of_public_lists_are_read(name: str) -> None:
     [
         ({"should_trigger": True}, "skill_loaded"),
         ({"should_trigger": "notetool"}, "skill_loaded"),
+        ({"expected_trigger": "no-trigger"}, "skill_not_loaded"),
         ({"expected": "should_trigger"}, "skill_loaded"),
         ({"expected": "no-trigger"}, "skill_not_loaded"),
         ({"expect": "use"}, "skill_loaded"),
