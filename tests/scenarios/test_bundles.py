@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 from pathlib import Path
@@ -183,6 +184,21 @@ def test_no_link_is_followed_above(evals, tmp_path, link):
     assert list(files) == ["dataset.eval.yaml"]
     with pytest.raises(ScenarioFileError, match="Upload the folder above"):
         parse_files(files, name="evals")
+
+
+@pytest.mark.parametrize(
+    "command", ["python3 ../scripts/check.py --fast", ["python3", "../scripts/check.py"]]
+)
+def test_scripts_above_are_read(evals, command):
+    (evals.parent / "scripts").mkdir()
+    (evals.parent / "scripts/check.py").write_text("print(1)")
+    grader = {"type": "code-grader", "command": command}
+    case = {"id": "a", "input": "Hi", "criteria": "Hi.", "assertions": [grader]}
+    (evals / "dataset.eval.yaml").write_text(json.dumps({"name": "n", "tests": [case]}))
+    bundle = read_path(evals)
+    assert sorted(bundle.files) == ["evals/dataset.eval.yaml", "scripts/check.py"]
+    (suite,) = parse_files(bundle.files, name=bundle.name)
+    assert not suite.lints
 
 
 def test_a_folder_above_is_read_without_its_links(evals, tmp_path):
