@@ -14,6 +14,7 @@ from evaluators.grading.gates.transcript_gate import AnswerLacks, TranscriptMatc
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.shell import segments
+from scenarios.formats.agent_skills.skill_folders import COMMON
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind
@@ -124,6 +125,7 @@ def read_commands(
     """Yield a gate for each command that the agent must run; what is a sentence about one, as it is."""
     for key in OF_COMMANDS:
         value = case.get(key)
+        value = value.get("value", value) if isinstance(value, dict) else value
         for one in value if isinstance(value, list) else [value]:
             item = one if isinstance(one, dict) else {"command": one}
             line = next((item[name] for name in ("command", "cmd") if isinstance(item.get(name), str)), "")
@@ -159,11 +161,13 @@ def _commands(line: str, required: Sequence[str] | None, forbidden: Sequence[str
     """Yield a gate for each command of a line; none if it is a sentence."""
     if _is_sentence(line):
         return
-    for part in segments(_PLACEHOLDER.sub("", line)):
-        known = [word for word in part.words if word]
-        if not known or not _PROGRAM.fullmatch(known[0]):
-            continue
-        words, flags = _split(known)
+    parts = [
+        [word for word in part.words if word] for part in segments(_PLACEHOLDER.sub("", line)) if part.words
+    ]
+    commands = [words for words in parts if words and _PROGRAM.fullmatch(words[0])]
+    # What only prepares or shows a tool's command isn't what the case is about.
+    for command in [words for words in commands if words[0] not in COMMON] or commands:
+        words, flags = _split(command)
         asked = flags if required is None else required
         yield CommandRan(words=words, flags=list(asked), without_flags=list(forbidden))
 

@@ -101,7 +101,10 @@ def find_trigger(case: Mapping[str, Json], *, by_skill: bool = False) -> tuple[s
         if key in case:
             return key, False if case[key] is None else case[key]
     for key in ("expected", "expect"):
-        if (said := _said(case.get(key))) is not None:
+        said = _said(case.get(key))
+        if by_skill and isinstance(case.get(key), bool):
+            said = case[key]
+        if said is not None:
             return key, said
     is_query = by_skill and isinstance(case.get("skill"), str) and not JUDGED & case.keys()
     return ("skill", case["skill"]) if is_query else ("", None)

@@ -13,6 +13,7 @@ from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.agent_skills.case_checks import (
+    OF_COMMANDS,
     OWN_TOOLS,
     READ,
     is_check,
@@ -273,11 +274,7 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
         for index, item in enumerate(value):
             _read_statement(item, statements, earlier, context, (*at, name, index))
     statements.gates += read_answer_checks(case, context.document, at, statements.problems)
-    for each in read_commands(case, context.document, at, statements.problems):
-        if isinstance(each, str):
-            statements.texts.append(each)
-        else:
-            statements.gates.append(each)
+    _read_commands(case, statements, context, at)
     forbidden = case.get("forbidden")
     for each in forbidden if isinstance(forbidden, list) else [forbidden]:
         if text := _text_of(each):
@@ -295,6 +292,10 @@ def _read_statement(
         statements.gates += read_check(item, name, context.document, at, statements.problems, where=where)
         statements.unread += [name for name in item if name not in (*_OF_STATEMENT, *READ)]
         return
+    is_command = isinstance(item, dict) and type_of(item) in OF_COMMANDS
+    if is_command and any(item.get(name) for name in ("value", "command", "cmd")):
+        _read_commands({type_of(item): item}, statements, context, at)
+        return
     text = _text_of(item)
     if not text and isinstance(item, dict) and type_of(item) and len(item) > 1:
         statements.problems.append(_unread_check(item, context, at))
@@ -308,6 +309,16 @@ def _read_statement(
         statements.unread += [name for name in item if name not in _OF_STATEMENT]
     if text not in earlier:
         statements.texts.append(text)
+
+
+def _read_commands(
+    case: dict[str, Json], statements: _Statements, context: SkillContext, at: Location
+) -> None:
+    for each in read_commands(case, context.document, at, statements.problems):
+        if isinstance(each, str):
+            statements.texts.append(each)
+        else:
+            statements.gates.append(each)
 
 
 def _unread_check(item: dict[str, Json], context: SkillContext, at: Location) -> Problem:

@@ -27,7 +27,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*\1", re.DOT
 _TYPED = re.compile(r"^[ \t]*[$%>] ((?:.*\\\n)*.*\n?)", re.MULTILINE)
 """A line after a prompt, with those that continue it."""
 _SHELLS = frozenset(("bash", "sh", "shell", "console", "zsh", "terminal"))
-_COMMON = frozenset(
+COMMON = frozenset(
     [
         "bash",
         "brew",
@@ -103,7 +103,7 @@ class Skill:
     def tools(self) -> list[tuple[str, int]]:
         """The programs that its shells' code runs, and how often, the most frequent first; common ones left out."""
         words = Counter(word for script in _scripts(self.text) for word in _programs(script))
-        return [(word, count) for word, count in words.most_common() if word not in _COMMON]
+        return [(word, count) for word, count in words.most_common() if word not in COMMON]
 
 
 def find_skills(upload: UploadedFiles) -> tuple[Skill, ...]:

@@ -122,7 +122,7 @@ def test_several_values_are_several_gates() -> None:
     assert [gate["pattern"] for gate in gates_of(spec)] == ["Milk", "Tea"]
 
 
-@pytest.mark.parametrize("type_", ["contains", "tool_use", "semantic", "anything"])
+@pytest.mark.parametrize("type_", ["contains", "tool_use", "expected_calls", "semantic"])
 def test_what_has_only_a_sentence_is_a_statement(type_: str) -> None:
     spec, _ = only(assertions=[{"type": type_, "text": "The note exists."}])
     assert (statements_of(spec), gates_of(spec)) == (["The note exists."], [])
@@ -149,12 +149,21 @@ def test_other_checks_are_named(written: Any, said: str) -> None:
         ("notes --json list", ["notes", "list"], ["--json"]),
         ("notes show <id> --format={{x}} ...", ["notes", "show"], ["--format"]),
         ("./bin/notes add", ["notes", "add"], None),
+        ("cd board && notes add | head -1", ["notes", "add"], None),
+        ("git status", ["git", "status"], None),
     ],
 )
 def test_a_line_is_its_words_and_flags(line: str, words: list[str], flags: list[str] | None) -> None:
     spec, _ = only(expected_commands=[line])
     (gate,) = gates_of(spec)
     assert (gate["words"], gate.get("flags")) == (words, flags)
+
+
+def test_commands_of_a_typed_check_are_gates() -> None:
+    spec, _ = only(assertions=[{"type": "expected_commands", "value": ["notes list", "notes add -t Milk"]}])
+    assert [gate["words"] for gate in gates_of(spec)] == [["notes", "list"], ["notes", "add"]]
+    spec, _ = only(assertions=[{"type": "expected_calls", "command": "notes add", "forbidden_flags": ["-f"]}])
+    assert [gate["without_flags"] for gate in gates_of(spec)] == [["-f"]]
 
 
 def test_a_sentence_about_a_command_is_a_statement() -> None:

@@ -38,6 +38,7 @@ def test_spellings_of_public_lists_are_read(name: str) -> None:
         ({"expected_trigger": "no-trigger"}, "skill_not_loaded"),
         ({"expected": "should_trigger"}, "skill_loaded"),
         ({"expected": "no-trigger"}, "skill_not_loaded"),
+        ({"expected": False}, "skill_not_loaded"),
         ({"expect": "use"}, "skill_loaded"),
         ({"expect": "no-use"}, "skill_not_loaded"),
         ({"expected_skill": "notetool"}, "skill_loaded"),
