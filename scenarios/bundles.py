@@ -17,6 +17,7 @@ from scenarios.bundle_limits import (
     bundle_error,
     collect,
 )
+from scenarios.files_above import find_files_above
 from scenarios.formats import companions_of, decode_by_extension, detect_format
 from scenarios.formats.agent_skills import NAME as SKILLS_FORMAT
 from scenarios.formats.agent_skills.gates_file import name_tool
@@ -43,14 +44,14 @@ class Bundle:
 
 
 def read_path(path: Path) -> Bundle:
-    """Read a folder, an archive, or a scenario file with the files it references.
+    """Read a folder, an archive, or a scenario file with the files it references, those of AgentV also above it.
 
     Raises `ScenarioFileError` if it is missing, too large, or contains forbidden files.
     """
     try:
         if path.is_dir():
             root = path.resolve()
-            return _bundle(root.name, root.name, _walk(root, root, ()))
+            return _with_files_above(_bundle(root.name, root.name, _walk(root, root, ())), root)
         content = _content(path, path.name, limit=MAX_ARCHIVE_BYTES)
     except OSError as error:
         reason = (error.strerror or "it cannot be read").lower()
@@ -59,7 +60,7 @@ def read_path(path: Path) -> Bundle:
         ) from error
     if is_archive(path.name, content):
         return read_archive(path.name, content)
-    return _with_companions(path, content)
+    return _with_files_above(_with_companions(path, content), path.resolve().parent)
 
 
 def with_tool(bundle: Bundle, tool: str) -> Bundle:
@@ -157,6 +158,19 @@ def _with_companions(path: Path, content: bytes) -> Bundle:
     unique = {member.path: member for member in members}
     bundle = _bundle(path.name, _stem(path.name), iter(unique.values()))
     return replace(bundle, decoded={path.name: document}) if document else bundle
+
+
+def _with_files_above(bundle: Bundle, root: Path) -> Bundle:
+    """Return a bundle of a folder with what its eval files name above it, and paths from the folder that has both."""
+    folder, found = find_files_above(root, bundle.files)
+    if not found:
+        return bundle
+    prefix = root.relative_to(folder).as_posix()
+    own = (
+        Member(f"{prefix}/{path}", content, executable=path in bundle.executables)
+        for path, content in bundle.files.items()
+    )
+    return _bundle(bundle.name, bundle.name, iter([*own, *(_member(folder, file) for file in found)]))
 
 
 def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]:

@@ -1,6 +1,11 @@
-"""What a server says when it can't do something now."""
+"""What a server says when it can't do something now, and for whom it works."""
 
 from __future__ import annotations
+
+from contextvars import ContextVar
+
+asking_project: ContextVar[int | None] = ContextVar("asking_project", default=None)
+"""The key of the project that the current request is about; every request about one sets it."""
 
 
 class TryLater(Exception):

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja.security import HttpBearer
 
+from evalhub.lib.busy import asking_project
 from evalhub.teams.access import Access, of_token
 from evalhub.teams.models import ApiToken
 from evalhub.web.body_limits import STRANGER, body_size
@@ -45,4 +46,5 @@ class Bearer(HttpBearer):
             sentence = f"The body is larger than {STRANGER >> 10} kB. Send less."
             raise ApiError(413, sentence, id="api/too-large")
         request.access, request.token = access, api_token  # type: ignore[attr-defined]  # they make it an ApiRequest
+        asking_project.set(access.project.pk)
         return access

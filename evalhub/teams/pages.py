@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
+from evalhub.lib.busy import asking_project
 from evalhub.teams.access import Access, access_among, memberships_of
 from evalhub.teams.models import Project
 
@@ -45,6 +46,7 @@ def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
     if not access.may(action):
         raise PermissionDenied(f"Your role here, {access.role}, can't {action}. Ask a project admin.")
     member.access = access
+    asking_project.set(access.project.pk)
     member.projects = [each.project for each in mine]
     return member
 

@@ -23,6 +23,9 @@ _RESULTS: Mapping[str, str] = {
     "promptfoo's XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<promptfoo",
     "promptfoo's YAML output": r"\A\s*evalId:[^\n]*\n(?:[^\n]*\n)*?results:\s*\n\s+version:",
     "promptfoo's CSV": r"\A[^\n]*\[[^\]\n]+\] [^\n]*,?\s*(?:Status|\"?\[)",
+    "NUnit's results": r"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^>]*-->\s*)*<test-(?:run|results)\b",
+    "TRX, the results of .NET's tests": r"\A\s*(?:<\?xml[^>]*>\s*)?<TestRun\b[^>]*TeamTest",
+    "a Harbor task": r"(?m)^\[verifier\]\s*$",
 }
 
 
@@ -37,6 +40,11 @@ _ADVICE: Mapping[str, str] = {
 def advice_for(kind: str) -> str:
     """Return what makes recognised results readable, as a sentence without its period; empty if nothing does."""
     return next((advice for start, advice in _ADVICE.items() if kind.startswith(start)), "")
+
+
+def not_read(kind: str) -> str:
+    """Return that files of a recognised kind aren't read, as a sentence's beginning without its period."""
+    return f"not read yet: {kind}"
 
 
 def recognised_session(text: str) -> str:
@@ -59,12 +67,12 @@ def _object_in(text: str) -> Json:
 
 def recognised_results(text: str, value: Json) -> str:
     """Return which program's results a file holds, by its text and its JSON if it has some; empty if unknown."""
-    return _find_name(text, _RESULTS) or recognised_session(text) or _by_value(value, _RESULT_VALUES)
+    return _find_name(text, _RESULTS) or recognised_session(text) or _by_value(value, _VALUES)
 
 
 def recognised_suite(value: Json) -> str:
     """Return which program's suite a decoded file is; empty if unknown."""
-    return _by_value(value, _SUITE_VALUES)
+    return _by_value(value, _VALUES) or _by_value(value, _BESIDE_SUITES)
 
 
 def _find_name(text: str, known: Mapping[str, str]) -> str:
@@ -92,6 +100,8 @@ _OF_AGENTV = {
 }
 _OF_AGENTV |= {"execution", "workspace", "assert", "assertions", "threshold", "input", "input_files"}
 """Keys of AgentV that promptfoo doesn't have."""
+_OF_AGENTV_TEST = {"id", "criteria", "assertions", "assert", "expected_output", "input_messages", "vars"}
+"""Keys of a test by which it is AgentV's."""
 _OF_PROMPTFOO = {"defaultTest", "evaluateOptions", "commandLineOptions", "derivedMetrics", "nunjucksFilters"}
 _OF_PROMPTFOO |= {"outputPath", "redteam", "writeLatestResults", "providerPromptMap"}
 _CODE_OF_PROMPTFOO = re.compile(r"\{\{(?!\s*env\.)[^{}]*\|[^{}]*\}\}|\{%")
@@ -103,8 +113,19 @@ def is_agentv_suite(value: Any) -> bool:
     """Return whether a decoded YAML file has AgentV's cases, and nothing that only promptfoo has."""
     return (
         isinstance(value, dict)
-        and (bool({"evalcases", "eval_cases", "tests"} & value.keys()) or _has_imports(value))
+        and (bool({"evalcases", "eval_cases"} & value.keys()) or _has_tests(value) or _has_imports(value))
         and not is_promptfoo(value)
+    )
+
+
+def _has_tests(value: Mapping[str, Any]) -> bool:
+    """Return whether a file's `tests` are AgentV's: other programs have that key, too."""
+    tests = value.get("tests")
+    if "tests" not in value or not isinstance(tests, list) or not tests or _OF_AGENTV & value.keys():
+        return "tests" in value
+    return any(
+        isinstance(one, str) or (isinstance(one, dict) and bool(_OF_AGENTV_TEST & one.keys()))
+        for one in tests
     )
 
 
@@ -170,14 +191,27 @@ _SESSION_VALUES: Mapping[str, Callable[[Any], bool]] = {
     ),
     "a pi session": lambda value: _has("type", "version", "cwd")(value) and value["type"] == "session",
 }
-_SUITE_VALUES: Mapping[str, Callable[[Any], bool]] = {
+
+
+def _is_tessl(value: Any) -> bool:
+    return _has("checklist", "type")(value) and str(value["type"]).endswith("checklist")
+
+
+_VALUES: Mapping[str, Callable[[Any], bool]] = {
     PROMPTFOO: is_promptfoo,
-    "a targets file": _has("targets"),
-    "a rubric": _has("criteria"),
-}
-_RESULT_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    "a waza eval": _has("skill", "tasks"),
+    "a Vally eval": _has("stimuli"),
+    "a Tessl scenario": _is_tessl,
+    "Harbor's results": lambda value: (
+        _has("trial_name", "verifier_result")(value) or _has("n_total_trials", "stats")(value)
+    ),
     "a benchmark.json of AgentV": lambda value: (
         _has("metadata", "run_summary")(value) and _has("eval_file")(value["metadata"])
     ),
     "a benchmark.json of Agent Skills": _has("metadata", "run_summary"),
+}
+"""Suites and results, by their decoded value."""
+_BESIDE_SUITES: Mapping[str, Callable[[Any], bool]] = {
+    "a targets file": _has("targets"),
+    "a rubric": _has("criteria"),
 }

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 
 from evaluators.patterns import pattern_budget
 from scenarios.formats import agent_skills, agentv, llm_tool_test, tool_forge
-from scenarios.formats.candidates import decode_file, find_candidates
+from scenarios.formats.candidates import Candidates, decode_file, find_candidates
 from scenarios.formats.other_programs import problems_of_others
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.solutions import split_solutions, with_solutions
 from scenarios.formats.tool_places import with_tool_hints
-from scenarios.formats.upload import Format, UploadedFiles
+from scenarios.formats.upload import Format, Parsed, UploadedFiles
 
 FORMATS: tuple[Format, ...] = (agent_skills.FORMAT, agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
 """The formats in matching order, the strictest first."""
@@ -41,19 +43,66 @@ def parse_files(
     documents = [document for same_format in candidates.documents.values() for document in same_format]
     upload, scripts = split_solutions(upload, documents, candidates.fixtures)
     with pattern_budget():
-        parsed = [
-            format_.parse(upload, candidates.documents[format_.name])
+        parsed = {
+            format_.name: format_.parse(upload, candidates.documents[format_.name])
             for format_ in FORMATS
             if format_.name in candidates.documents
-        ]
-    problems = [*candidates.problems, *(problem for part in parsed for problem in part.problems)]
-    suites = tuple(suite for part in parsed for suite in part.suites)
+        }
+        skills = parsed.get(agent_skills.NAME)
+        if skills and skills.suites:
+            parsed, problems = _leave_out_broken(upload, candidates, parsed)
+        else:
+            problems = [*candidates.problems, *(each for part in parsed.values() for each in part.problems)]
+    suites = tuple(suite for part in parsed.values() for suite in part.suites)
     if not problems and not suites:
-        problems = problems_of_others(upload.files) or [_nothing_found(upload)]
+        # Imported here because importing takes longer than parsing.
+        from scenarios.formats.agent_skills.eval_files import problems_without_cases
+
+        problems = [*problems_of_others(upload.files), *problems_without_cases(upload)]
+        problems = problems or [_nothing_found(upload)]
     if problems:
         lints = [lint for suite in suites for lint in suite.lints]
         raise ScenarioFileError(list(dict.fromkeys([*problems, *lints])))
     return with_tool_hints(with_solutions(suites, scripts), upload.files)
+
+
+def _leave_out_broken(
+    upload: UploadedFiles, candidates: Candidates, parsed: Mapping[str, Parsed]
+) -> tuple[dict[str, Parsed], list[Problem]]:
+    """Return what is parsed of an upload with a skill, and what refuses it: another program's broken file is a hint."""
+    of_skills = {posixpath.dirname(document.file) for document in candidates.documents[agent_skills.NAME]}
+    own = [each for each in candidates.problems if _lies_in(each.file, of_skills)]
+    broken = [each for each in candidates.problems if not _lies_in(each.file, of_skills)]
+    kept = dict(parsed)
+    for format_ in FORMATS:
+        part = parsed.get(format_.name)
+        if part is None or not part.problems:
+            continue
+        errors = [each for each in part.problems if not each.lint]
+        files = {each.file for each in errors}
+        rest = [each for each in candidates.documents[format_.name] if each.file not in files]
+        again = format_.parse(upload, rest) if rest else Parsed()
+        if again.problems:
+            # What is wrong is in a file that several name.
+            errors = [replace(errors[0], file=each.file) for each in candidates.documents[format_.name]]
+            again = Parsed()
+        kept[format_.name] = again
+        broken += errors
+    first, *others = kept[agent_skills.NAME].suites
+    lints = (*first.lints, *(left_out for left_out in _left_out(broken)))
+    kept[agent_skills.NAME] = Parsed((replace(first, lints=lints), *others))
+    return kept, own
+
+
+def _lies_in(file: str, folders: Set[str]) -> bool:
+    folder = posixpath.dirname(file)
+    return folder in folders or posixpath.basename(folder) in agent_skills.FOLDERS
+
+
+def _left_out(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Yield a hint for each file with problems, with the first of them."""
+    for each in {problem.file: problem for problem in reversed(problems)}.values():
+        yield replace(each, what=f"This file is left out: {each.what}", id="format/file-left-out", lint=True)
 
 
 def _nothing_found(upload: UploadedFiles) -> Problem:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from evaluators.transcripts.reading import decode_text
 from scenarios.formats.json_text import read_json, read_jsonl
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -15,6 +16,8 @@ from scenarios.formats.upload import Format, UploadedFiles, in_fixture
 from scenarios.formats.yaml_text import read_yaml
 
 READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".jsonl": read_jsonl}
+_HEAD = 1_000
+"""Lines in which a file of JSON lines shows what it is."""
 _EVAL_NAME = re.compile(
     r"(?:^|[./_-])evals?(?:[./_-]|$)|\.(?:golden|labeled|regression|perturbation)\.json$", re.IGNORECASE
 )
@@ -53,6 +56,8 @@ def decode_file(path: str, content: bytes) -> PositionedDocument:
 def _decode_candidate(
     candidates: Candidates, upload: UploadedFiles, path: str, formats: Sequence[Format]
 ) -> None:
+    if path.lower().endswith(".jsonl") and _is_long_log(upload.files[path]):
+        return
     try:
         document = upload.decoded.get(path) or decode_file(path, upload.files[path])
     except ScenarioFileError as error:
@@ -64,6 +69,12 @@ def _decode_candidate(
     format_ = next((each for each in formats if each.matches(path, document.value)), None)
     if format_ is not None:
         candidates.documents.setdefault(format_.name, []).append(document)
+
+
+def _is_long_log(content: bytes) -> bool:
+    """Return whether the first of many JSON lines have no id, as cases do; decoding a million takes long."""
+    lines = decode_text(content, "replace").split("\n", _HEAD)
+    return len(lines) > _HEAD and not any('"id"' in line for line in lines[:_HEAD])
 
 
 def _must_be_readable(upload: UploadedFiles, path: str) -> bool:

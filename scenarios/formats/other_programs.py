@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evaluators.tool_use.recognised_files import (
     PROMPTFOO,
+    not_read,
     recognised_results,
     recognised_session,
     recognised_suite,
@@ -17,6 +19,7 @@ from scenarios.formats.candidates import READERS, decode_file
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 
+SETTINGS = "evals/config.yml, the settings of another program"
 TYPESCRIPT = "an eval of AgentV in TypeScript"
 _READ_ELSEWHERE: Mapping[str, str] = {
     "a targets file": "Upload it with its suite, or pass it with --targets.",
@@ -35,9 +38,22 @@ def problems_of_others(files: Mapping[str, bytes]) -> list[Problem]:
     return [_problem(path, kind) for path, kind in kinds if kind]
 
 
+def hints_of_others(files: Mapping[str, bytes]) -> list[Problem]:
+    """Return a hint for each file of another program beside cases that are read."""
+    kinds = ((path, _kind(path, files[path])) for path in sorted(files))
+    return [
+        replace(_problem(path, kind), id="format/unread-file", lint=True)
+        for path, kind in kinds
+        if kind and kind not in _READ_ELSEWHERE
+    ]
+
+
 def _kind(path: str, content: bytes) -> str:
     if is_program(path):
         return TYPESCRIPT
+    folder, name = posixpath.split(path)
+    if posixpath.basename(folder) == "evals" and name in ("config.yml", "config.yaml"):
+        return SETTINGS
     text = decode_text(content, "replace")
     if kind := recognised_session(text):
         return kind
@@ -46,7 +62,9 @@ def _kind(path: str, content: bytes) -> str:
 
 
 def _decode(path: str, content: bytes) -> PositionedDocument | None:
-    if posixpath.splitext(path)[1].lower() not in READERS:
+    # A list of lines is no suite of a known program.
+    suffix = posixpath.splitext(path)[1].lower()
+    if suffix == ".jsonl" or suffix not in READERS:
         return None
     try:
         return decode_file(path, content)
@@ -60,7 +78,7 @@ def _problem(path: str, kind: str) -> Problem:
         file=path,
         line=1,
         where="",
-        what=f"This is {kind}, no scenario." if elsewhere else f"This is {kind}: not supported yet.",
+        what=f"This is {kind}, no scenario." if elsewhere else f"N{not_read(kind)[1:]}.",
         fix=elsewhere or _FIXES.get(kind, "See docs/formats/ for the files that can be uploaded."),
         id="format/no-scenario",
     )

@@ -1,4 +1,4 @@
-"""Check the parts of a YAML document before building it: tags, depth, and aliases of what contains them."""
+"""Check the parts of a YAML document before building it: tags, depth, and what aliases make of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from scenarios.formats.text_decoding import MAX_DEPTH, bad_character, decoding_error, too_deep
+from scenarios.formats.text_decoding import MAX_BYTES, MAX_DEPTH, bad_character, decoding_error, too_deep
 
 _ALLOWED_TAGS = {None, "!", "tag:yaml.org,2002:str"}
 
@@ -19,6 +19,14 @@ class Scan:
     open: list[str | None] = field(default_factory=list)
     """The anchor of each open collection."""
     documents: int = 0
+    read: int = 0
+    """Characters and values so far, those that aliases repeat with them."""
+    repeated: int = 0
+    """Those that aliases repeat."""
+    starts: list[int] = field(default_factory=list)
+    """What was read when each open collection began."""
+    sizes: dict[str | None, int] = field(default_factory=dict)
+    """How much each anchor names."""
 
     def check(self, text: str) -> None:
         """Raise `ScenarioFileError` at the first part that isn't allowed, `yaml.YAMLError` for invalid YAML."""
@@ -33,7 +41,8 @@ class Scan:
             elif isinstance(event, yaml.CollectionStartEvent):
                 self._enter(event, line)
             elif isinstance(event, yaml.CollectionEndEvent):
-                self.open.pop()
+                anchor = self.open.pop()
+                self.sizes[anchor] = self.read - self.starts.pop()
 
     def _document(self, line: int) -> None:
         self.documents += 1
@@ -55,15 +64,30 @@ class Scan:
                 fix="Replace it by its value.",
                 id="format/alias-of-itself",
             )
+        size = self.sizes.get(anchor, 0)
+        self.read += size
+        self.repeated += size
+        if self.repeated > MAX_BYTES:
+            raise decoding_error(
+                self.file,
+                line,
+                f"The file's aliases repeat more than {MAX_BYTES:,} characters.",
+                fix="Write the values plainly, or repeat less.",
+                id="format/aliases-too-large",
+            )
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         self._check_tag(event.tag, line)
+        self.sizes[event.anchor] = len(event.value) + 1
+        self.read += len(event.value) + 1
         if "\0" in event.value:
             raise bad_character(self.file, line)
 
     def _enter(self, event: yaml.CollectionStartEvent, line: int) -> None:
         self._check_tag(event.tag, line)
         self.open.append(event.anchor)
+        self.starts.append(self.read)
+        self.read += 1
         if len(self.open) > MAX_DEPTH:
             raise too_deep(self.file, line)
 

@@ -95,7 +95,7 @@ def test_a_fork_of_the_real_claude_code_adds_only_its_own_call() -> None:
 )
 def test_a_session_of_another_agent_is_named(file: str, what: str) -> None:
     done = call("import_sessions", str(FILES / "other-agents" / file), "--tool", "mt")
-    assert f"{file}: {what}: not supported yet." in done.out + done.err
+    assert f"{file}: not read yet: {what}." in done.out + done.err
 
 
 @pytest.mark.parametrize(

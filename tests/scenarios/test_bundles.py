@@ -1,10 +1,14 @@
+import json
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 
 from runs.management.commands.check_scenarios import check_paths
 from scenarios.bundle_limits import MAX_FILE_BYTES
 from scenarios.bundles import read_folder, read_path
+from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 
 SCENARIO = """\
@@ -129,3 +133,78 @@ def test_a_script_in_an_uploaded_folder_is_executable():
     ]
     bundle = read_folder(files)
     assert (bundle.name, bundle.executables) == ("notes", {"tool", "b/run.py"})
+
+
+CASE = Path(__file__).parents[1] / "files/cases/55"
+
+
+@pytest.fixture
+def evals(tmp_path):
+    """Return AgentV's own layout, in a folder of other things: evals/ beside graders/."""
+    shutil.copytree(CASE, tmp_path / "notes")
+    (tmp_path / "notes/README.md").write_text("Not named.")
+    return tmp_path / "notes/evals"
+
+
+@pytest.mark.parametrize("called", ["evals/dataset.eval.yaml", "evals"])
+def test_a_command_reads_what_an_eval_file_names_above(evals, called):
+    bundle = read_path(evals.parent / called)
+    assert sorted(bundle.files) == ["evals/dataset.eval.yaml", "graders/clear.md"]
+    (suite,) = parse_files(bundle.files, name=bundle.name)
+    assert (suite.name, [each.key for each in suite.scenarios]) == ("notes", ["milk"])
+
+
+def name_grader(evals, path):
+    file = evals / "dataset.eval.yaml"
+    file.write_text(file.read_text().replace("../graders/clear.md", path))
+    return read_path(evals / "dataset.eval.yaml").files
+
+
+def test_what_is_named_above_lies_in_the_repository(evals, tmp_path):
+    (tmp_path / "clear.md").write_text("{{output}}")
+    assert list(name_grader(evals, "../../clear.md")) == ["dataset.eval.yaml"]
+    (tmp_path / ".git").mkdir()
+    assert sorted(name_grader(evals, "../../clear.md")) == ["clear.md", "notes/evals/dataset.eval.yaml"]
+    (evals / ".git").mkdir()
+    assert list(name_grader(evals, "../../clear.md")) == ["dataset.eval.yaml"]
+
+
+@pytest.mark.parametrize("link", ["clear.md", "graders"])
+def test_no_link_is_followed_above(evals, tmp_path, link):
+    graders = evals.parent / "graders"
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/clear.md").write_text("secret")
+    shutil.rmtree(graders)
+    if link == "graders":
+        graders.symlink_to(tmp_path / "secrets")
+    else:
+        graders.mkdir()
+        (graders / link).symlink_to(tmp_path / "secrets/clear.md")
+    files = read_path(evals).files
+    assert list(files) == ["dataset.eval.yaml"]
+    with pytest.raises(ScenarioFileError, match="Upload the folder above"):
+        parse_files(files, name="evals")
+
+
+@pytest.mark.parametrize(
+    "command", ["python3 ../scripts/check.py --fast", ["python3", "../scripts/check.py"]]
+)
+def test_scripts_above_are_read(evals, command):
+    (evals.parent / "scripts").mkdir()
+    (evals.parent / "scripts/check.py").write_text("print(1)")
+    grader = {"type": "code-grader", "command": command}
+    case = {"id": "a", "input": "Hi", "criteria": "Hi.", "assertions": [grader]}
+    (evals / "dataset.eval.yaml").write_text(json.dumps({"name": "n", "tests": [case]}))
+    bundle = read_path(evals)
+    assert sorted(bundle.files) == ["evals/dataset.eval.yaml", "scripts/check.py"]
+    (suite,) = parse_files(bundle.files, name=bundle.name)
+    assert not suite.lints
+
+
+def test_a_folder_above_is_read_without_its_links(evals, tmp_path):
+    (tmp_path / "secret.yaml").write_text("- {id: b}")
+    (evals.parent / "cases").mkdir()
+    (evals.parent / "cases/a.yaml").write_text("- {id: a, input: Hi, criteria: Says hi.}")
+    (evals.parent / "cases/b.yaml").symlink_to(tmp_path / "secret.yaml")
+    (evals / "dataset.eval.yaml").write_text("name: n\ntests: ../cases/*.yaml\n")
+    assert sorted(read_path(evals).files) == ["cases/a.yaml", "evals/dataset.eval.yaml"]

@@ -15,11 +15,13 @@ from evaluators.grading.gates.command_gates import (
     CommandSucceeds,
     Script,
 )
+from evaluators.grading.gates.command_ran_gate import CommandRan
 from evaluators.grading.gates.file_gates import FileContains, FileExists, FileMatches
 from evaluators.grading.gates.json_path_gate import CommandJsonPath
 from evaluators.grading.gates.mcp_gates import McpCalled, McpNotCalled
 from evaluators.grading.gates.protected_gate import ProtectedUnchanged
 from evaluators.grading.gates.transcript_gate import (
+    AnswerLacks,
     NoTranscriptErrors,
     SkillLoaded,
     SkillNotLoaded,
@@ -39,6 +41,8 @@ Gate = Annotated[
     | FileMatches
     | NoTranscriptErrors
     | TranscriptMatches
+    | AnswerLacks
+    | CommandRan
     | SkillLoaded
     | SkillNotLoaded
     | McpCalled

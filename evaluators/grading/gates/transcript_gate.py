@@ -78,6 +78,23 @@ class TranscriptMatches(BaseGate):
         return self.score(passed, message, **extra)
 
 
+class AnswerLacks(BaseGate):
+    """The agent's answer doesn't contain a text; there is an answer."""
+
+    needs_workspace: ClassVar[bool] = False
+
+    type: Literal["answer_lacks"] = "answer_lacks"
+    substring: str = Field(min_length=1)
+
+    def check(self, evidence: Evidence) -> Score:
+        answer = evidence.answer or evidence.transcript.answer
+        if not answer.strip():
+            return self.score(False, "There is no answer.", expected=self.substring)
+        passed = self.substring not in answer
+        verb = "doesn't contain" if passed else "contains"
+        return self.score(passed, f"The answer {verb} '{self.substring}'.", expected=self.substring)
+
+
 class _SkillGate(BaseGate):
     """A gate on whether the agent loaded a skill: called it as a skill, or read its SKILL.md."""
 

@@ -11,7 +11,7 @@ from typing import IO, NamedTuple
 from msgspec import Struct, structs
 
 from evaluators.model import Event, Transcript, Usage
-from evaluators.tool_use.recognised_files import recognised_session, recognised_value
+from evaluators.tool_use.recognised_files import not_read, recognised_session, recognised_value
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.background import TASK_READS
 from evaluators.transcripts.reading import as_text, decode_text, encoding_of
@@ -134,7 +134,7 @@ def _find_importer(file: IO[bytes], head: bytes, importers: Sequence[SessionImpo
                 return importer
         kind = kind or recognised_value(value)
     if kind:
-        raise UnreadableSession(f"{kind}: not supported yet.")
+        raise UnreadableSession(f"{not_read(kind)}.")
     known = ", ".join(importer.agent for importer in importers)
     raise UnreadableSession(f"line 1: not a session file of a known agent. Known: {known}.")
 

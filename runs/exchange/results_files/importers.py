@@ -11,7 +11,7 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluators.tool_use.recognised_files import advice_for, recognised_results
+from evaluators.tool_use.recognised_files import advice_for, not_read, recognised_results
 from evaluators.transcripts.inspect_archive import is_archive as is_inspect_archive
 from runs.errors import RequestError
 from runs.exchange.results_files import (
@@ -61,6 +61,10 @@ def pack_folder(folder: Path) -> bytes:
                     inside = Path(f"{above}{root.name}") / path.relative_to(folder)
                     archive.writestr(zipfile.ZipInfo(inside.as_posix(), _EPOCH), path.read_bytes())
                     count += 1
+            if skill_creator.is_iteration(Path(place).name):
+                # Empty, so that an iteration without anything that is read is counted.
+                inside = Path(f"{above}{root.name}") / Path(place).relative_to(folder) / ".iteration"
+                archive.writestr(zipfile.ZipInfo(inside.as_posix(), _EPOCH), b"")
     return buffer.getvalue() if count else b""
 
 
@@ -127,6 +131,6 @@ def read_results(file: str, content: bytes) -> ReadResults:
 
 def _not_supported(file: str, kind: str) -> RequestError:
     known = "; ".join(each.looks_like for each in IMPORTERS)
-    problem = f"{kind}: not supported yet" if kind else "no results found"
+    problem = not_read(kind) if kind else "no results found"
     advice = f" {advice_for(kind)}." if advice_for(kind) else ""
     return RequestError(f"{file}: {problem}.{advice} evalhub imports {known}.")

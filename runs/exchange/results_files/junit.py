@@ -1,6 +1,6 @@
 """JUnit XML as pytest, Maven's surefire, jest-junit, gotestsum, Node and evalhub itself write it.
 
-A case is a scenario and each of its results a trial. A skipped case was not run, and isn't a trial. Properties of a suite
+A case is a scenario and each of its results a trial. A case that was not run isn't a trial. Properties of a suite
 of cases may name what ran (`evalhub.suite`, `evalhub.target`, `evalhub.model`); other properties of suites are not
 kept, because surefire writes all of Java's there.
 """
@@ -8,6 +8,7 @@ kept, because surefire writes all of Java's there.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +19,14 @@ from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from evalhub.lib.limits import LONGEST_NAME, LONGEST_TEXT
 from runs.errors import RequestError
-from runs.exchange.results_files.values import ExternalRun, ExternalTrial, ResultsFile, moment_of, suite_name
+from runs.exchange.results_files.values import (
+    ExternalRun,
+    ExternalTrial,
+    ResultsFile,
+    left_out,
+    moment_of,
+    suite_name,
+)
 
 RUN, SUITE, TARGET, MODEL, STATE = (
     f"evalhub.{name}" for name in ("run", "suite", "target", "model", "state")
@@ -39,6 +47,12 @@ _STAMP = re.compile(r"-\d{14}\Z")
 _NO_CLASS = frozenset(("", "test"))
 """Class names that say nothing; Node gives every case the second one."""
 _RESULTS = {"failure": "fail", "error": "error"}
+_NOT_RUN = frozenset(("disabled", "notrun", "skipped", "suppressed"))
+"""What CTest and GoogleTest say in `status` or `result` of a case that they didn't run."""
+_TEARDOWN = "failed on teardown"
+"""The beginning of pytest's message where the clean-up of a test broke."""
+_NOT_LOADED = "Test suite failed to run"
+"""The class that jest-junit gives a file that can't be loaded."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +75,12 @@ def is_junit(text: str) -> bool:
 def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run of a file or of a folder's files; one for each target that the suites' properties name."""
     files = [(results_file.name, results_file)]
+    warnings: list[str] = []
     if results_file.members:
         paths = sorted(path for path in results_file.members if path.endswith(".xml"))
         files = [(path, ResultsFile(path, results_file.members[path])) for path in paths]
+        if strange := [path for path, file in files if not is_junit(file.text)]:
+            warnings.append(left_out("XML files", strange, len(files), "because they aren't JUnit's"))
     roots = [_parse(name, file.text) for name, file in files if is_junit(file.text)]
     if not roots:
         return ()
@@ -77,7 +94,8 @@ def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
         groups.setdefault(tuple(case.named.get(name, "") for name in (RUN, SUITE, TARGET, MODEL)), []).append(
             case
         )
-    return tuple(_run(results_file.name, roots, own) for own in groups.values())
+    first, *others = (_run(results_file.name, roots, own) for own in groups.values())
+    return (replace(first, warnings=tuple(warnings)), *others)
 
 
 def _parse(file: str, text: str) -> Element:
@@ -124,7 +142,7 @@ def _run(file: str, roots: Sequence[Element], cases: Sequence[_Case]) -> Externa
         external_id=named.get(RUN, ""),
         started=min(times, default=None),
         cancelled=named.get(STATE) == "cancelled",
-        skipped=sum(case.node.find("skipped") is not None for case in cases),
+        skipped=sum(not _was_run(case.node) for case in cases),
     )
 
 
@@ -159,7 +177,7 @@ def _program(roots: Sequence[Element]) -> tuple[str, str]:
 
 def _trials(case: _Case, *, is_own: bool) -> Iterator[ExternalTrial]:
     node = case.node
-    if node.find("skipped") is not None:
+    if not _was_run(node):
         return
     key = _key(case, is_own=is_own)
     for child in node:
@@ -174,6 +192,14 @@ def _trials(case: _Case, *, is_own: bool) -> Iterator[ExternalTrial]:
     for child in node:
         if child.tag in _LATER:
             yield _trial(key, _LATER[child.tag], child)
+
+
+def _was_run(node: Element) -> bool:
+    """Return whether a test ran; what failed did, whatever its status says."""
+    if node.find("skipped") is not None:
+        return False
+    said = {node.get(name, "").lower() for name in ("status", "result")}
+    return not said & _NOT_RUN or any(child.tag in _RESULTS for child in node)
 
 
 def _key(case: _Case, *, is_own: bool) -> str:
@@ -234,20 +260,24 @@ def _output(node: Element) -> str:
 
 
 def _joined(cases: Sequence[_Case]) -> Iterator[_Case]:
-    """Yield the cases, with a failure and an error of one execution as one.
+    """Yield the cases, with a failure and an error of one execution as one: the failure, or what comes first.
 
-    pytest writes a case again for an error of its clean-up, and jest-junit a failure beside the error of a file that
-    can't be loaded. The first decides.
+    pytest writes a failed case again for an error of its clean-up, with other cases between them where several
+    processes run tests, and jest-junit a failure beside the error of a file that can't be loaded. Any other case with
+    the same name is a retry.
     """
-    before: tuple[object, set[str]] = (None, set())
+    alone: Counter[tuple[object, ...]] = Counter()
     for case in cases:
         name = (case.parents, case.node.get("classname"), case.node.get("name"))
-        tags = _RESULTS.keys() & {each.tag for each in case.node}
-        if before[0] == name and before[1] | tags == _RESULTS.keys() and not before[1] & tags:
-            before = (None, set())
-            continue
+        result = next((child for child in case.node if child.tag in _RESULTS), None)
+        if result is not None:
+            is_broken_file = case.node.get("classname") == _NOT_LOADED
+            is_clean_up = result.tag == "error" and result.get("message", "").startswith(_TEARDOWN)
+            if (is_clean_up or is_broken_file) and alone[name]:
+                alone[name] -= 1
+                continue
+            alone[name] += result.tag == "failure" or is_broken_file
         yield case
-        before = (name, tags)
 
 
 def _properties(node: Element) -> dict[str, str]:

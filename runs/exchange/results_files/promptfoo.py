@@ -123,9 +123,8 @@ def _usage(row: dict[str, Any]) -> Usage | None:
 
 
 def _cost(row: dict[str, Any]) -> float | None:
-    """Return the cost of the answer in US dollars; None if promptfoo doesn't say one."""
-    row_cost, answered = row.get("cost"), object_of(row.get("response")).get("cost")
-    return plausible_cost(row_cost if row_cost is not None else answered)
+    """Return the cost of the answer in US dollars; None if nobody said one, where promptfoo writes 0 into the row."""
+    return plausible_cost(row.get("cost") or object_of(row.get("response")).get("cost"))
 
 
 def _part(result: dict[str, Any]) -> dict[str, Any]:

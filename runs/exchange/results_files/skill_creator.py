@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from runs.exchange.results_files.values import (
     count_of,
     decode_storable_json,
     key_of_text,
+    left_out,
     list_of,
     moment_of,
     number_of,
@@ -44,6 +46,9 @@ TOTALS = "skill-creator tells tokens as one sum, which is shown as input tokens.
 UNGRADED = "skill-creator graded no assertion of this case."
 
 
+_ITERATION = re.compile(r"iteration-\d+")
+
+
 class _Graded(NamedTuple):
     """One graded trial, in the shape of an entry of `runs` in benchmark.json."""
 
@@ -63,7 +68,37 @@ class _Benchmark(NamedTuple):
 def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run for each iteration and configuration, those without the skill first."""
     benchmarks = _of_folder(results_file) if results_file.members else _of_file(results_file)
-    return tuple(run for benchmark in benchmarks for run in _runs(benchmark, results_file.name))
+    runs = [run for benchmark in benchmarks for run in _runs(benchmark, results_file.name)]
+    if runs:
+        warnings = (*runs[0].warnings, *_left_out(results_file.members))
+        runs[0] = replace(runs[0], warnings=warnings)
+    return tuple(runs)
+
+
+def _left_out(members: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield what of a workspace isn't read: whole iterations, and files of the others."""
+    files = _read_files(members)
+    whole = _whole_benchmarks(files)
+    known = {path: value for path, value in files.items() if path.name in (BENCHMARK, GRADING)}
+    superseded = {path for path in known if any(at in path.parent.parents for at in whole)}
+    read = {path for path, value in known.items() if path.parent in whole or _is_grading(value)} | superseded
+    iterations = {folder for path in members if (folder := _iteration_of(PurePosixPath(path)))}
+    used = {_iteration_of(path) for path in read}
+    if lost := sorted(iterations - used, key=_in_order):
+        names = [folder.name for folder in lost]
+        why = "because no benchmark.json or grading.json in them has judged statements"
+        yield left_out("iterations", names, len(iterations), why)
+    if strange := [path for path in sorted(known.keys() - read) if _iteration_of(path) not in lost]:
+        yield left_out("files", list(map(str, strange)), len(known), "because nothing in them is judged")
+
+
+def is_iteration(name: str) -> bool:
+    """Return whether a folder has this name because it is an iteration."""
+    return _ITERATION.fullmatch(name) is not None
+
+
+def _iteration_of(path: PurePosixPath) -> PurePosixPath | None:
+    return next((folder for folder in path.parents if _ITERATION.fullmatch(folder.name)), None)
 
 
 def _of_file(results_file: ResultsFile) -> Iterator[_Benchmark]:
@@ -148,7 +183,7 @@ def _grading_in_folder(
     run = path.parent
     arm = run.parent if re.fullmatch(r"run-\d+", run.name) else run
     # Without folders of configurations, a case lies in its iteration.
-    has_arms = not re.fullmatch(r"iteration-\d+", arm.parent.name)
+    has_arms = not _ITERATION.fullmatch(arm.parent.name)
     case = arm.parent if has_arms else arm
     metadata = next(
         (found for place in (case, arm, run) if (found := object_of(files.get(place / CASE)))), {}

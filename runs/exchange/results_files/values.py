@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,6 +17,7 @@ from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.reading import decode_text
 from runs.errors import RequestError
 
+_NAMED = 5
 SUITE_FORMATS = ("agent_skills", "llm_tool_test", "agentv", "tool_forge")
 """Formats whose suites evalhub runs."""
 
@@ -132,6 +133,12 @@ def decode_storable_json(text: str) -> Any:
         return json.loads(storable_json(json.loads(text)))
     except (ValueError, OverflowError, RecursionError):
         return None
+
+
+def left_out(what: str, names: Sequence[str], total: int, why: str) -> str:
+    """Return the sentence about what an import leaves out of `total`: how many, which, and why."""
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return f"{len(names)} of {total} {what} left out, {why}: {shown}."
 
 
 def list_of(value: Any) -> list[Any]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from scenarios.formats.agent_skills.case_lists import find_cases, holds_cases
+from scenarios.formats.agent_skills.case_lists import FOLDERS, find_cases, holds_cases
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside, is_below
+
+__all__ = ["FOLDERS", "FORMAT", "NAME", "TRIGGERS", "find_named_paths", "is_trigger_suite"]
 
 NAME = "agent_skills"
 TRIGGERS = "-triggers"
@@ -58,11 +60,12 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
 
 def find_named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
     """Yield the files and folders of the upload that a document's cases name."""
-    folder = posixpath.dirname(document.file)
+    from scenarios.formats.agent_skills.case_files import places_of
+
     listed = (case.get("files") for case, _ in find_cases(document.value) if isinstance(case, dict))
     names = {name for files in listed if isinstance(files, list) for name in files if isinstance(name, str)}
     for name in names:
-        for base in dict.fromkeys((folder, posixpath.dirname(folder), "")):
+        for base in places_of(document.file, (), upload):
             path = inside(base, name)
             if path and (path in upload.files or path in upload.folders):
                 yield path

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evaluators.model import Json
+from scenarios.formats.agent_skills.case_lists import find_trigger
 from scenarios.formats.agent_skills.gates_file import GatesFile
 from scenarios.formats.agent_skills.skill_folders import Skill
+from scenarios.formats.agentv.eval_file_context import folders_above
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles, inside, is_below
 from scenarios.formats.validation import kind
+
+_PLUGIN = ".claude-plugin/plugin.json"
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,11 @@ class SkillContext:
     upload: UploadedFiles
     skills: tuple[Skill, ...]
     gates: GatesFile
+    is_trigger_list: bool = False
+
+    def trigger_of(self, case: dict[str, Json]) -> tuple[str, Json]:
+        """Return the key of a case that says which skill must be loaded, and what it says; an empty key without one."""
+        return find_trigger(case, by_skill=self.is_trigger_list)
 
     @property
     def folder(self) -> str:
@@ -33,8 +42,15 @@ class SkillContext:
 
     @property
     def places(self) -> list[str]:
-        """The folders in which a case's files are looked for: the eval file's, the skill's, the repository's root."""
-        return list(dict.fromkeys((self.folder, *(skill.folder for skill in self.skills), "")))
+        """The folders in which a case's files are looked for."""
+        return places_of(self.document.file, [skill.folder for skill in self.skills], self.upload)
+
+
+def places_of(file: str, skills: Sequence[str], upload: UploadedFiles) -> list[str]:
+    """Return the eval file's folder, the skills', that above it, the plug-in's, and the repository's root."""
+    folder = posixpath.dirname(file)
+    plugins = (each for each in folders_above(folder) if posixpath.join(each, _PLUGIN) in upload.files)
+    return list(dict.fromkeys((folder, *skills, posixpath.dirname(folder), *plugins, "")))
 
 
 def find_path(name: str, value: Json, context: SkillContext) -> str:

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from evaluators.model import Json
+from scenarios.formats.agent_skills.case_models import LISTS
 from scenarios.formats.positions import Location
 from scenarios.formats.tool_forge import matches as is_tool_forge_file
 
-FILES = ("evals.json", "evals.yaml", "evals.yml")
-CASE_LISTS = ("evals", "cases", "tests", "test_cases", "scenarios", "queries")
+FILES = ("evals.json", "evals.yaml", "evals.yml", "eval.json")
+FOLDERS = ("evals", "evaluations")
+"""Folders with cases."""
+CASE_LISTS = ("evals", "evaluations", "cases", "tests", "test_cases", "scenarios", "queries")
 """Names of the list of cases; `evals` is skill-creator's."""
 TRIGGER_LISTS = {"should_trigger": True, "should_not_trigger": False}
 """Names of two lists of trigger queries, and what each says of the skill."""
 
-PROMPTS = ("prompt", "query", "input", "task", "question", "user_prompt", "user_request")
+PROMPTS = ("prompt", "query", "input", "task", "question", "user_prompt", "user_request", "scenario")
 """Names of a prompt, the first one present counts."""
+
+TRIGGER_KEYS = ("should_trigger", "shouldTrigger", "expected_trigger")
+"""Keys of a case that say whether a skill must be loaded, or which."""
+SKILL_KEYS = ("expected_skill", "expect_skill")
+"""Keys of a case that name the skill that must be loaded; null for none."""
+_SAID = {
+    **dict.fromkeys(("trigger", "should_trigger", "use"), True),
+    **dict.fromkeys(("no_trigger", "not_trigger", "should_not_trigger", "no_use"), False),
+}
+"""Words in `expected` or `expect` of a trigger query."""
+JUDGED = frozenset(
+    (*LISTS, "expected_output", "expected_behavior", "expected_commands", "expected_calls", "must_contain")
+)
+"""Keys by which a document with a prompt is a case."""
 
 Case = tuple[Json, Location]
 """A case and where it is."""
@@ -24,19 +41,19 @@ Case = tuple[Json, Location]
 
 def holds_cases(path: str, value: Json) -> bool:
     """Return whether a document has cases of a skill, or trigger queries."""
-    if are_triggers([case for case, _ in find_cases(value)]):
+    if are_triggers([case for case, _ in find_cases(value)], path):
         return True
     name = posixpath.basename(path)
-    if isinstance(value, dict) and isinstance(value.get("evals"), list):
+    if isinstance(value, dict) and any(isinstance(value.get(each), list) for each in FOLDERS):
         return "skill_name" in value or name in FILES
-    if _is_single_case(value) and path.lower().endswith(".json") and _lies_in_evals(path):
+    if is_single_case(value) and path.lower().endswith(".json") and _lies_in_evals(path):
         return True
     # Other names of the list are read in JSON only: in YAML they are AgentV's.
     if not isinstance(value, dict | list) or is_tool_forge_file(path, value):
         return False
     if name == "evals.json" and _lies_in_evals(path):
         return True
-    is_named = name == "evals.json" or (name == "cases.json" and _lies_in_evals(path))
+    is_named = name in ("evals.json", "eval.json") or (name == "cases.json" and _lies_in_evals(path))
     return is_named and hold_prompts(find_cases(value))
 
 
@@ -48,7 +65,7 @@ def find_cases(value: Json) -> list[Case]:
         return [(case, (name, index)) for index, case in enumerate(value[name])]
     if not isinstance(value, dict):
         return []
-    return [(value, ())] if _is_single_case(value) else list(_find_grouped_triggers(value))
+    return [(value, ())] if is_single_case(value) else list(_find_grouped_triggers(value))
 
 
 def name_of_list(value: Json) -> str:
@@ -58,9 +75,50 @@ def name_of_list(value: Json) -> str:
     return next((name for name in lists if value[name]), lists[0] if lists else "")
 
 
-def are_triggers(cases: Sequence[Json]) -> bool:
-    """Return whether every case says whether the skill must be loaded."""
-    return bool(cases) and all(isinstance(case, dict) and "should_trigger" in case for case in cases)
+def are_triggers(cases: Sequence[Json], path: str = "") -> bool:
+    """Return whether every case says whether, or which, skill must be loaded; a bare `skill` says it in eval files only."""
+    by_skill = names_skills(path)
+    return bool(cases) and all(
+        isinstance(case, dict) and _is_query(case, by_skill=by_skill) for case in cases
+    )
+
+
+def names_skills(path: str) -> bool:
+    """Return whether `skill` of a query in a file means that it must be loaded."""
+    return _lies_in_evals(path) or "trigger" in posixpath.basename(path).lower()
+
+
+def find_trigger(case: Mapping[str, Json], *, by_skill: bool = False) -> tuple[str, Json]:
+    """Return the key that says which skill must be loaded, and what it says: true or false, a name, or something wrong.
+
+    The key is empty if there is none. `by_skill` says that `skill` of a case that nothing judges is one.
+    """
+    for key in TRIGGER_KEYS:
+        if key in case:
+            said = _said(case[key])
+            return key, case[key] if said is None else said
+    for key in SKILL_KEYS:
+        if key in case:
+            return key, False if case[key] is None else case[key]
+    for key in ("expected", "expect"):
+        said = _said(case.get(key))
+        if by_skill and isinstance(case.get(key), bool):
+            said = case[key]
+        if said is not None:
+            return key, said
+    is_query = by_skill and isinstance(case.get("skill"), str) and not JUDGED & case.keys()
+    return ("skill", case["skill"]) if is_query else ("", None)
+
+
+def _said(word: Json) -> bool | None:
+    return _SAID.get(word.strip().lower().replace("-", "_")) if isinstance(word, str) else None
+
+
+def _is_query(case: Mapping[str, Json], *, by_skill: bool) -> bool:
+    key, _ = find_trigger(case, by_skill=by_skill)
+    if key in TRIGGER_KEYS:
+        return True
+    return bool(key) and hold_prompts([(dict(case), ())]) and not JUDGED & case.keys()
 
 
 def hold_prompts(cases: Sequence[Case]) -> bool:
@@ -69,9 +127,9 @@ def hold_prompts(cases: Sequence[Case]) -> bool:
     return any(isinstance(text, str) for text in texts)
 
 
-def _is_single_case(value: Json) -> bool:
+def is_single_case(value: Json) -> bool:
     """Return whether a document is one case, as Anthropic's guide to writing skills has it."""
-    return isinstance(value, dict) and hold_prompts([(value, ())]) and "expected_behavior" in value
+    return isinstance(value, dict) and hold_prompts([(value, ())]) and bool(JUDGED & value.keys())
 
 
 def _find_grouped_triggers(value: dict[str, Json]) -> Iterator[Case]:
@@ -83,4 +141,4 @@ def _find_grouped_triggers(value: dict[str, Json]) -> Iterator[Case]:
 
 
 def _lies_in_evals(path: str) -> bool:
-    return posixpath.basename(posixpath.dirname(path)) == "evals"
+    return posixpath.basename(posixpath.dirname(path)) in FOLDERS

@@ -59,14 +59,20 @@ class SkillCase(BaseModel):
     question: Text | None = None
     user_prompt: Text | None = None
     user_request: Text | None = None
-    should_trigger: bool | None = None
-    """Whether the agent must load the skill for this prompt, or must not."""
+    scenario: Text | None = None
+    should_trigger: bool | str | None = None
+    """Whether the agent must load the skill for this prompt, or must not; or the name of the skill that it must load."""
+    shouldTrigger: bool | str | None = None
+    expected_trigger: bool | str | None = None
+    expected_skill: str | None = None
+    """The skill that the agent must load; null for none."""
+    expect_skill: str | None = None
     expected_output: str | None = None
     """What the agent should produce, as one text; a judge reads it with the statements, or alone."""
     expected_behavior: str | Statements | None = None
     """Another name of `expected_output`, or of `assertions` where it is a list."""
     expected: Any = None
-    """Another name of `expected_output` where it is a text, as `expect`."""
+    """Another name of `expected_output` where it is a text, as `expect`; of a trigger query, `trigger` or `no-trigger`."""
     expect: Any = None
     assertions: Statements | None = None
     """Statements that a judge checks one by one."""
@@ -74,8 +80,19 @@ class SkillCase(BaseModel):
     """Another name of `assertions`."""
     checks: Statements | None = None
     """Another name of `assertions`."""
+    success_criteria: Any = None
+    """Another name of `assertions`, also as one text."""
     scorers: Statements | None = None
-    """Another name of `assertions`; one of type `regex` is a gate."""
+    """Another name of `assertions`."""
+    forbidden: Text | list[Text] | None = None
+    """Statements that must not hold."""
+    must_contain: Any = None
+    """Texts that the answer contains, as gates; `must_not_contain` those that it doesn't."""
+    must_not_contain: Any = None
+    expected_calls: Any = None
+    """Commands that the agent runs, as gates: each with `command`, and `required_flags` and `forbidden_flags`."""
+    expected_commands: Any = None
+    """Another name of `expected_calls`, also with lines."""
     files: Text | list[Text | NamedFile] | None = None
     """Files and folders that the agent gets, relative to the eval file, the skill or the upload."""
     name: Any = None
@@ -88,7 +105,10 @@ class SkillCase(BaseModel):
     tags: Any = None
 
 
-LISTS = tuple(name for name, field in SkillCase.model_fields.items() if field.annotation == Statements | None)
+LISTS = (
+    *(name for name, field in SkillCase.model_fields.items() if field.annotation == Statements | None),
+    "success_criteria",
+)
 """Names under which statements are written."""
 TEXTS = tuple(StatementObject.model_fields)
 """Keys of a statement that is an object, the first one present counts."""

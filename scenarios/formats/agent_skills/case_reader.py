@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates import Gate
-from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded, TranscriptMatches
+from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
-from evaluators.patterns import PatternError, compile_pattern
+from scenarios.formats.agent_skills.case_checks import (
+    OF_COMMANDS,
+    OWN_TOOLS,
+    READ,
+    is_check,
+    read_answer_checks,
+    read_check,
+    read_commands,
+    type_of,
+)
 from scenarios.formats.agent_skills.case_files import SkillContext, find_path, read_files
 from scenarios.formats.agent_skills.case_lists import PROMPTS
 from scenarios.formats.agent_skills.case_models import (
@@ -24,6 +34,7 @@ from scenarios.formats.agent_skills.case_models import (
     key_of_id,
     statement_ids,
 )
+from scenarios.formats.agent_skills.trigger_reader import read_trigger
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
@@ -75,7 +86,7 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
     statements = _statements(case, context, at)
     read.problems += statements.problems
     read.files = tuple(read_files(case, context, at, read.problems))
-    loaded = _loading_gates(case, context, at, read.problems)
+    loaded = read_trigger(case, context, at, read.problems)
     checks = context.gates.checks_of(read.names)
     expected = _expected(case, context, at, read.problems)
     gates = (*loaded, *statements.gates, *checks.gates)
@@ -120,8 +131,12 @@ def _key(
         what = f"An id must be a whole number or text, not {kind(case_id)}."
         fix = 'Write "id": 1, or a short name.'
         problems.append(context.document.problem((*at, "id"), what, fix=fix, id="format/wrong-type"))
-    if "should_trigger" in case:
+    if context.trigger_of(case)[0]:
         key = join_words(_first_text(case, PROMPTS), "-") or f"query-{position + 1}"
+        return key, (key, name)
+    if case_id is None and not at:
+        # A file with one case is called by its name.
+        key = posixpath.splitext(posixpath.basename(context.document.file))[0]
         return key, (key, name)
     if case_id is None:
         what = f"The case has no id, so its results are kept as 'eval-{position}'."
@@ -155,7 +170,8 @@ def _name_of_prompt(case: dict[str, Json]) -> str:
 def _expected(case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]) -> str:
     names = ["expected_output"]
     names += ["expected_behavior"] * (not isinstance(case.get("expected_behavior"), list))
-    names += [name for name in _EXPECTED_TEXTS if isinstance(case.get(name), str)]
+    said, _ = context.trigger_of(case)
+    names += [name for name in _EXPECTED_TEXTS if isinstance(case.get(name), str) and name != said]
     texts = [_text(case, name, context, at, problems) for name in names]
     return "\n".join(dict.fromkeys(filter(None, texts)))
 
@@ -241,6 +257,11 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
         value = case.get(name)
         if value is None:
             continue
+        if name == "success_criteria" and not isinstance(value, list):
+            # Other programs have a text or settings there.
+            statements.texts += [value.strip()] if isinstance(value, str) and value.strip() else []
+            statements.unread += [] if isinstance(value, str) else [name]
+            continue
         if not isinstance(value, list):
             what = f"'{name}' must be a list of statements, not {kind(value)}."
             fix = 'Write ["The output has a title.", ...].'
@@ -252,16 +273,33 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
         earlier = set(statements.texts)
         for index, item in enumerate(value):
             _read_statement(item, statements, earlier, context, (*at, name, index))
+    statements.gates += read_answer_checks(case, context.document, at, statements.problems)
+    _read_commands(case, statements, context, at)
+    forbidden = case.get("forbidden")
+    for each in forbidden if isinstance(forbidden, list) else [forbidden]:
+        if text := _text_of(each):
+            statements.texts.append(f"This must not be the case: {text}")
     return statements
 
 
 def _read_statement(
     item: Json, statements: _Statements, earlier: Set[str], context: SkillContext, at: Location
 ) -> None:
-    if isinstance(item, dict) and item.get("type") == "regex" and isinstance(item.get("pattern"), str):
-        _read_pattern(item, statements, context, at)
+    if isinstance(item, dict) and is_check(item):
+        name = _first_text(item, ("name", "id", *TEXTS))
+        # A scorer's pattern may be one of a command.
+        where = "either" if "scorers" in at else "answer"
+        statements.gates += read_check(item, name, context.document, at, statements.problems, where=where)
+        statements.unread += [name for name in item if name not in (*_OF_STATEMENT, *READ)]
+        return
+    is_command = isinstance(item, dict) and type_of(item) in OF_COMMANDS
+    if is_command and any(item.get(name) for name in ("value", "command", "cmd")):
+        _read_commands({type_of(item): item}, statements, context, at)
         return
     text = _text_of(item)
+    if not text and isinstance(item, dict) and type_of(item) and len(item) > 1:
+        statements.problems.append(_unread_check(item, context, at))
+        return
     if not text:
         what = "A statement needs text."
         fix = 'Write it as text, or as an object with "text".'
@@ -273,21 +311,24 @@ def _read_statement(
         statements.texts.append(text)
 
 
-def _read_pattern(
-    item: dict[str, Json], statements: _Statements, context: SkillContext, at: Location
+def _read_commands(
+    case: dict[str, Json], statements: _Statements, context: SkillContext, at: Location
 ) -> None:
-    pattern = item["pattern"]
-    try:
-        compile_pattern(pattern)
-    except PatternError as error:
-        where = (*at, "pattern")
-        statements.problems.append(
-            context.document.problem(where, str(error), fix="Fix the pattern.", id="format/bad-regex")
-        )
-        return
-    statements.gates.append(
-        TranscriptMatches(pattern=pattern, name=_first_text(item, ("name", "id", *TEXTS)) or None)
-    )
+    for each in read_commands(case, context.document, at, statements.problems):
+        if isinstance(each, str):
+            statements.texts.append(each)
+        else:
+            statements.gates.append(each)
+
+
+def _unread_check(item: dict[str, Json], context: SkillContext, at: Location) -> Problem:
+    """Return the hint about a check by something else than a text, a pattern, a file or a command."""
+    written = item.get("type", item.get("kind"))
+    what = f"Nothing reads a check of type '{written}'."
+    if type_of(item) in OWN_TOOLS:
+        what = f"A check of type '{written}' names a tool of one agent's own, so it is not run."
+    fix = "Describe in a sentence what must hold, or write a gate in gates.yaml."
+    return context.document.problem(at, what, fix=fix, id="format/unread-check", lint=True)
 
 
 def _rubric(texts: Sequence[str], expected: str) -> RubricCriteria | None:
@@ -308,25 +349,6 @@ def _nothing_to_judge(document: PositionedDocument, at: Location) -> Problem:
     what = "Nothing judges this case: its trials are compared by tool use, cost and time only."
     fix = "Add 'expected_output', 'assertions' or gates in gates.yaml."
     return document.problem(at, what, fix=fix, id="format/nothing-to-judge", lint=True)
-
-
-def _loading_gates(
-    case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
-) -> tuple[SkillLoaded | SkillNotLoaded, ...]:
-    """Return the gate on whether the skill is loaded, for a case that says so."""
-    wanted = case.get("should_trigger")
-    if wanted is None:
-        return ()
-    if not isinstance(wanted, bool):
-        what = f"'should_trigger' must be true or false, not {kind(wanted)}."
-        fix = "Write true or false without quotes."
-        problems.append(
-            context.document.problem((*at, "should_trigger"), what, fix=fix, id="format/wrong-type")
-        )
-        return ()
-    if len(context.skills) != 1:
-        return ()
-    return ((SkillLoaded if wanted else SkillNotLoaded)(skill=context.skills[0].name),)
 
 
 def _trigger_tags(loaded: Sequence[SkillLoaded | SkillNotLoaded]) -> list[str]:

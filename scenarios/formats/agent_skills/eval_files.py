@@ -12,11 +12,14 @@ from evaluators.model import Json
 from scenarios.formats.agent_skills import NAME, TRIGGERS, find_named_paths
 from scenarios.formats.agent_skills.case_files import SkillContext
 from scenarios.formats.agent_skills.case_lists import (
+    FILES,
+    FOLDERS,
     TRIGGER_LISTS,
-    Case,
     are_triggers,
     find_cases,
+    find_trigger,
     hold_prompts,
+    is_single_case,
     name_of_list,
 )
 from scenarios.formats.agent_skills.case_reader import ReadCase, read_skill_case
@@ -28,9 +31,12 @@ from scenarios.formats.agent_skills.skill_folders import (
     Skill,
     find_skills,
     installed_files,
+    lower_case_problem,
     skills_of,
 )
+from scenarios.formats.agent_skills.trigger_reader import skill_named
 from scenarios.formats.candidates import decode_file
+from scenarios.formats.other_programs import hints_of_others
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -64,6 +70,8 @@ _FOR_READERS = frozenset(
     ]
 )
 """Keys that need no hint."""
+_OF_OTHERS = (".yaml", ".yml", ".json", ".toml", ".ts", ".mts")
+"""Ends of files beside evals that may be another program's."""
 _OF_MANY_CASES = frozenset(("format/no-id", "format/nothing-to-judge"))
 WORKSPACE = "workspace"
 """The fixture of cases without files of their own."""
@@ -77,14 +85,11 @@ class _EvalFile:
     skill_name: str
     skills: tuple[Skill, ...]
     gates: GatesFile
-    written: list[Case]
+    written: list[tuple[PositionedDocument, Json, Location]]
     """The cases as they are written, with their places."""
+    is_trigger_list: bool = False
     cases: list[ReadCase] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def is_trigger_list(self) -> bool:
-        return are_triggers([case for case, _ in self.written])
 
 
 def read_eval_files(
@@ -95,10 +100,10 @@ def read_eval_files(
     folders = {posixpath.dirname(document.file) for document in documents}
     gates = {folder: read_gates_file(upload, folder) for folder in folders}
     files = [
-        _read_file(document, upload, skills, gates[posixpath.dirname(document.file)])
-        for document in documents
+        _read_file(group, upload, skills, gates[posixpath.dirname(group[0].file)])
+        for group in _grouped(documents)
     ]
-    files[0].problems += _unread_files(upload, files)
+    files[0].problems += _unread_files(upload, documents)
     names = _suite_names(files)
     suites = [_suite(file, upload, name) for file, name in zip(files, names, strict=True)]
     problems = [problem for file in files for problem in file.problems]
@@ -115,23 +120,73 @@ def read_eval_files(
     return suites, problems
 
 
+def problems_without_cases(upload: UploadedFiles) -> list[Problem]:
+    """Return a problem for each skill of an upload without cases, and for each file whose prompts nothing reads."""
+    problem = lower_case_problem(upload)
+    problems = [problem] if problem else []
+    for skill in find_skills(upload):
+        what = f"The skill '{skill.name}' has no cases yet."
+        fix = "Write them into evals/evals.json in its folder; see docs/formats/agent-skills.md."
+        problems.append(Problem(skill.file, 1, "", what, fix, "format/no-cases"))
+    if problems:
+        problems += [unread_prompts(path) for path in sorted(upload.files) if has_prompts(path, upload)]
+    return problems
+
+
+def _grouped(documents: Sequence[PositionedDocument]) -> list[list[PositionedDocument]]:
+    """Return the documents of each suite: files of a folder with one case each belong together, with its evals.json."""
+    singles: dict[str, list[PositionedDocument]] = {}
+    groups: list[list[PositionedDocument]] = []
+    for document in documents:
+        folder = posixpath.dirname(document.file)
+        if is_single_case(document.value) and not are_triggers([document.value], document.file):
+            singles.setdefault(folder, []).append(document)
+        else:
+            groups.append([document])
+    for folder, cases in singles.items():
+        own = next((each for each in groups if _holds_evals(each[0], folder)), None)
+        if own is None:
+            groups.append(cases)
+        else:
+            own += cases
+    return sorted(groups, key=lambda group: group[0].file)
+
+
+def _holds_evals(document: PositionedDocument, folder: str) -> bool:
+    is_file = posixpath.split(document.file) in {(folder, name) for name in FILES}
+    return is_file and not are_triggers([case for case, _ in find_cases(document.value)], document.file)
+
+
 def _read_file(
-    document: PositionedDocument, upload: UploadedFiles, skills: Sequence[Skill], gates: GatesFile
+    documents: Sequence[PositionedDocument],
+    upload: UploadedFiles,
+    skills: Sequence[Skill],
+    gates: GatesFile,
 ) -> _EvalFile:
+    """Read the documents of one suite; the first one names the skill."""
+    document = documents[0]
     value = document.value if isinstance(document.value, dict) else {}
     skill_name = value.get(_key_of_skill(document))
     name = skill_name.strip() if isinstance(skill_name, str) else ""
+    written = [(each, case, at) for each in documents for case, at in find_cases(each.value)]
+    is_trigger_list = are_triggers([case for _, case, _ in written], document.file)
     tested = skills_of(document.file, name, skills)
-    read = _EvalFile(document, name, tested, gates, find_cases(document.value))
+    triggers = [
+        find_trigger(case, by_skill=is_trigger_list)[1] for _, case, _ in written if isinstance(case, dict)
+    ]
+    named = {skill_named(each) for each in triggers if isinstance(each, str)}
+    tested += tuple(skill for skill in skills if skill.name in named and skill not in tested)
+    read = _EvalFile(document, name, tested, gates, written, is_trigger_list)
     if not read.skills:
         read.problems.append(_no_skill(document, name, upload))
-    if read.is_trigger_list and len(read.skills) > 1:
+    if read.is_trigger_list and len(read.skills) > 1 and True in triggers:
         read.problems.append(_several_skills(document, read.skills))
     if not read.written:
         read.problems.append(_no_cases(document))
-    context = SkillContext(document, upload, read.skills, gates)
+    context = SkillContext(document, upload, read.skills, gates, is_trigger_list)
     read.cases = [
-        read_skill_case(case, context, at, position) for position, (case, at) in enumerate(read.written)
+        read_skill_case(case, replace(context, document=each), at, position)
+        for position, (each, case, at) in enumerate(read.written)
     ]
     read.problems += _say_once([problem for case in read.cases for problem in case.problems])
     read.problems += _unread_keys(read)
@@ -171,7 +226,7 @@ def _unread_keys(read: _EvalFile) -> Iterator[Problem]:
     """Yield one hint with all keys that nothing reads and that have no problem of their own."""
     value = read.document.value if isinstance(read.document.value, dict) else {}
     lists = {name_of_list(value)} if name_of_list(value) else TRIGGER_LISTS.keys()
-    is_single = any(case is value for case, _ in read.written)
+    is_single = any(case is value for _, case, _ in read.written)
     names = [] if is_single else [name for name in value if name not in _KNOWN | lists]
     names += [name for case in read.cases for name in case.unread]
     if names := [name for name in dict.fromkeys(names) if name not in _FOR_READERS]:
@@ -183,19 +238,28 @@ def _unread_keys(read: _EvalFile) -> Iterator[Problem]:
         yield read.document.problem((), what, fix=fix, id="format/unread-key", lint=True)
 
 
-def _unread_files(upload: UploadedFiles, read: Sequence[_EvalFile]) -> Iterator[Problem]:
+def _unread_files(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Iterator[Problem]:
     """Yield a hint for each file beside the evals whose prompts nothing reads."""
-    folders = {posixpath.dirname(each.document.file) for each in read}
-    known = {each.document.file for each in read}
-    known |= {path for each in read for path in find_named_paths(each.document, upload)}
-    for path in sorted(upload.files.keys() - known):
-        if posixpath.dirname(path) in folders and path.endswith(".json") and _has_prompts(path, upload):
-            what = "Nothing reads the prompts of this file."
-            fix = "Move its cases into evals.json, or give each 'should_trigger'."
-            yield Problem(path, 1, "", what, fix, "format/unread-file", lint=True)
+    folders = {posixpath.dirname(each.file) for each in documents}
+    known = {each.file for each in documents}
+    known |= {path for each in documents for path in find_named_paths(each, upload)}
+    beside = sorted(path for path in upload.files.keys() - known if posixpath.dirname(path) in folders)
+    yield from (unread_prompts(path, lint=True) for path in beside if has_prompts(path, upload))
+    evals = (path for path in beside if posixpath.basename(posixpath.dirname(path)) in FOLDERS)
+    yield from hints_of_others({path: upload.files[path] for path in evals if path.endswith(_OF_OTHERS)})
 
 
-def _has_prompts(path: str, upload: UploadedFiles) -> bool:
+def unread_prompts(path: str, *, lint: bool = False) -> Problem:
+    """Return the problem of a file with prompts that isn't read as cases."""
+    what = "Nothing reads the prompts of this file."
+    fix = "Move its cases into evals.json, or give each 'should_trigger'."
+    return Problem(path, 1, "", what, fix, "format/unread-file", lint=lint)
+
+
+def has_prompts(path: str, upload: UploadedFiles) -> bool:
+    """Return whether a JSON file has a list of prompts, or is a case."""
+    if not path.lower().endswith(".json"):
+        return False
     try:
         value = decode_file(path, upload.files[path]).value
     except ScenarioFileError:
@@ -204,6 +268,8 @@ def _has_prompts(path: str, upload: UploadedFiles) -> bool:
 
 
 def _no_skill(document: PositionedDocument, name: str, upload: UploadedFiles) -> Problem:
+    if problem := lower_case_problem(upload):
+        return problem
     folder = posixpath.dirname(posixpath.dirname(document.file))
     looked = dict.fromkeys(
         posixpath.join(base, place, "SKILL.md")
@@ -260,18 +326,19 @@ def _answers(read: _EvalFile) -> Iterator[Problem]:
 
 
 def _repeated_ids(read: _EvalFile) -> Iterator[Problem]:
-    first: dict[str, Location] = {}
-    for case, (_, at) in zip(read.cases, read.written, strict=True):
+    first: dict[str, tuple[PositionedDocument, Location]] = {}
+    for case, (document, _, at) in zip(read.cases, read.written, strict=True):
         if case.spec is None:
             continue
-        earlier = first.setdefault(case.spec.key, at)
-        if earlier != at:
-            line = read.document.positions.line(earlier)
-            what = f"Duplicate id '{case.spec.key}', first in line {line}."
+        earlier, place = first.setdefault(case.spec.key, (document, at))
+        if (earlier.file, place) != (document.file, at):
+            of_file = f" of {earlier.file}" if earlier.file != document.file else ""
+            line = f"line {earlier.positions.line(place)}{of_file}"
+            what = f"Duplicate id '{case.spec.key}', first in {line}."
             fix = "Give each case of a file a unique id."
             if read.is_trigger_list:
-                what, fix = f"The query is repeated, first in line {line}.", "Remove one of them."
-            yield read.document.problem(at, what, fix=fix, id="format/duplicate-scenario")
+                what, fix = f"The query is repeated, first in {line}.", "Remove one of them."
+            yield document.problem(at, what, fix=fix, id="format/duplicate-scenario")
 
 
 def _suite_names(files: Sequence[_EvalFile]) -> list[str]:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from evaluators.grading.gates import GATES
-from scenarios.formats.agent_skills.case_lists import CASE_LISTS, FILES, PROMPTS, TRIGGER_LISTS
+from scenarios.formats.agent_skills.case_lists import (
+    CASE_LISTS,
+    FILES,
+    JUDGED,
+    PROMPTS,
+    SKILL_KEYS,
+    TRIGGER_KEYS,
+    TRIGGER_LISTS,
+)
 from scenarios.formats.agent_skills.case_models import (
     NOT_A_NAME,
     TEXTS,
@@ -33,7 +41,7 @@ def evals_schema() -> Schema:
         "anyOf": [
             {"type": "object", "anyOf": [{"required": [name]} for name in CASE_LISTS], "properties": lists},
             schema_of_list(case),
-            {"allOf": [case, has("expected_behavior")]},
+            {"allOf": [case, has(*sorted(JUDGED))]},
         ],
         "properties": {"skill_name": {"description": "The skill's name, as in SKILL.md."}},
     }
@@ -43,7 +51,9 @@ def evals_schema() -> Schema:
 def triggers_schema() -> Schema:
     """Return the schema of trigger queries: one list, or two by whether the skill must be loaded."""
     writer, case = _cases()
-    queries = schema_of_list({"allOf": [case, has("should_trigger")]}, minItems=1)
+    queries = schema_of_list(
+        {"allOf": [case, has(*TRIGGER_KEYS, *SKILL_KEYS, "expected", "expect", "skill")]}, minItems=1
+    )
     by_answer = schema_of_list({"if": {"type": "string"}, "then": NOT_EMPTY, "else": case})
     grouped: Schema = {
         "type": "object",
@@ -79,13 +89,10 @@ def _cases() -> tuple[SchemaWriter, Schema]:
 
 
 def _statements(writer: SchemaWriter) -> Schema:
-    """Return the schema of a list of statements: texts, objects with one, or patterns."""
-    pattern = {
-        "required": ["type", "pattern"],
-        "properties": {"type": {"const": "regex"}, "pattern": {"type": "string"}},
-    }
+    """Return the schema of a list of statements: texts, objects with one, or checks."""
+    check = {"anyOf": [{"required": ["type"]}, {"required": ["kind"]}], "minProperties": 2}
     texts = ({"required": [key], "properties": {key: NOT_EMPTY}} for key in TEXTS)
-    statement = {**writer.of(StatementObject), "anyOf": [pattern, *texts]}
+    statement = {**writer.of(StatementObject), "anyOf": [check, *texts]}
     return schema_of_list({"if": {"type": "string"}, "then": NOT_EMPTY, "else": statement})
 
 

@@ -25,13 +25,15 @@ _FOLDERS = frozenset(("evals", "evaluations", ".git"))
 """Left out at any depth."""
 _RESULTS = re.compile(r"(?:eval_metadata|grading|timing|feedback)\.json|benchmark\..+")
 """Files of skill-creator with assertions, evidence and solutions."""
+_BESIDE = "eval.json"
+"""Left out beside SKILL.md."""
 _ITERATION = re.compile(r"iteration-\d+")
 _OF_AUTHORS = frozenset((".github", ".planning", "tests"))
 """Left out where the skill is a repository's root."""
 _DOCS = "docs"
 _PARTS = frozenset(("scripts", "references", "assets"))
 """Folders of a skill in which no eval file is read."""
-_MARKS = (b"trigger", b"skill", b"evals", b"expect")
+_MARKS = (b"rigger", b"skill", b"evals", b"evaluations", b"expect")
 """One of them is in every YAML file with cases; others aren't decoded."""
 
 
@@ -47,7 +49,8 @@ def find_left_out(files: Mapping[str, bytes], *, is_repository: bool = False) ->
     left_out = {path: unit for path in files if (unit := _unit(path, files, workspaces, authors))}
     rest = {path: content for path, content in files.items() if path not in left_out}
     cases = {path for path, content in rest.items() if _holds_answers(path, content)}
-    folders = {posixpath.dirname(path) for path in cases}
+    beside = {path for path in left_out if posixpath.basename(path) == _BESIDE}
+    folders = {posixpath.dirname(path) for path in cases | beside}
     gates = {path for path in rest if posixpath.split(path) in {(folder, GATES) for folder in folders}}
     return left_out | {path: path for path in cases | gates}
 
@@ -102,7 +105,7 @@ def _unit(path: str, files: Mapping[str, bytes], workspaces: Set[str], authors: 
     folder, name = posixpath.split(path)
     if unit := _unit_of_folders(path, workspaces, authors):
         return unit
-    is_beside = name == "eval.json" and posixpath.join(folder, FILE) in files
+    is_beside = name == _BESIDE and posixpath.join(folder, FILE) in files
     return path if is_beside or name == ".git" or _RESULTS.fullmatch(name) else ""
 
 

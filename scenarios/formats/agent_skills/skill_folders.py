@@ -24,9 +24,10 @@ READ_BY_AGENTS = 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*(```|~~~)[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*\1", re.DOTALL | re.MULTILINE)
-_SPAN = re.compile(r"`([^`\n]+)`")
-_SHELLS = frozenset(("", "bash", "sh", "shell", "console", "zsh", "terminal"))
-_COMMON = frozenset(
+_TYPED = re.compile(r"^[ \t]*[$%>] ((?:.*\\\n)*.*\n?)", re.MULTILINE)
+"""A line after a prompt, with those that continue it."""
+_SHELLS = frozenset(("bash", "sh", "shell", "console", "zsh", "terminal"))
+COMMON = frozenset(
     [
         "bash",
         "brew",
@@ -100,9 +101,9 @@ class Skill:
 
     @property
     def tools(self) -> list[tuple[str, int]]:
-        """The programs that its code runs, and how often, the most frequent first; common ones left out."""
-        words = Counter(word for line in _code_lines(self.text) if (word := _program(line)))
-        return [(word, count) for word, count in words.most_common() if word not in _COMMON]
+        """The programs that its shells' code runs, and how often, the most frequent first; common ones left out."""
+        words = Counter(word for script in _scripts(self.text) for word in _programs(script))
+        return [(word, count) for word, count in words.most_common() if word not in COMMON]
 
 
 def find_skills(upload: UploadedFiles) -> tuple[Skill, ...]:
@@ -115,6 +116,15 @@ def find_skills(upload: UploadedFiles) -> tuple[Skill, ...]:
     workspaces = find_workspaces(upload.files)
     own = [path for path in paths if not is_in_evals(path, workspaces)]
     return tuple(_read(upload, path) for path in own or paths)
+
+
+def lower_case_problem(upload: UploadedFiles) -> Problem | None:
+    """Return the problem of a skill whose file has another case, which agents on most systems don't find; None without one."""
+    for path in sorted(upload.files):
+        if posixpath.basename(path).lower() == FILE.lower() and posixpath.basename(path) != FILE:
+            what = f"The file is called {posixpath.basename(path)}, so no agent finds the skill."
+            return Problem(path, 1, "", what, f"Rename it to {FILE}.", "format/no-skill")
+    return None
 
 
 def skills_of(file: str, name: str, skills: Sequence[Skill]) -> tuple[Skill, ...]:
@@ -179,7 +189,8 @@ def _front_matter(text: str, path: str) -> tuple[dict[str, str], list[Problem]]:
         value = read_yaml(f"\n{text}".encode(), path).value
     except ScenarioFileError as error:
         plain = dict(line.split(":", 1) for line in text.splitlines() if re.match(r"\w[\w-]*:", line))
-        lints = [replace(each, lint=True) for each in error.problems]
+        follows = "Agents that read it as YAML don't know the skill."
+        lints = [replace(each, what=f"{each.what} {follows}", lint=True) for each in error.problems]
         return {key: value.strip().strip("\"'") for key, value in plain.items()}, lints
     fields = value if isinstance(value, dict) else {}
     return {str(key): each.strip() for key, each in fields.items() if isinstance(each, str)}, []
@@ -225,19 +236,17 @@ def _as_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:64] or "skill"
 
 
-def _code_lines(text: str) -> Iterator[str]:
+def _scripts(text: str) -> Iterator[str]:
+    """Yield the code of blocks of a shell; of sessions, what was typed."""
     for match in _FENCE.finditer(text):
         if match[2].lower() in _SHELLS:
-            yield from match[3].splitlines()
-    # A single word in code is often a name; two or more are a command.
-    yield from (code for code in _SPAN.findall(_FENCE.sub("", text)) if " " in code.strip())
+            typed = "".join(each[1] for each in _TYPED.finditer(match[3]))
+            yield typed or match[3]
 
 
-def _program(line: str) -> str:
-    """Return the program that a line of code runs; empty for comments, output and anything else."""
-    line = re.sub(r"^\s*(?:\$|>|%)\s+", "", line).strip()
-    if not re.match(r"(?:\./)?[a-z][\w.-]*\s+\S", line) or re.match(r"[\w.-]+\s*[=:]", line):
-        return ""
-    words = next((part.words for part in segments(line) if part.words), ())
-    name = posixpath.basename(words[0]) if words else ""
-    return name if re.fullmatch(r"[a-z][\w.-]*", name) else ""
+def _programs(script: str) -> Iterator[str]:
+    """Yield the programs that a script runs; a single word is often no command."""
+    for part in segments(script):
+        name = posixpath.basename(part.words[0]) if len(part.words) > 1 else ""
+        if re.fullmatch(r"[a-z][\w.-]*", name):
+            yield name

@@ -124,10 +124,11 @@ def _named_files(value: Json) -> Iterator[str]:
             yield from _named_files(item)
     elif isinstance(value, dict):
         for key, item in value.items():
-            if key == "script" and isinstance(item, str):
+            if key in ("script", "command") and isinstance(item, str | list):
                 from scenarios.formats.agentv.judge_files import script_files
 
-                yield from script_files(item)
+                words = [item] if isinstance(item, str) else [each for each in item if isinstance(each, str)]
+                yield from (name for word in words for name in script_files(word))
             elif key in _NAMES_A_FILE and isinstance(item, str) and _may_be_path(item):
                 yield _before_glob(item.removeprefix("file://").lstrip("/"))
                 if key == "include":

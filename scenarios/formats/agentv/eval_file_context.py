@@ -56,7 +56,9 @@ class EvalFileContext:
             return self.document.problem(
                 at,
                 f"'{name}' is outside the upload.",
-                fix="Name a file in the upload, without a drive letter and without leaving its root.",
+                fix="Upload the folder above, which has the file."
+                if name.startswith("../")
+                else "Name a file in the upload, without a drive letter and without leaving its root.",
                 id="format/file-outside",
             )
         return self.document.problem(

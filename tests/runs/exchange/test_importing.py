@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from importlib import import_module
@@ -23,6 +24,7 @@ from runs.errors import RequestError
 from runs.exchange.exports.exports import export_run
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
+from runs.exchange.results_files.importers import read_results
 from runs.launch.selection import find_target
 from runs.models import Run, RunMeasure, SearchEntry, Trial
 from runs.results.search.search_index import index_trials
@@ -388,10 +390,13 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
             "a benchmark.json of AgentV",
         ),
         ("s.jsonl", '{"sessionId": "s", "projectHash": "p"}\n', "a Gemini CLI session"),
+        ("r.xml", '<?xml version="1.0"?>\n<test-run id="2">', "NUnit's results"),
+        ("r.trx", '<TestRun xmlns="x/TeamTest/2010">', "TRX, the results of .NET's tests"),
+        ("result.json", '{"trial_name": "a", "verifier_result": {}}', "Harbor's results"),
     ],
 )
 def test_results_of_another_program_are_named(file: str, text: str, what: str) -> None:
-    with pytest.raises(RequestError, match=re.escape(f"{file}: {what}: not supported yet.")):
+    with pytest.raises(RequestError, match=re.escape(f"{file}: not read yet: {what}.")):
         import_results(make_project(), text.encode(), file, by=None)
 
 
@@ -421,3 +426,10 @@ def test_promptfoo_counts_the_cache_as_its_provider_does(prompt: int, read: int)
     (run,) = stored({"results": {"results": [row]}})
     assert run.tokens_in == read
     assert run.trial_set.get().detail["usage"]["cache_read"] == 80
+
+
+def test_very_many_empty_lines_are_refused_soon():
+    began = time.process_time()
+    with pytest.raises(RequestError, match="no results found"):
+        read_results("lines.jsonl", b"{}\n" * 500_000)
+    assert time.process_time() - began < 1.5

@@ -115,12 +115,16 @@ def test_rows_of_a_run_bundle_are_found_with_their_files(tmp_path):
     rows = [row, {**row, "sample_index": 2, "execution_status": "quality_failure", "score": 0}]
     (tmp_path / ".internal").mkdir()
     (tmp_path / ".internal/index.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/index.jsonl").write_text('{"kind": "log"}')
     answer = tmp_path / rows[0]["answer_path"]
     answer.parent.mkdir(parents=True)
     answer.write_text("the answer")
     run = imported(pack_folder(tmp_path), "bundle")
     assert (run.suite.name, run.trials, run.passed, run.failed) == ("refunds", 2, 1, 1)
     assert {trial.answer for trial in run.trial_set.all()} == {"the answer"}
+    (warning,) = run.warnings
+    assert warning.endswith("other/index.jsonl: left out, because none of its lines is a result.")
 
 
 def test_assertions_and_members_are_kept():

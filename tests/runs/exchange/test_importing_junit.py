@@ -98,6 +98,15 @@ def test_the_files_of_a_surefire_folder_are_one_run(tmp_path: Path) -> None:
     )
 
 
+def test_files_that_are_not_junits_are_counted_and_named(tmp_path: Path) -> None:
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    (reports / "TEST-a.xml").write_bytes((FILES / "TEST-shop.PriceTest.xml").read_bytes())
+    (reports / "TEST-b.xml").write_text("<checkstyle/>")
+    run = import_junit(pack_folder(reports), "reports")
+    assert run.warnings == ["1 of 2 XML files left out, because they aren't JUnit's: reports/TEST-b.xml."]
+
+
 GO = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="4" failures="1" errors="0" time="0.5">
   <testsuite tests="4" failures="1" time="0.5" name="example.org/shop" timestamp="2026-11-01T10:00:00+01:00">
@@ -119,6 +128,37 @@ def test_results_of_one_test_that_ran_twice_are_its_trials() -> None:
     assert run.started == datetime(2026, 11, 1, 9, tzinfo=UTC)
     assert [each.seconds for each in trials(run, "example.org/shop.TestAdd")] == [0.1, 0.2]
     assert [each.seconds for each in trials(run, "example.org/shop.TestAdd/twice")] == [1234.5]
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [("googletest", (1, 1, 1)), ("googletest-older-skip", (1, 0, 1)), ("ctest", (1, 3, 3))],
+)
+def test_what_did_not_run_is_no_pass(file: str, counts: tuple[int, ...]) -> None:
+    content = (FILES.parent / f"cases/54/{file}.xml").read_bytes()
+    shown = preview_results(make_project("shown"), content, "report.xml").runs[0]
+    run = import_junit(content)
+    assert (run.passed, run.failed, shown.skipped) == counts
+
+
+def test_a_retry_is_a_trial_and_a_broken_clean_up_is_none() -> None:
+    """As pytest writes a failure, a teardown error, and the failing and broken attempts of a retried test."""
+    case = '<testcase classname="c" name="{}">{}</testcase>'
+    failure, error = "<failure message='f'/>", "<error message='boom'/>"
+    torn = "<error message='failed on teardown with \"E\"'/>"
+    rows = [
+        ("a", failure),
+        ("b", failure),
+        ("a", torn),
+        ("b", error),
+        ("b", failure),
+        ("b", torn),
+        ("d", torn),
+    ]
+    run = import_junit(f"<testsuite>{''.join(case.format(*row) for row in rows)}</testsuite>")
+    assert [each.outcome for each in trials(run, "c.a")] == ["fail"]
+    assert [each.outcome for each in trials(run, "c.b")] == ["fail", "error", "fail"]
+    assert [each.outcome for each in trials(run, "c.d")] == ["error"]
 
 
 def test_properties_name_what_ran() -> None:

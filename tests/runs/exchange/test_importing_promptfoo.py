@@ -63,6 +63,13 @@ def test_cost_and_tokens_are_kept() -> None:
     assert (trial.cost_usd, trial.tokens_in, trial.tokens_out) == (0.01, 7, 3)
 
 
+def test_a_cost_of_0_that_no_provider_stated_is_not_measured() -> None:
+    answer = {"output": "a", "tokenUsage": {"prompt": 10, "completion": 2}}
+    rows = [row(cost=0, response=answer), row(cost=0, testIdx=1, response={**answer, "cost": 0})]
+    (run,) = stored({"results": {"results": rows}})
+    assert [each.cost_usd for each in Trial.objects.filter(run=run).order_by("position")] == [None, 0.0]
+
+
 def test_the_real_file_has_two_comparable_runs() -> None:
     runs = stored((FILES / "promptfoo.jsonl").read_text(), "one.jsonl")
     assert [(run.target.name, run.model, run.passed, run.failed, run.errors) for run in runs] == [
@@ -202,5 +209,5 @@ def test_repeats_are_trials_of_one_test() -> None:
 def test_other_output_is_refused_with_the_command_that_writes_one_that_is_read(
     file: str, text: str, what: str
 ) -> None:
-    with pytest.raises(RequestError, match=f"{what}: not supported yet. .*`promptfoo eval -o results.json`"):
+    with pytest.raises(RequestError, match=f"not read yet: {what}. .*`promptfoo eval -o results.json`"):
         stored(text, file)

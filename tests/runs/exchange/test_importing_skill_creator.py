@@ -173,6 +173,27 @@ def test_a_workspace_is_read_by_iteration(tmp_path):
     assert mean(runs[0], "judge", "judge") == pytest.approx((0.33 + 0.67) / 2)
 
 
+def test_iterations_and_files_that_are_left_out_are_counted_and_named(tmp_path):
+    folder = workspace(tmp_path)
+    for number in range(2, 9):
+        write(folder, f"iteration-{number}/notes/summary.json", {"score": 1})
+    write(folder, "iteration-9/eval-1/with_skill/grading.json", {"score": 1})
+    write(folder, "iteration-1/eval-4/with_skill/grading.json", {"verdict": "good"})
+    runs = import_results(make_project(), pack_folder(folder), "notetool-workspace", by=None)
+    assert [text for text in runs[0].warnings if "left out" in text] == [
+        "8 of 10 iterations left out, because no benchmark.json or grading.json in them has judged statements: "
+        "iteration-2, iteration-3, iteration-4, iteration-5, iteration-6 and 3 more.",
+        "1 of 7 files left out, because nothing in them is judged: "
+        "notetool-workspace/iteration-1/eval-4/with_skill/grading.json.",
+    ]
+    assert not [text for run in runs[1:] for text in run.warnings if "left out" in text]
+
+
+def test_nothing_is_left_out_of_a_whole_workspace(tmp_path):
+    runs = import_results(make_project(), pack_folder(workspace(tmp_path)), "notetool-workspace", by=None)
+    assert not [text for run in runs for text in run.warnings if "left out" in text]
+
+
 def test_an_iteration_alone_knows_its_skill(tmp_path):
     make_project()
     called = call("import_results", str(workspace(tmp_path) / "iteration-1"))

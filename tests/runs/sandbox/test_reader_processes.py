@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 import threading
 import time
 import zipfile
@@ -14,7 +16,7 @@ import psutil
 import pytest
 from msgspec import to_builtins
 
-from evalhub.lib.busy import TryLater
+from evalhub.lib.busy import TryLater, asking_project
 from evalhub.lib.storable_text import storable_parts
 from runs.errors import RequestError
 from runs.exchange.imports.import_sessions import session_tool
@@ -27,6 +29,7 @@ from scenarios.bundles import Bundle, read_path
 from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
 from scenarios.reading import call_here, read_suites, read_upload, read_yaml, set_caller
 from tests import session_files
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted(path for path in (ROOT / "scenarios" / "examples").iterdir() if path.is_dir())
@@ -140,13 +143,6 @@ def test_what_a_reader_refuses_is_refused_in_its_words(readers):
         call(readers, read_yaml, "targets.yaml", b"a: " + b"9" * 30)
 
 
-@pytest.mark.slow
-def test_an_alias_bomb_fills_no_process(readers):
-    bomb = b"a: &a [x, x]\n" + b"".join(b"a%d: &a%d [*a%s, *a%s]\n" % (n, n, m, m) for n, m in BOMB)
-    with pytest.raises(ScenarioFileError, match="to read"):
-        call(readers, read_yaml, "targets.yaml", bomb)
-
-
 def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):
     # A reader that only waits, so that no file of today's has to take ten seconds.
     monkeypatch.setattr(reader_processes, "PROGRAM", "import time; time.sleep(60)  # {} {}")
@@ -196,6 +192,37 @@ def test_who_finds_no_free_process_is_told_to_try_again(monkeypatch):
     assert found == [TryLater, ScenarioFileError, ScenarioFileError]
 
 
+def test_a_project_reads_one_file_at_a_time(monkeypatch):
+    monkeypatch.setattr(reader_processes, "WAIT", 0.2)
+    readers = ReaderProcesses()
+    set_caller(readers)
+    suites(readers, Bundle("list", {"list.yaml": GOOD}))
+    (helper,) = readers.idle
+    found: dict[str, type[Exception] | None] = {}
+
+    def read(name: str, project: int) -> None:
+        asking_project.set(project)
+        try:
+            read_suites(Bundle("list", {"list.yaml": GOOD}))
+            found[name] = None
+        except TryLater as error:
+            found[name] = type(error)
+
+    os.kill(helper.pid, signal.SIGSTOP)
+    first = threading.Thread(target=read, args=("first", 1))
+    first.start()
+    until(lambda: not readers.idle)
+    for name, project in (("the same project", 1), ("another", 2)):
+        # In a thread of its own, as a request is.
+        thread = threading.Thread(target=read, args=(name, project))
+        thread.start()
+        thread.join()
+    os.kill(helper.pid, signal.SIGCONT)
+    first.join()
+    assert found == {"the same project": TryLater, "another": None, "first": None}
+    readers.close()
+
+
 def test_a_reader_ends_with_whoever_asked_it():
     readers = ReaderProcesses()
     suites(readers, Bundle("greet", {"greet.yaml": GOOD}))
@@ -206,13 +233,11 @@ def test_a_reader_ends_with_whoever_asked_it():
     process.wait(10)
 
 
-BOMB = [(n, str(n - 1).encode() if n else b"") for n in range(40)]
 DATA = b"[" + b"0," * 500_000 + b"0]"
 LARGE = {
     "scenarios": {f"{n}.yaml": b"evalcases: [" + b"{}," * 60_000 + b"0]" for n in range(5)},
     "other files": {f"{n}.json": DATA for n in range(40)},
     "broken at the end": {f"{n:02}.json": DATA[:-1] for n in range(40)},
-    "aliases": {"a.yaml": b"a: &a [x, x]\n" + b"".join(b"a%d: &a%d [*a, *a]\n" % (n, n) for n in range(999))},
 }
 
 

@@ -358,7 +358,7 @@ def test_an_eval_in_typescript_is_said_beside_others_and_refused_alone():
     with pytest.raises(ScenarioFileError) as caught:
         parse_files({"b.eval.ts": b"export default {}"}, name="folder")
     (problem,) = caught.value.problems
-    assert problem.what == "This is an eval of AgentV in TypeScript: not supported yet."
+    assert problem.what == "Not read yet: an eval of AgentV in TypeScript."
 
 
 def test_a_file_of_the_specification_ignores_later_keys_as_before():

@@ -8,8 +8,10 @@ import json
 import pytest
 
 from scenarios.formats import parse_files
+from scenarios.formats.other_programs import SETTINGS
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.quoting import quote_lines
+from tests.scenarios.formats.agent_skills_files import TWO, case, evals, parse, skill
 
 SUITE = "name: ü\ntarget: {binary: t}\ntask: x\ngates: [{type: file_exists, path: x}]\n"
 CASES = json.dumps([{"id": "ü", "input": {"message": "m"}, "expect": {"toolsCalled": ["x"]}}])
@@ -78,13 +80,16 @@ def test_a_lone_empty_file_is_refused():
             "evaluateOptions: {repeat: 2}\ntests: [{id: b, input: x, criteria: c}]\n",
             "a promptfoo configuration",
         ),
+        ("skill: a\nmetrics: [{name: m}]\ntasks: ['tasks/*.yaml']\n", "a waza eval"),
+        ("name: a\nstimuli: [{name: b, prompt: c, graders: [{type: prompt}]}]\n", "a Vally eval"),
+        ('{"type": "weighted_checklist", "checklist": [{"name": "a", "max_score": 5}]}', "a Tessl scenario"),
         ('{"sessionId": "s", "projectHash": "p", "startTime": "t"}\n', "a Gemini CLI session"),
     ],
 )
 def test_a_refusal_names_what_was_recognised(text, what):
     (problem,) = refused(**{"dir/a.yaml": text.encode()})
     assert (problem.file, problem.id) == ("dir/a.yaml", "format/no-scenario")
-    assert problem.what == f"This is {what}: not supported yet."
+    assert problem.what == f"Not read yet: {what}."
     assert "docs/" in problem.fix
 
 
@@ -94,3 +99,29 @@ def test_a_refusal_names_what_was_recognised(text, what):
 def test_a_file_that_belongs_beside_a_suite_says_so(text, what):
     (problem,) = refused(**{"a.yaml": text.encode()})
     assert problem.what == f"This is {what}, no scenario."
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "what"),
+    [
+        ("a/task.toml", 'version = "1.0"\n[verifier]\ntimeout_sec = 120.0\n', "a Harbor task"),
+        ("evals/config.yml", "schema_version: 1\nharbor: {n_attempts: 3}\n", SETTINGS),
+        ("r.xml", '<?xml version="1.0"?>\n<test-run id="2" result="Failed">', "NUnit's results"),
+        (
+            "r.trx",
+            '<?xml version="1.0"?>\n<TestRun id="a" xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010">',
+            "TRX, the results of .NET's tests",
+        ),
+    ],
+)
+def test_files_are_recognised_by_their_text_and_place(path, text, what):
+    (problem,) = refused(**{path: text.encode()})
+    assert problem.what == f"Not read yet: {what}."
+
+
+def test_another_programs_file_beside_cases_is_a_hint():
+    files = skill(evals(case(assertions=TWO)), **{"evals/config.yml": "schema_version: 1\nharbor: {}\n"})
+    (suite,) = parse(files)
+    assert [(lint.file, lint.what) for lint in suite.lints if lint.id == "format/unread-file"] == [
+        ("evals/config.yml", f"Not read yet: {SETTINGS}.")
+    ]

@@ -79,6 +79,7 @@ UNSEEN_SAMPLES = {
     "a selection that isn't a glob": "a language of its own inside a text",
     "a glob that is none": "a language of its own inside a text",
     "an import of nothing": "the cases may be in the file itself",
+    "should_trigger as text": "it may be the name of a skill of the upload",
 }
 """Further samples that a schema can't refuse, and why."""
 

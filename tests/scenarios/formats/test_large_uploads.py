@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from scenarios.formats import parse_files
@@ -20,6 +22,19 @@ def test_a_refusal_has_a_limited_number_of_problems() -> None:
     problems = problems_of({"a.yaml": FULL})
     assert len(problems) == MOST_PROBLEMS
     assert not any(problem.lint for problem in problems)
+
+
+def test_a_long_log_is_no_dataset() -> None:
+    began = time.process_time()
+    (problem,) = problems_of({"log.jsonl": b"{}\n" * 600_000})
+    assert problem.id == "format/no-scenario"
+    assert time.process_time() - began < 1
+
+
+def test_a_long_dataset_is_read() -> None:
+    lines = (f'{{"id": "a{n}", "input": "Say {n}.", "criteria": "It is said."}}' for n in range(1_100))
+    (suite,) = parse_files({"cases.jsonl": "\n".join(lines).encode()}, name="s")
+    assert len(suite.scenarios) == 1_100
 
 
 def test_hints_are_left_out_first() -> None:

@@ -1,6 +1,8 @@
 """YAML and JSON of every bad kind are refused with their line; good ones keep their lines."""
 
+import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from scenarios.formats.text_decoding import MAX_BYTES
 from scenarios.formats.toml_text import read_toml
 from scenarios.formats.yaml_text import read_yaml
 
+FILES = Path(__file__).parents[2] / "files/cases"
 LETTERS = "abcdefghi"
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{new}: &{new} [{','.join(['*' + old] * 10)}]\n" for old, new in pairwise(LETTERS)
@@ -36,6 +39,9 @@ BAD_YAML = {
     "a tab after spaces": ("a:\n  b: 1\n  \tc: 1\n", 3, "format/tab"),
     "a key twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", 4, "format/duplicate-key"),
     "an alias of itself": ("a: 1\nb: &b [*b]\n", 2, "format/alias-of-itself"),
+    "aliases of aliases": (BOMB, 6, "format/aliases-too-large"),
+    "merges of merges": (MERGE_BOMB, 7, "format/aliases-too-large"),
+    "a long text often": (f"a: &a {'x' * 3000}\nb: [{'*a, ' * 700}x]", 2, "format/aliases-too-large"),
     "deep brackets": ("[" * 100_000, 1, "format/too-deep"),
     "deep mappings": ("".join(" " * n + "a:\n" for n in range(60)), 41, "format/too-deep"),
     "two documents": ("a: 1\n---\nb: 2\n", 2, "format/several-documents"),
@@ -135,6 +141,14 @@ def test_scalars_follow_yaml_1_2(written, value):
 def test_keys_are_text_and_merges_work():
     document = read_yaml(b"m: &m {x: 1, 2: b}\nk:\n  <<: *m\n  x: 3\n", "s.yaml")
     assert document.value == {"m": {"x": 1, "2": "b"}, "k": {"x": 3, "2": "b"}}
+
+
+def test_an_alias_bomb_is_refused_before_it_expands():
+    bomb = (FILES / "49/s.yaml").read_bytes()
+    began = time.process_time()
+    with pytest.raises(ScenarioFileError, match="aliases repeat more than"):
+        read_yaml(bomb, "s.yaml")
+    assert time.process_time() - began < 1
 
 
 def test_lines_are_known_below_an_alias_at_its_own_key():

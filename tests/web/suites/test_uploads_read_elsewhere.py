@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evalhub.lib.busy import TryLater
+from evalhub.lib.busy import TryLater, asking_project
 from runs.sandbox.reader_processes import BUSY
 from scenarios.models import Suite
 from scenarios.reading import call_here, set_caller
@@ -27,6 +27,19 @@ def test_problems_have_their_place(signed_in):
     text = parse(upload(signed_in("author"), BAD))
     assert "format/unknown-gate" in text and "evaluation.gates[1].type" in text
     assert not Suite.objects.exists()
+
+
+def test_readers_know_which_project_asks(project, signed_in):
+    asked = []
+
+    def note(reader, arguments):
+        asked.append(asking_project.get())
+        return call_here(reader, arguments)
+
+    set_caller(note)
+    upload(signed_in("author"), GOOD)
+    set_caller(call_here)
+    assert set(asked) == {project.pk}
 
 
 def refuse(*_):

@@ -199,7 +199,6 @@ def merges(levels: int) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.slow
 @pytest.mark.hostile
 @pytest.mark.usefixtures("read_elsewhere")
 @pytest.mark.parametrize("field", ["base", "healthcheck"])
