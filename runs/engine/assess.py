@@ -34,6 +34,7 @@ from runs.engine.trial_result import TrialResult
 from runs.engine.workspace.guidance import exposure, file_read_by
 from runs.engine.workspace.kept_files import KeptFiles, keep_trial_files
 from runs.engine.workspace.safeguards import Safeguards, Tampering
+from runs.engine.workspace.time_left import TimeLeft
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.engine.workspace.workspace import LocalWorkspace, PostResult
 from runs.errors import ProviderError
@@ -98,11 +99,17 @@ def assess(
     The workspace is stored as the agent left it; then protected files are laid again, before scripts and gates.
     """
     stored = KeptFiles()
+    if safeguards:
+        safeguards.open_folders()
     if task.context.keeps_files:
         hidden = task.hidden
         start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
-        stored = keep_trial_files(recording, folder, task.secrets, start if folder else ())
-    tampering = safeguards.after_agent(task.solution_changes) if safeguards else Tampering()
+        stored = keep_trial_files(
+            recording, folder, task.secrets, start if folder else (), TimeLeft(stopped=task.stopped)
+        )
+    tampering = (
+        safeguards.after_agent(task.solution_changes, stopped=task.stopped) if safeguards else Tampering()
+    )
     described = describe_recording(
         recording,
         stored.rows,

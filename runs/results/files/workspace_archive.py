@@ -8,7 +8,7 @@ import os
 import stat
 import tarfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -79,10 +79,11 @@ def archive(
     max_file_bytes: int = MAX_FILE_BYTES,
     max_bytes: int = MAX_ARCHIVE_BYTES,
     secrets: tuple[str, ...] = (),
+    is_late: Callable[[], bool] = lambda: False,
 ) -> WorkspaceArchive:
     """Return the regular files of a workspace as tar.gz, these values masked in them and in their paths.
 
-    Files over the size limits are listed instead.
+    Files over the size limits, and those for which it is late, are listed instead.
     """
     names = _MaskedNames(secrets)
     buffer = io.BytesIO()
@@ -90,7 +91,7 @@ def archive(
     total = 0
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
         for path, state in sorted(files_beneath(workspace, most=MAX_FILES)):
-            fits = total + state.st_size <= max_bytes
+            fits = total + state.st_size <= max_bytes and not is_late()
             content = _content(workspace, path, max_file_bytes) if fits else None
             if content is None:
                 left_out.append(names.of(path))
