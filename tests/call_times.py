@@ -22,7 +22,10 @@ PAUSE = 2.0
 """Seconds between two loops."""
 DEAREST = 90
 MOST_JOURNEYS = 50
-JOURNEYS: tuple[str, ...] = ()
+JOURNEYS: tuple[str, ...] = (
+    "tests/runs/engine/test_ordinary_user.py::test_calls_under_a_tracer_of_the_agent_are_counted",
+    "tests/runs/engine/test_ordinary_user.py::test_folders_that_an_agent_closes_hide_nothing",
+)
 """Tests that take longer, because they do as a person does from the first page to the last, or wait for real processes."""
 
 

@@ -43,7 +43,16 @@ def run_as_ordinary_user(
     for path, content in suite.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text(content)
-    command = [*_command(folder), "run_scenarios", ".", "--now", "--json", "--targets", "targets.yaml", *words]
+    command = [
+        *_command(folder),
+        "run_scenarios",
+        ".",
+        "--now",
+        "--json",
+        "--targets",
+        "targets.yaml",
+        *words,
+    ]
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -93,7 +102,9 @@ def _python(folder: Path) -> Path:
     chosen = next((each for each in (base, Path("/usr/bin") / _MAJOR_MINOR) if _can_read(each)), None)
     if chosen is None:
         missing("sandbox", f"No {_MAJOR_MINOR} that an ordinary user can run. Install it in /usr/bin.")
-    packages = Path(sysconfig.get_path("purelib") if sys.prefix != sys.base_prefix else site.getsitepackages()[0])
+    packages = Path(
+        sysconfig.get_path("purelib") if sys.prefix != sys.base_prefix else site.getsitepackages()[0]
+    )
     library = folder / "python/lib" / _MAJOR_MINOR
     library.mkdir(parents=True)
     if _can_read(packages / "django/__init__.py"):
@@ -101,7 +112,9 @@ def _python(folder: Path) -> Path:
     else:
         shutil.copytree(packages, library / "site-packages")
     (folder / "python/bin").mkdir()
-    (folder / "python/pyvenv.cfg").write_text(f"home = {chosen.parent}\ninclude-system-site-packages = false\n")
+    (folder / "python/pyvenv.cfg").write_text(
+        f"home = {chosen.parent}\ninclude-system-site-packages = false\n"
+    )
     python = folder / "python/bin/python"
     python.symlink_to(chosen)
     return python

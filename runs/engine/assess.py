@@ -273,6 +273,7 @@ def gather_evidence(
     hides_skill: bool = False,
 ) -> Evidence:
     """Return what the layers read of a recording; the keywords are `Evidence`'s."""
+    record, lost = recorded_calls(recording)
     return Evidence(
         transcript=transcript,
         workspace=workspace,
@@ -294,7 +295,8 @@ def gather_evidence(
         command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
         seed=seed,
         snapshot=snapshot,
-        record=recorded_calls(recording),
+        record=record,
+        lost_calls=lost,
         count_tokens=chosen_tokenizer() if spec.criteria.expect is not None else None,
         executes_tools=executes_tools,
     )
