@@ -24,7 +24,7 @@ from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import with_cut_ends
-from evaluators.transcripts.sessions.sub_agents import with_sub_agents
+from evaluators.transcripts.sessions.sub_agents import is_own_account, with_sub_agents
 from evaluators.transcripts.traces import trace_summary
 from runs.engine.context import RunContext
 from runs.engine.mcp.mcp_server import mark_tested_calls
@@ -190,7 +190,11 @@ def describe_recording(
         usage=recording.usage,
         cost_usd=recording.cost_usd,
         artifacts=artifacts,
-        detail={**(detail or {}), **({"agent_version": recording.version} if recording.version else {})},
+        detail={
+            **(detail or {}),
+            **({"agent_version": recording.version} if recording.version else {}),
+            **({"own_account": True} if is_own_account(recording.logs) else {}),
+        },
     )
 
 

@@ -100,7 +100,9 @@ def _changes(
         for changed_file in changed[:MOST_NAMED]
     )
     named = [asdict(each) | {"path": mask_values(each.path, secrets)} for each in counted]
-    return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
+    more = len(left_out) - MOST_LEFT_OUT
+    found: dict[str, Json] = {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
+    return counts | found | ({"more_left_out": more} if more > 0 else {})
 
 
 def _count_lines(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:

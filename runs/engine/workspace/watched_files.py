@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from evalhub.lib.limits import LARGEST_FILE
+from evalhub.lib.limits import LARGEST_FILE, LARGEST_RECORD
 from evalhub.lib.numbers import counted
 from evaluators.name_lists import list_names
 from runs.engine.workspace.time_left import TimeLeft
@@ -24,10 +24,7 @@ from scenarios.spec import ScenarioSpec
 from scenarios.watched_files import PACKAGE, WatchedNames, is_test
 
 MOST_NAMED = 20
-LARGEST_HASHED = 64 << 20
-"""Bytes of a file above which its size and time are compared."""
 _AT_ONCE = 1 << 20
-_SHEBANG_BYTES = 2
 _ABSENT = ""
 _UNREAD = "?"
 """Of a file that there was no time to read."""
@@ -83,7 +80,7 @@ class WatchedFiles:
             for path, state in entries_beneath(self.workspace.path)
             if not stat.S_ISDIR(state.st_mode)
         }
-        paths = self.names.watched(files, lambda path: _beginning(self.workspace, path, _SHEBANG_BYTES))
+        paths = self.names.watched(files, lambda path: _beginning(self.workspace, path, len(b"#!")))
         hashed = ((path, self._hash(path, left)) for path in sorted(paths))
         return {path: each for path, each in hashed if each != _ABSENT}
 
@@ -107,7 +104,7 @@ class WatchedFiles:
             state = os.fstat(descriptor)
             if not stat.S_ISREG(state.st_mode):
                 return _ABSENT if stat.S_ISDIR(state.st_mode) else "special"
-            if state.st_size > LARGEST_HASHED:
+            if state.st_size > LARGEST_RECORD:
                 return f"{state.st_size} bytes at {state.st_mtime_ns}"
             digest = hashlib.sha256()
             while content := file.read(_AT_ONCE):

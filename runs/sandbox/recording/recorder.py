@@ -50,7 +50,7 @@ _PIDFD_GET_INFO, _EXIT_KNOWN = 0xC040FF0B, 8
 _STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 _FRESH_SECONDS = 10.0
 """Seconds in which a process without us as its tracer is watched most closely."""
-_LAST_LINE_BYTES = 64
+_ROOM_FOR_LAST_LINE = 64
 _ENDED = ("", b"")
 """The image of a process that has ended."""
 MOST_CALLS = 200_000
@@ -89,7 +89,7 @@ class Recorder:
         self.writable = tuple(settings["writable"])
         self.known = _known_files(settings["workspace"], settings["inside"])
         self.output = output
-        self.room = settings["most_bytes"] - _LAST_LINE_BYTES
+        self.room = settings["most_bytes"] - _ROOM_FOR_LAST_LINE
         """Bytes that may still be written."""
         self.poll = select.poll()
         self.asked: dict[int, Asked] = {}
