@@ -23,7 +23,7 @@ from tests.requirements import missing
 
 ROOT = Path(__file__).parents[1]
 UID = 65534
-_CODE = ("evalhub", "evaluators", "runs", "scenarios", "static", "templates", "manage.py", "pyproject.toml")
+_CODE = ("evalhub", "evaluators", "runs", "scenarios", "static", "templates", "manage.py", "CHANGELOG.md")
 _MAJOR_MINOR = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from runs.sandbox.sandbox import Level
 from tests.ordinary_user import ordinary_folder, run_as_ordinary_user
 from tests.requirements import missing
+from tests.runs.containments import machine_of
 
 TARGETS = 'targets:\n  - {name: agent, provider: cli, command_template: "sh agent.sh"}\n'
 SCENARIO = """name: %s
@@ -155,6 +157,7 @@ def suite_of(name: str, agent: str, files: dict[str, str], more: str, gate: str)
 
 def trials_of(suite: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Return the trials of a suite by scenario."""
+    machine_of(Level.BWRAP)
     with ordinary_folder() as folder:
         document = run_as_ordinary_user(folder, suite, "--target", "agent")
     return {trial["scenario"]: trial for trial in document["runs"][0]["trials"]}

@@ -227,7 +227,7 @@ def test_a_proof_of_0_1_1_says_what_null_agent_and_solution_proved(suite_folder)
     migration = import_module("runs.migrations.0067_proofs_without_cheating")
     version = upload(suite_folder, greeting(EXISTS), HELLO)
     proof = prove_here(version, by=None)
-    found = []
+    found: list[tuple[str, str, bool]] = []
     for seal, reason in (
         ("passes_cheating", "An agent that overwrites and plants files instead of doing the task passes: a."),
         ("proved", f"The judge was not asked. {migration.UNTRIED}"),
