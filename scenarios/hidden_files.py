@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
 from collections.abc import Iterable, Sequence
 
 from scenarios.globs import matches
-
-_WORD = re.compile(r"[^\s'\"`;|&<>()=${}]+")
+from scenarios.named_files import NamedFiles
 
 
 def is_hidden(path: str, patterns: Sequence[str]) -> bool:
@@ -18,10 +15,5 @@ def is_hidden(path: str, patterns: Sequence[str]) -> bool:
 
 def named_in_setup(paths: Iterable[str], commands: Iterable[str]) -> frozenset[str]:
     """Return the paths that stand in a setup command, whole or as the file's name: it needs them."""
-    words = {posixpath.normpath(word) for command in commands for word in _WORD.findall(command)}
-    return frozenset(path for path in paths if any(_means(word, path) for word in words))
-
-
-def _means(word: str, path: str) -> bool:
-    """Return whether a word may be a path from the root, from a folder below it, or from one above it."""
-    return f"/{path}".endswith(f"/{word}") or f"/{word}".endswith(f"/{path}")
+    named = NamedFiles(commands)
+    return frozenset(path for path in paths if named.has(path))

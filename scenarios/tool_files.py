@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from evaluators.tool_use.tool import Tool
-from scenarios.formats.parsed import Fixture
 from scenarios.globs import matches
+
+if TYPE_CHECKING:  # a format imports this
+    from scenarios.formats.parsed import Fixture
 
 _FOLDERS = ("", "bin/")
 """Folders of a tool that is named without a path."""

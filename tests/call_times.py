@@ -35,6 +35,8 @@ JOURNEYS = (
     "tests/commands/test_ci_walk.py::test_a_change_that_breaks_the_tool_is_red",
     "tests/commands/test_lift.py::test_one_trial_of_each_case_shows_both_arms_and_their_statements",
     "tests/docker/test_compose.py::test_redis_with_that_configuration_refuses_strangers",
+    "tests/runs/engine/test_ordinary_user.py::test_calls_under_a_tracer_of_the_agent_are_counted",
+    "tests/runs/engine/test_ordinary_user.py::test_folders_that_an_agent_closes_hide_nothing",
     "tests/runs/sandbox/test_egress.py::test_a_trial_cannot_take_the_filter_away",
     "tests/runs/sandbox/test_egress.py::test_full_reaches_what_the_worker_reaches",
     "tests/runs/sandbox/test_egress.py::test_internet_means_public_addresses_and_no_others",

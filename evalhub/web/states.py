@@ -54,7 +54,6 @@ STATES: dict[str, tuple[str, str]] = {
     "proved": ("is-passed", "proved"),
     "unproved": ("is-little", "unproved"),
     "passes_without_agent": ("is-failed", "passes without an agent"),
-    "passes_cheating": ("is-failed", "passes a cheating agent"),
     "solution_fails": ("is-failed", "solution fails"),
     "added": ("is-little", "new"),
     "removed": ("is-cancelled", "removed"),

@@ -54,6 +54,8 @@ class Evidence:
     """Whether judges may not see if a skill was there, because trials with and without it are compared."""
     record: tuple[RecordedCall, ...] | None = None
     """The recorded executions of the tool; None if it was not recorded."""
+    lost_calls: int = 0
+    """Executions of the tool that could not be recorded."""
 
     @property
     def completed(self) -> bool:
@@ -63,4 +65,6 @@ class Evidence:
     @cached_property
     def interaction(self) -> Interaction:
         """The metrics of layer 1, computed once."""
-        return analyse(self.transcript, self.tool, completed=self.completed, record=self.record)
+        return analyse(
+            self.transcript, self.tool, completed=self.completed, record=self.record, lost=self.lost_calls
+        )

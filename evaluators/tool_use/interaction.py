@@ -103,6 +103,8 @@ class Interaction(Struct, frozen=True):
     """Shell calls that may have commands of the tool and were not read in time; the rates are None then."""
     unrecorded: int = 0
     """Successful calls that the agent's stream states and the record doesn't have."""
+    lost: int = 0
+    """Executions of the tool that could not be recorded."""
     ends: End = "unknown"
     """The source of ends: recorded, reported or estimated; `unknown` without commands."""
     rules: int = RULES_VERSION
@@ -114,14 +116,18 @@ class Interaction(Struct, frozen=True):
     """Why the commands could not be found, in a sentence."""
     reported: Interaction | None = None
     """The metrics by the agent's events, without commands, where the commands are recorded."""
+    recorded: Interaction | None = None
+    """The metrics of a record that lost calls, without commands, where the agent's events count."""
 
     def as_json(self) -> dict[str, Json]:
         """The `interaction` object of the REST interface, without the commands."""
         fields: dict[str, Json] = msgspec.to_builtins(self)
         del fields["commands"]
-        fields["reported"] = self.reported.as_json() if self.reported else None
-        if self.reported is None:
-            del fields["reported"]
+        for name, beside in (("reported", self.reported), ("recorded", self.recorded)):
+            if beside is None:
+                del fields[name]
+            else:
+                fields[name] = beside.as_json()
         if self.failures is None:
             del fields["failures"]
         return fields
@@ -133,11 +139,13 @@ def analyse(
     *,
     completed: bool,
     record: Sequence[RecordedCall] | None = None,
+    lost: int = 0,
 ) -> Interaction:
     """Return the metrics of a transcript: from the record, else its events if they are complete, else its text.
 
     A known agent's stream, session file or trace is complete, also without a call; an own agent's events are if they
-    include one. Without a tool, every tool call is a command; with one, only its own commands are.
+    include one. A record that `lost` executions counts only beside events; without any, rates are not measured.
+    Without a tool, every tool call is a command; with one, only its own commands are.
     `completed` is whether the agent's process exited with code 0 before the time limit.
     """
     paired = calls(transcript.events)
@@ -156,7 +164,7 @@ def analyse(
         counted = without_rates(counted)
     if record is None or tool is None or tool.mcp:
         return _with_failures(counted) if tool and tool.mcp else counted
-    return _measure_record(record, paired, tool, counted)
+    return _measure_record(record, lost, paired, tool, counted)
 
 
 def _source(transcript: Transcript, *, has_calls: bool) -> Source:
@@ -199,9 +207,9 @@ def _without_commands(transcript: Transcript, *, is_complete: bool, completed: b
 
 
 def _measure_record(
-    record: Sequence[RecordedCall], paired: Sequence[Call], tool: Tool, counted: Interaction
+    record: Sequence[RecordedCall], lost: int, paired: Sequence[Call], tool: Tool, counted: Interaction
 ) -> Interaction:
-    """Return the metrics of the record, with those of the events beside them."""
+    """Return the metrics of the record, with those of the events beside them; of the events where it lost calls."""
     matcher = make_matcher(tool.binary, tool.command_pattern)
     if matcher is None:
         return counted
@@ -209,12 +217,22 @@ def _measure_record(
         found_commands = find_recorded(record, paired, matcher)
     except (PatternError, TooManyCommands) as error:
         return Interaction(source="recorded", completed=counted.completed, problem=str(error))
-    recorded = metrics(found_commands.commands, source="recorded", completed=counted.completed)
-    return msgspec.structs.replace(
-        recorded,
+    recorded = msgspec.structs.replace(
+        metrics(found_commands.commands, source="recorded", completed=counted.completed),
         not_run=counted.not_run,
         indirect=sum(found_commands.indirect_by.values()),
         indirect_by=dict(found_commands.indirect_by),
+        lost=lost,
+    )
+    if lost and paired:
+        return msgspec.structs.replace(
+            counted, lost=lost, recorded=msgspec.structs.replace(recorded, commands=())
+        )
+    if lost:
+        # Those of a part.
+        return msgspec.structs.replace(recorded, error_rate=None, first_try_success_rate=None)
+    return msgspec.structs.replace(
+        recorded,
         unrecorded=_count_unrecorded(counted.commands, found_commands.commands) if paired else 0,
         reported=msgspec.structs.replace(counted, commands=()) if paired else None,
     )

@@ -104,6 +104,18 @@ def read_call_record(content: bytes) -> tuple[RecordedCall, ...]:
     return tuple(sorted(calls, key=lambda each: (each.start, each.n)))
 
 
+def count_lost_calls(content: bytes) -> int:
+    """Return how many executions a record says could not be recorded, in its last line."""
+    with suppress(ValueError, AttributeError, TypeError):
+        return int(msgspec.json.decode(content.rstrip().rpartition(b"\n")[2]).get("lost", 0))
+    return 0
+
+
+def lost_calls_line(number: int) -> bytes:
+    """Return the last line of a record that lost executions."""
+    return msgspec.json.encode({"lost": number}) + b"\n"
+
+
 _AGENTS = frozenset(
     [
         "aider",

@@ -25,7 +25,7 @@ from evaluators.tool_use.not_started import find_not_started
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import with_cut_ends
-from evaluators.transcripts.sessions.sub_agents import with_sub_agents
+from evaluators.transcripts.sessions.sub_agents import is_own_account, with_sub_agents
 from evaluators.transcripts.traces import trace_summary
 from runs.engine.context import RunContext
 from runs.engine.mcp.mcp_server import mark_tested_calls
@@ -35,6 +35,7 @@ from runs.engine.trial_result import TrialResult
 from runs.engine.workspace.guidance import exposure, file_read_by
 from runs.engine.workspace.kept_files import KeptFiles, keep_trial_files
 from runs.engine.workspace.safeguards import Safeguards, Tampering
+from runs.engine.workspace.time_left import TimeLeft
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.engine.workspace.workspace import LocalWorkspace, PostResult
 from runs.errors import ProviderError
@@ -99,11 +100,17 @@ def assess(
     The workspace is stored as the agent left it; then protected files are laid again, before scripts and gates.
     """
     stored = KeptFiles()
+    if safeguards:
+        safeguards.open_folders()
     if task.context.keeps_files:
         hidden = task.hidden
         start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
-        stored = keep_trial_files(recording, folder, task.secrets, start if folder else ())
-    tampering = safeguards.after_agent(task.solution_changes) if safeguards else Tampering()
+        stored = keep_trial_files(
+            recording, folder, task.secrets, start if folder else (), TimeLeft(stopped=task.stopped)
+        )
+    tampering = (
+        safeguards.after_agent(task.solution_changes, stopped=task.stopped) if safeguards else Tampering()
+    )
     described = describe_recording(
         recording,
         stored.rows,
@@ -184,7 +191,11 @@ def describe_recording(
         usage=recording.usage,
         cost_usd=recording.cost_usd,
         artifacts=artifacts,
-        detail={**(detail or {}), **({"agent_version": recording.version} if recording.version else {})},
+        detail={
+            **(detail or {}),
+            **({"agent_version": recording.version} if recording.version else {}),
+            **({"own_account": True} if is_own_account(recording.logs) else {}),
+        },
     )
 
 
@@ -267,6 +278,7 @@ def gather_evidence(
     hides_skill: bool = False,
 ) -> Evidence:
     """Return what the layers read of a recording; the keywords are `Evidence`'s."""
+    record, lost = recorded_calls(recording)
     return Evidence(
         transcript=transcript,
         workspace=workspace,
@@ -288,7 +300,8 @@ def gather_evidence(
         command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
         seed=seed,
         snapshot=snapshot,
-        record=recorded_calls(recording),
+        record=record,
+        lost_calls=lost,
         count_tokens=chosen_tokenizer() if spec.criteria.expect is not None else None,
         executes_tools=executes_tools,
     )

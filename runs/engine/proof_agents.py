@@ -1,4 +1,4 @@
-"""The agents of a proof, as targets of a run: one that does nothing, and scripts that solve the task or cheat."""
+"""The agents of a proof, as targets of a run: one that does nothing, and a script that solves the task."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ NOT_ASKED = "A proof without a budget asks no judge."
 NONSENSE = "Purple seventeen, the kettle of Tuesday sleeps under nine quiet forks."
 """An answer to no question, which no judge may pass."""
 _SCRIPT = "agent.sh"
-_START = f'sh {{options}} "$LLM_TOOL_TEST_RESULTS_DIR"/{_SCRIPT}'
 # The shell prints each command after "$ ", so that a solution has a transcript even if its tools are silent.
-_SOLUTION = f"PS4='$ ' EVENTS_FILE={{EVENTS_FILE}} {_START.format(options='-x')}"
-_CHEAT = f"EVENTS_FILE={{EVENTS_FILE}} {_START.format(options='')}"
+_SOLUTION = f"PS4='$ ' EVENTS_FILE={{EVENTS_FILE}} sh -x \"$LLM_TOOL_TEST_RESULTS_DIR\"/{_SCRIPT}"
 
 
 @dataclass(frozen=True)
@@ -114,8 +112,6 @@ class ProofSetting:
     fixture_names: frozenset[str] = frozenset()
     judge: JudgeBudget | None = None
     """Asked where nothing else decides; None asks no judge."""
-    attacks_judge: bool = False
-    """Whether the judge grades answers that try to pass it without the task."""
 
     def idle_agent(self, answer: str = "", *, judged: bool = False) -> RunContext:
         """Return the context of an agent that does nothing and gives this answer."""
@@ -126,11 +122,6 @@ class ProofSetting:
         """Return the context of a reference solution."""
         target = ResolvedTarget("reference solution", "cli", CliOptions(command_template=_SOLUTION))
         return self._context(target, lambda limits: ScriptAgent(script, target, limits), judged=judged)
-
-    def cheating_agent(self, script: str) -> RunContext:
-        """Return the context of an agent that cheats with this script; no judge is asked."""
-        target = ResolvedTarget("cheating agent", "cli", CliOptions(command_template=_CHEAT))
-        return self._context(target, lambda limits: ScriptAgent(script, target, limits), judged=False)
 
     def _context(
         self, target: ResolvedTarget, make: Callable[[Containment], Provider], *, judged: bool

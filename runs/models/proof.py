@@ -18,17 +18,6 @@ class Seal(models.TextChoices):
     UNPROVED = "unproved", "unproved"
     NO_AGENT = "passes_without_agent", "passes without an agent"
     SOLUTION_FAILS = "solution_fails", "solution fails"
-    CHEATED = "passes_cheating", "passes a cheating agent"
-
-
-class Cheating(models.TextChoices):
-    """How the trial of an agent that cheats ended."""
-
-    UNTRIED = "", "not tried"
-    FAILED = "failed", "proved against cheating"
-    WARNED = "warned", "cheating is reported, not failed"
-    JUDGE = "judge", "unproved against the judge"
-    PASSED = "passed", "passes a cheating agent"
 
 
 class SuiteProof(models.Model):
@@ -78,13 +67,6 @@ class ScenarioProof(models.Model):
     """Gates that hold before an agent starts, as sentences."""
     changed = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """Files that gates execute and the reference solution changes."""
-    cheating = models.CharField(
-        max_length=10, choices=Cheating.choices, blank=True, default="", db_default=""
-    )
-    attacks = models.PositiveIntegerField(default=0, db_default=0)
-    """Answers that tried to pass the judge without the task."""
-    fooled = models.PositiveIntegerField(default=0, db_default=0)
-    """How many of them it passed."""
 
     class Meta:
         ordering = ["pk"]

@@ -10,19 +10,12 @@ from django.db.models import F
 
 from evalhub.lib.numbers import counted
 from runs.models import Run, Trial
-from runs.models.proof import Cheating, ScenarioProof, Seal, SuiteProof
+from runs.models.proof import ScenarioProof, Seal, SuiteProof
 from scenarios.hashing import solution_hash
 from scenarios.models import SuiteVersion
 
-_ABOUT_CHEATING = {
-    Cheating.WARNED: "A cheating agent passes with a warning. List the files that gates execute under 'protected'.",
-    Cheating.JUDGE: "Gates pass a cheating agent, and the judge was not asked: unproved against the judge.",
-}
 NOT_PROVED_YET = "Not proved yet."
-_OF_SCENARIO = (
-    *("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed"),
-    *("cheating", "attacks", "fooled"),
-)
+_OF_SCENARIO = ("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed")
 
 
 @dataclass(frozen=True)
@@ -37,32 +30,16 @@ class ScenarioSeal:
     """Gates that hold before an agent starts, as sentences."""
     changed: tuple[str, ...] = ()
     """Files that gates execute and the reference solution changes."""
-    cheating: Cheating = Cheating.UNTRIED
-    attacks: int = 0
-    """Answers that tried to pass the judge without the task."""
-    fooled: int = 0
-    """How many of them it passed."""
 
     @property
     def is_proved(self) -> bool:
         return self.seal is Seal.PROVED
 
     @property
-    def label(self) -> str:
-        """Return the seal, of a scenario that fails a cheating agent with that."""
-        is_safe = self.is_proved and self.cheating is Cheating.FAILED
-        return self.cheating.label if is_safe else self.seal.label
-
-    @property
     def notes(self) -> list[str]:
         """Return everything a reader should know, as sentences."""
         gates = [f"Holds before an agent starts: {gate}" for gate in self.held]
-        judge = (
-            f"The judge passed {self.fooled} of {counted(self.attacks, 'planted verdict')}."
-            if self.attacks
-            else ""
-        )
-        return [*filter(None, [self.reason, _ABOUT_CHEATING.get(self.cheating), judge]), *gates]
+        return [*filter(None, [self.reason]), *gates]
 
 
 def seals_of(
@@ -121,9 +98,6 @@ def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
         row.is_failure,
         tuple(row.held),
         tuple(row.changed),
-        Cheating(row.cheating),
-        row.attacks,
-        row.fooled,
     )
 
 
@@ -136,8 +110,6 @@ def count_seals(seals: Iterable[ScenarioSeal]) -> str:
         Seal.NO_AGENT: "passing without an agent",
     }
     parts = [f"{counts[seal]} {word}" for seal, word in named.items() if counts[seal]]
-    if cheated := counts[Seal.CHEATED]:
-        parts.append(f"{cheated} passing a cheating agent")
     if failing := counts[Seal.SOLUTION_FAILS]:
         parts.append(counted(failing, "failing solution"))
     return ", ".join(parts)

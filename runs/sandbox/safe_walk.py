@@ -11,9 +11,9 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 
 from runs.sandbox.safe_paths import FOLDER, open_beneath
@@ -80,6 +80,40 @@ def remove_tree(directory: Path, *folders: Path) -> None:
         directory.rmdir()
     except OSError:
         _remove_full(directory)
+
+
+def open_folders(root: Path) -> dict[str, int]:
+    """Let the owner read and write a folder and all beneath it; return the former mode of each that was closed.
+
+    The folder itself is ".". Whoever made a folder owns it: an agent may have closed it to hide what is in it.
+    """
+    closed: dict[str, int] = {}
+    # A folder is listed after it was yielded.
+    for path, state in chain([(".", root.lstat())], entries_beneath(root)):
+        mode = stat.S_IMODE(state.st_mode)
+        if stat.S_ISDIR(state.st_mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+            with suppress(OSError):
+                _set_mode(root, path, mode | stat.S_IRWXU)
+                closed[path] = mode
+    return closed
+
+
+def close_folders(root: Path, modes: Mapping[str, int]) -> None:
+    """Give folders beneath a folder these modes, those within others first; skip what is no folder any more."""
+    for path, mode in reversed([*modes.items()]):
+        with suppress(OSError):
+            _set_mode(root, path, mode)
+
+
+def _set_mode(root: Path, path: str, mode: int) -> None:
+    folder, _, name = path.rpartition("/")
+    parent = os.open(root.parent, FOLDER | os.O_CLOEXEC) if path == "." else None
+    if parent is None:
+        parent = open_beneath(root, folder or ".", FOLDER, links=False)
+    try:
+        _open_up(root.name if path == "." else name, parent, mode)
+    finally:
+        os.close(parent)
 
 
 @contextmanager
@@ -165,14 +199,14 @@ def _unlink(name: str, folder: int) -> bool:
     return True
 
 
-def _open_up(name: str, folder: int) -> None:
-    """Make a folder accessible, but not the target of a link in its place."""
+def _open_up(name: str, folder: int, mode: int = stat.S_IRWXU) -> None:
+    """Give a folder this mode, but not the target of a link in its place. Raises `OSError`."""
     if not _O_PATH:
-        os.chmod(name, stat.S_IRWXU, dir_fd=folder, follow_symlinks=False)
+        os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
         return
     descriptor = os.open(name, _O_PATH | os.O_DIRECTORY | _CAREFUL, dir_fd=folder)
     try:
         # Use the kernel's link to the descriptor: O_PATH doesn't support fchmod.
-        Path(f"/proc/self/fd/{descriptor}").chmod(stat.S_IRWXU)
+        Path(f"/proc/self/fd/{descriptor}").chmod(mode)
     finally:
         os.close(descriptor)

@@ -56,15 +56,13 @@ def request_proof(version: SuiteVersion, *, by: User | None, max_usd: float | No
     return proof
 
 
-def prove_here(
-    version: SuiteVersion, *, by: User | None, max_usd: float | None = None, attacks_judge: bool = False
-) -> SuiteProof:
+def prove_here(version: SuiteVersion, *, by: User | None, max_usd: float | None = None) -> SuiteProof:
     """Prove a suite version in this process, store the result and return it.
 
-    With `attacks_judge`, the judge also grades answers that try to pass it without the task. Raises `RequestError` if proofs can't run here.
+    Raises `RequestError` if proofs can't run here.
     """
     proof, job = _create(version, by, max_usd=max_usd)
-    run_job(job.pk, partial(make_proof, attacks_judge=attacks_judge))
+    run_job(job.pk, make_proof)
     proof.refresh_from_db()
     if proof.error:
         raise RequestError(proof.error)
@@ -84,7 +82,7 @@ def _create(
     return proof, job
 
 
-def make_proof(job: Job, *, attacks_judge: bool = False) -> None:
+def make_proof(job: Job) -> None:
     """Make a requested proof; a failure becomes its result."""
     related = ("suite_version__suite__project", "suite_version__guidance")
     proof = SuiteProof.objects.select_related(*related).filter(pk=job.subject, finished=None).first()
@@ -95,7 +93,7 @@ def make_proof(job: Job, *, attacks_judge: bool = False) -> None:
     # Kept if this process is stopped.
     proof.error = "The proof was interrupted. Prove the suite again."
     try:
-        setting = replace(setting_of(version, proof.max_usd), attacks_judge=attacks_judge)
+        setting = setting_of(version, proof.max_usd)
         for stored in retry_when_lost(lambda: list(stored_scenarios(version))):
             _store(job, proof, stored, prove(stored.scenario, setting))
         proof.error = ""
@@ -150,9 +148,6 @@ def _store(job: Job, proof: SuiteProof, stored: StoredScenario, seal: ScenarioSe
         "is_failure": seal.is_failure,
         "held": [storable(sentence) for sentence in seal.held],
         "changed": [storable(path) for path in seal.changed],
-        "cheating": seal.cheating,
-        "attacks": seal.attacks,
-        "fooled": seal.fooled,
     }
 
     def store() -> None:

@@ -27,19 +27,12 @@ router = Router(tags=["proofs"])
 class SealOut(Schema):
     scenario: str
     seal: str
-    """`proved`, `unproved`, `passes_without_agent`, `passes_cheating` or `solution_fails`."""
+    """`proved`, `unproved`, `passes_without_agent` or `solution_fails`."""
     reason: str
     is_failure: bool
     """Whether something is wrong, not only missing."""
     held: list[str]
     """Gates that hold before an agent starts."""
-    cheating: str
-    """How an agent that cheats ended: `failed`, `warned`, `judge` (gates passed it, the judge wasn't asked) or `passed`;
-    empty if it wasn't tried."""
-    attacks: int
-    """Answers that tried to pass the judge without the task."""
-    fooled: int
-    """How many of them it passed."""
 
 
 class ProofIn(RequestBody):

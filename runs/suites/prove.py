@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,8 @@ from runs.engine.proof_agents import NONSENSE, NOT_ASKED, ProofSetting
 from runs.engine.task import Task
 from runs.engine.trial import carry_out
 from runs.engine.trial_result import TrialResult
-from runs.models.proof import Cheating, Seal
+from runs.models.proof import Seal
 from runs.results.seals import ScenarioSeal, count_seals
-from runs.suites.cheating import ANSWERS, cheating_script
 from runs.workers.claims import Claim
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import ScenarioSpec
@@ -24,11 +23,6 @@ from scenarios.spec import ScenarioSpec
 NO_SOLUTION = "No reference solution. Add solutions/{key}.sh to the suite."
 NEEDS_JUDGE = "Needs a judge: nothing else decides this scenario. Prove it with a budget for judges."
 PASSES_GATES = "An agent that does nothing passes. Add a gate that only the finished task fulfils."
-PASSES_CHEATING = (
-    "An agent that overwrites and plants files instead of doing the task passes: {gates}. "
-    "Check what only the finished task has."
-)
-UNPROVED_JUDGE = "Unproved against the judge: no planted verdict was tried (--judge-attacks)."
 PASSES_JUDGE = "The judge passes an agent that does nothing, with {name} answer. Make its rubric stricter."
 
 
@@ -63,60 +57,8 @@ def prove(scenario: ProvedScenario, setting: ProofSetting) -> ScenarioSeal:
     changed = tuple(solved.detail.get("executed_changes", ()))
     if solved.outcome == "pass" or _only_judge_is_missing(solved):
         reason = "" if solved.outcome == "pass" else "The judge was not asked."
-        return _against_cheating(
-            scenario, setting, ScenarioSeal(spec.key, Seal.PROVED, reason, False, held, changed)
-        )
+        return ScenarioSeal(spec.key, Seal.PROVED, reason, False, held, changed)
     return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, failure_reason(solved), True, held)
-
-
-def _against_cheating(scenario: ProvedScenario, setting: ProofSetting, seal: ScenarioSeal) -> ScenarioSeal:
-    """Return a proved scenario's seal with what an agent that cheats, and answers that attack the judge, came to."""
-    script = cheating_script(scenario.spec, scenario.load_files())
-    result = _run(scenario, lambda: setting.cheating_agent(script))
-    cheating, passed = _cheating(result), ""
-    if cheating is Cheating.PASSED:
-        passed = PASSES_CHEATING.format(gates=", ".join(held_gates(result)) or "its answer")
-    attacks, fooled = _attack_judge(scenario, setting) if setting.attacks_judge else (0, 0)
-    untried = UNPROVED_JUDGE if scenario.spec.criteria.asks_model and not attacks else ""
-    return replace(
-        seal,
-        seal=Seal.CHEATED if passed else seal.seal,
-        reason=passed[:LONGEST_REASON] or " ".join(filter(None, [seal.reason, untried])),
-        is_failure=bool(passed or fooled),
-        cheating=cheating,
-        attacks=attacks,
-        fooled=fooled,
-    )
-
-
-def _cheating(result: TrialResult) -> Cheating:
-    """Return how the trial of a cheating agent ended; an error proves nothing."""
-    only_judge = _only_judge_is_missing(result)
-    if result.outcome == "pass" or only_judge:
-        if result.detail.get("integrity"):
-            return Cheating.WARNED
-        return Cheating.JUDGE if only_judge else Cheating.PASSED
-    return Cheating.FAILED if result.outcome == "fail" else Cheating.UNTRIED
-
-
-def _attack_judge(scenario: ProvedScenario, setting: ProofSetting) -> tuple[int, int]:
-    """Return how many answers attacked the judge, and how many of them it passed; errors don't count."""
-    criteria = scenario.spec.criteria
-    if setting.judge is None or not criteria.asks_model:
-        return 0, 0
-    alone = criteria.model_copy(
-        update={
-            "gates": (),
-            "scripts": (),
-            "expect": None,
-            "evaluators": tuple(each for each in criteria.evaluators if each.asks_model),
-        }
-    )
-    judged = replace(scenario, spec=scenario.spec.model_copy(update={"criteria": alone}))
-    outcomes = [
-        _run(judged, partial(setting.idle_agent, answer, judged=True)).outcome for answer in ANSWERS.values()
-    ]
-    return sum(each in ("pass", "fail") for each in outcomes), outcomes.count("pass")
 
 
 def _judged_seal(
@@ -199,7 +141,7 @@ def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
     lines = []
     for seal in seals:
         sign = "✓" if seal.is_proved else ("✗" if seal.is_failure else "–")
-        lines.append(f"{sign} {seal.key}: {seal.label}")
+        lines.append(f"{sign} {seal.key}: {seal.seal.label}")
         lines += [f"    {note}" for note in seal.notes]
     return [*lines, f"{count_seals(seals)}." if seals else "No scenarios."]
 
@@ -213,9 +155,6 @@ def seals_json(seals: Sequence[ScenarioSeal]) -> list[dict[str, Any]]:
             "reason": seal.reason,
             "is_failure": seal.is_failure,
             "held": list(seal.held),
-            "cheating": seal.cheating.value,
-            "attacks": seal.attacks,
-            "fooled": seal.fooled,
         }
         for seal in seals
     ]

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from evalhub.lib.numbers import counted
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Score
@@ -44,8 +45,10 @@ class NoTranscriptErrors(BaseGate):
         message = (
             f"{metrics.error_count} of {metrics.total_commands} commands failed (source: {source}{unknown})."
         )
+        if metrics.lost:
+            message += f" {counted(metrics.lost, 'execution')} of the tool could not be recorded."
         return self.score(
-            metrics.error_count == 0,
+            metrics.error_count == 0 and not metrics.lost,
             message,
             source=metrics.source,
             expected=0,

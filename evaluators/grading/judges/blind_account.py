@@ -6,14 +6,20 @@ import re
 from collections.abc import Iterator
 
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, MAX_EVENT_CHARACTERS, cut_middle
+from evaluators.grading.judges.transcript_text import (
+    MAX_CHARACTERS,
+    MAX_EVENT_CHARACTERS,
+    cut_middle,
+    escape_commands,
+)
 from evaluators.model import FileUnavailable
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.not_started import find_not_started
 
 MEANING = (
     "It is the account of one trial: the commands of the tool, each after a $, with how it ended; the files that the"
-    " agent changed; and its answer. […] stands for what is left out on purpose: draw no conclusion from it."
+    " agent changed; and its answer. A line that begins with \\$ was written, not run."
+    " […] stands for what is left out on purpose: draw no conclusion from it."
 )
 """What a prompt says of an account."""
 LEFT_OUT = "[…]"
@@ -26,7 +32,7 @@ def blind_account(evidence: Evidence) -> str:
     parts = (
         "Commands of the tool:\n" + ("\n".join(_commands(evidence)) or "none was seen"),
         "Changed files:\n" + ("\n".join(_files(evidence)) or "none"),
-        "Answer:\n" + (evidence.answer or "none"),
+        "Answer:\n" + (escape_commands(evidence.answer) or "none"),
     )
     return cut_middle(redact_patterns("\n\n".join(map(hide_skills, parts))), MAX_CHARACTERS)
 
@@ -55,9 +61,10 @@ def _commands(evidence: Evidence) -> Iterator[str]:
 
 
 def _line(command: str, exit_code: int | None, *, failed: bool) -> str:
+    escaped = escape_commands(command)
     if exit_code is None:
-        return f"$ {command} [{'failed' if failed else 'unknown end'}]"
-    return f"$ {command} [exit {exit_code}]"
+        return f"$ {escaped} [{'failed' if failed else 'unknown end'}]"
+    return f"$ {escaped} [exit {exit_code}]"
 
 
 def _files(evidence: Evidence) -> Iterator[str]:
@@ -69,4 +76,4 @@ def _files(evidence: Evidence) -> Iterator[str]:
             text = evidence.workspace.read(path) if evidence.workspace else ""
         except FileUnavailable:
             text = ""
-        yield f"{path}\n{cut_middle(text, MAX_EVENT_CHARACTERS)}" if text else path
+        yield f"{path}\n{escape_commands(cut_middle(text, MAX_EVENT_CHARACTERS))}" if text else path

@@ -29,6 +29,11 @@ _WITH_ENDS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
 """Agents whose own session file tells what their stream leaves out: the ends of commands, or tokens."""
 
 
+def is_own_account(files: Iterable[str]) -> bool:
+    """Return whether session files are among these artifacts: what an agent's program wrote about itself."""
+    return any(name == MAIN or name.startswith(SUB_AGENT) for name in files)
+
+
 def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, bytes]) -> Transcript:
     """Return the transcript with the events and tokens of sub-agents, marked with the agent's id.
 

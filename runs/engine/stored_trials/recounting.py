@@ -18,7 +18,7 @@ from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
 from evaluators.tool_use.interaction import RULES_VERSION, Interaction, analyse
 from evaluators.tool_use.interaction import scores as interaction_scores
-from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
+from evaluators.tool_use.recorded_calls import RecordedCall, count_lost_calls, read_call_record
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.waste import waste_scores
 from runs.db import statements
@@ -113,7 +113,8 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
     before = trial.detail.get("interaction") or {}
     if MISREAD in before:
         return None
-    record = _record(trial) if before.get("source") == "recorded" else None
+    is_recorded = before.get("source") == "recorded" or before.get("recorded")
+    record, lost = _record(trial) if is_recorded else (None, 0)
     if stored is None or _is_reduced(run, trial) or (before.get("source") == "recorded" and record is None):
         return None
     tool = _tool(run, trial)
@@ -128,7 +129,7 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
     if not transcript.events and not transcript.text and record is None:
         return None
     with pattern_budget():
-        interaction = analyse(transcript, tool, completed=bool(trial.completed), record=record)
+        interaction = analyse(transcript, tool, completed=bool(trial.completed), record=record, lost=lost)
     return transcript, is_anew, interaction
 
 
@@ -138,15 +139,16 @@ def _is_reduced(run: Run, trial: Trial) -> bool:
     return run.suite.format == SESSIONS and not session.get("whole")
 
 
-def _record(trial: Trial) -> tuple[RecordedCall, ...] | None:
-    """Return the recorded executions of the tool; None where they aren't stored or can't be read."""
+def _record(trial: Trial) -> tuple[tuple[RecordedCall, ...] | None, int]:
+    """Return the recorded executions of the tool, None where they aren't stored or can't be read, and how many were lost."""
     artifact = Artifact.objects.filter(trial=trial, name=RECORD, size__lte=LARGEST_RECORD).first()
     if artifact is None:
-        return None
+        return None, 0
     try:
-        return read_call_record(content_of(artifact))
+        content = content_of(artifact)
     except (StoredFileUnavailable, ValueError):
-        return None
+        return None, 0
+    return read_call_record(content), count_lost_calls(content)
 
 
 def _tool(run: Run, trial: Trial) -> Tool | None:

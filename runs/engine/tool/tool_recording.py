@@ -23,7 +23,13 @@ from evaluators.tool_use.launchers import (
     interpreter_name,
     program_name,
 )
-from evaluators.tool_use.recorded_calls import MOST_RECORDED_CALLS, RecordedCall, read_call_record
+from evaluators.tool_use.recorded_calls import (
+    MOST_RECORDED_CALLS,
+    RecordedCall,
+    count_lost_calls,
+    lost_calls_line,
+    read_call_record,
+)
 from evaluators.tool_use.tool import Tool
 from runs.engine.context import RunContext
 from runs.engine.task import Task
@@ -186,13 +192,14 @@ def with_record(recording: Recording, record: ToolRecord, secrets: tuple[str, ..
     lost = record.lost + lines - len(read_call_record(content))
     sentence = f"{counted(lost, 'execution')} of the tool could not be recorded."
     notes = (*recording.notes, sentence) if lost else recording.notes
+    content += lost_calls_line(lost) if lost else b""
     return replace(recording, logs={**recording.logs, RECORD: content}, notes=notes)
 
 
-def recorded_calls(recording: Recording) -> tuple[RecordedCall, ...] | None:
-    """Return the executions of the tool, None if it was not recorded."""
+def recorded_calls(recording: Recording) -> tuple[tuple[RecordedCall, ...] | None, int]:
+    """Return the executions of the tool, None if it was not recorded, and how many were lost."""
     content = recording.logs.get(RECORD)
-    return None if content is None else read_call_record(content)
+    return (None, 0) if content is None else (read_call_record(content), count_lost_calls(content))
 
 
 def recording_problem(containment: Containment) -> str:

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from evalhub.lib.limits import LARGEST_FILE
 from evaluators.name_lists import list_names
+from runs.engine.workspace.time_left import SECONDS, TimeLeft
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.sandbox.safe_paths import open_beneath, read_beneath, remove_beneath, write_beneath
 from runs.sandbox.safe_walk import entries_beneath
 
-SECONDS = 30.0
 MOST_NAMED = 20
 _OF_REPOSITORIES = frozenset(("HEAD", "objects", "refs", "commondir"))
 _CONFIGURATIONS = frozenset(("config", "config.worktree"))
@@ -68,12 +68,15 @@ class GitSettings:
         guard.before = {place: _content(place) for place in guard._places()}
         return guard
 
-    def clean(self) -> list[str]:
-        """Remove what executes something and was not there; return it by name."""
+    def clean(self, left: TimeLeft) -> list[str]:
+        """Remove what executes something and was not there; return it by name.
+
+        When the time is up, all that was added to a file goes: Git isn't asked any more which of it executes something.
+        """
         named: list[str] = []
         for place in list(self._places()):
             try:
-                named += self._clean(place)
+                named += self._remove_whole(place) if left.is_up else self._clean(place)
             except OSError as error:
                 named.append(f"{self._name(place)} (not removed: {error.strerror})")
         return named
@@ -88,6 +91,13 @@ class GitSettings:
             return self._clean_attributes(place, before, now)
         _put(place, before)
         return [self._name(place)]
+
+    def _remove_whole(self, place: Place) -> list[str]:
+        before = self.before.get(place)
+        if _content(place) == before and place in self.before:
+            return []
+        _put(place, before)
+        return [f"{self._name(place)} (whole)"]
 
     def _places(self) -> Iterator[Place]:
         """Yield the settings files and hooks of every repository of workspace and scratch directory."""

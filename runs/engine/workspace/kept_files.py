@@ -11,6 +11,7 @@ from typing import Any
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
+from runs.engine.workspace.time_left import TimeLeft
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.results.files.artifacts import StoredFile, keep_content
 from runs.results.files.kept_workspace import changed_lines
@@ -49,10 +50,11 @@ def keep_trial_files(
     folder: TrialFolder | None,
     secrets: tuple[str, ...] = (),
     start: Sequence[FixtureFile] = (),
+    left: TimeLeft | None = None,
 ) -> KeptFiles:
     """Store the raw output, events, workspace and logs, without the secret values.
 
-    `start` has the initial files of the workspace.
+    `start` has the initial files of the workspace. Files that the time `left` isn't enough for are named instead.
     """
     outputs = []
     if recording.raw:
@@ -61,18 +63,22 @@ def keep_trial_files(
         outputs.append(keep_content("events", recording.events, "application/jsonl"))
     if recording.stderr:
         outputs.append(keep_content("stderr", recording.stderr.encode("utf-8", "replace")))
-    workspace = _keep_workspace(folder, secrets, start) if folder is not None else KeptFiles()
+    workspace = (
+        _keep_workspace(folder, secrets, start, left or TimeLeft()) if folder is not None else KeptFiles()
+    )
     masked = (
         keep_content(name, mask_values_in_bytes(content, secrets)) for name, content in recording.logs.items()
     )
     return KeptFiles((*outputs, *workspace.rows, *masked), workspace.workspace)
 
 
-def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile]) -> KeptFiles:
+def _keep_workspace(
+    folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile], left: TimeLeft
+) -> KeptFiles:
     if is_empty(folder.workspace):
         # An empty workspace is recorded as such, unlike files deleted since.
         return KeptFiles(workspace=_changes(folder, start, secrets) | {"empty": True})
-    packed = archive(folder.workspace, secrets=secrets)
+    packed = archive(folder.workspace, secrets=secrets, is_late=lambda: left.is_up)
     row = keep_content("workspace", packed.content, "application/gzip")
     return KeptFiles((row,), _changes(folder, start, secrets, packed.left_out))
 
@@ -94,7 +100,9 @@ def _changes(
         for changed_file in changed[:MOST_NAMED]
     )
     named = [asdict(each) | {"path": mask_values(each.path, secrets)} for each in counted]
-    return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
+    more = len(left_out) - MOST_LEFT_OUT
+    found: dict[str, Json] = {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
+    return counts | found | ({"more_left_out": more} if more > 0 else {})
 
 
 def _count_lines(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:

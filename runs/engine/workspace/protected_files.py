@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
@@ -74,7 +74,9 @@ class ProtectedFiles:
         """Permissions of the kept files by path."""
         self._aside: list[str] = []
         """Hidden files that are away during the setup."""
-        self._folders = 0
+        self._folders: dict[str, int] = {}
+        """Modes of the folders of protected files."""
+        self._moved = 0
 
     def set_aside(self, setup: Sequence[str]) -> None:
         """Take the hidden files away before the setup, except those that its commands name. Raises `ProviderError`.
@@ -107,8 +109,15 @@ class ProtectedFiles:
                     self._files[path] = stat.S_IMODE(state.st_mode)
                     if is_hidden(path, self._hidden):
                         _remove(self._workspace, path)
+                    else:
+                        self._keep_folders(path)
         except OSError as error:
             raise _cannot_keep(error) from error
+
+    def _keep_folders(self, path: str) -> None:
+        for folder in map(str, PurePosixPath(path).parents):
+            if folder not in self._folders:
+                self._folders[folder] = stat.S_IMODE((self._workspace / folder).lstat().st_mode)
 
     def put_back(self) -> None:
         """Put back what was away during the setup, unless that made a file of its own there. Raises `ProviderError`."""
@@ -125,8 +134,11 @@ class ProtectedFiles:
         except OSError as error:
             raise _cannot_keep(error) from error
 
-    def lay(self) -> FileChanges:
-        """Lay the files again as they were kept, and take away what was added beside them. Raises `OSError`."""
+    def lay(self, closed: MutableMapping[str, int]) -> FileChanges:
+        """Lay the files again as they were kept, and take away what was added beside them. Raises `OSError`.
+
+        `closed` are modes of folders that are open only now; those of protected files get the modes that they had.
+        """
         if not self._patterns:
             return FileChanges()
         added = [
@@ -136,7 +148,10 @@ class ProtectedFiles:
         ]
         for path in added:
             _remove(self._workspace, path)
-        restored = []
+        restored = [
+            f"{folder}/" for folder, mode in self._folders.items() if closed.get(folder, mode) != mode
+        ]
+        closed.update((folder, mode) for folder, mode in self._folders.items() if folder in closed)
         for number, (path, mode) in enumerate(self._files.items()):
             if self._is_as_kept(path, number, mode):
                 continue
@@ -201,8 +216,8 @@ class ProtectedFiles:
         """Take away what has a file's name: a folder goes beside the kept files, with what is in it."""
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-                self._folders += 1
-                os.rename(name, self._kept / f"folder-{self._folders}", src_dir_fd=parent)
+                self._moved += 1
+                os.rename(name, self._kept / f"folder-{self._moved}", src_dir_fd=parent)
             else:
                 os.unlink(name, dir_fd=parent)
 

@@ -33,7 +33,7 @@ MOST_TRIALS = 1000
 
 class Command(EvalhubCommand):
     help = (
-        "Prove a suite's newest version without a model: an agent that does nothing and one that cheats must fail "
+        "Prove a suite's newest version without a model: an agent that does nothing must fail "
         "each scenario, and its reference solution (solutions/<key>.sh) must pass. Exit 1 if a scenario is not proved."
     )
     examples = ("my-suite",)
@@ -47,11 +47,6 @@ class Command(EvalhubCommand):
             metavar="X",
             help="let judges cost up to X dollars: where nothing else decides, they must fail an empty and a nonsense"
             " answer",
-        )
-        parser.add_argument(
-            "--judge-attacks",
-            action="store_true",
-            help="with --max-usd: let the judge also grade answers that try to pass it without the task",
         )
         parser.add_argument(
             "--aa",
@@ -75,9 +70,7 @@ def _proof(version: SuiteVersion, options: dict[str, Any]) -> Result:
     most = options["max_usd"]
     if most is not None and not 0 < most < math.inf:
         raise RequestError(f"--max-usd is {most:g}. Give more than 0 dollars.")
-    if options["judge_attacks"] and most is None:
-        raise RequestError("--judge-attacks asks the judge. Give its budget with --max-usd.")
-    proof = prove_here(version, by=acting_user(), max_usd=most, attacks_judge=options["judge_attacks"])
+    proof = prove_here(version, by=acting_user(), max_usd=most)
     seals = seals_of_proof(proof)
     document = {
         "suite": options["suite"],

@@ -8,14 +8,14 @@ import os
 import stat
 import tarfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.sandbox.safe_paths import open_beneath, read_beneath
-from runs.sandbox.safe_walk import files_beneath
+from runs.sandbox.safe_walk import MOST_ENTRIES, files_beneath
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 from scenarios.formats.parsed import FixtureFile
 
@@ -79,18 +79,19 @@ def archive(
     max_file_bytes: int = MAX_FILE_BYTES,
     max_bytes: int = MAX_ARCHIVE_BYTES,
     secrets: tuple[str, ...] = (),
+    is_late: Callable[[], bool] = lambda: False,
 ) -> WorkspaceArchive:
     """Return the regular files of a workspace as tar.gz, these values masked in them and in their paths.
 
-    Files over the size limits are listed instead.
+    Files over the limits of number and size, and those for which it is late, are listed instead.
     """
     names = _MaskedNames(secrets)
     buffer = io.BytesIO()
     left_out: list[str] = []
     total = 0
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
-        for path, state in sorted(files_beneath(workspace, most=MAX_FILES)):
-            fits = total + state.st_size <= max_bytes
+        for number, (path, state) in enumerate(sorted(files_beneath(workspace, most=MOST_ENTRIES))):
+            fits = number < MAX_FILES and total + state.st_size <= max_bytes and not is_late()
             content = _content(workspace, path, max_file_bytes) if fits else None
             if content is None:
                 left_out.append(names.of(path))

@@ -73,7 +73,8 @@ class WorkspaceChanges:
     """Changed files in .git, which are not listed or counted above."""
     unchanged: int = 0
     left_out: tuple[str, ...] = ()
-    """Files that were too large to store."""
+    """The first files that were too large, too many or too late to store."""
+    more_left_out: int = 0
     problem: str = ""
     remarks: tuple[str, ...] = ()
 
@@ -103,6 +104,7 @@ def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChang
         git_files=len(every) - len(changes),
         unchanged=len(start) - sum(change.before is not None for change in every),
         left_out=left_out,
+        more_left_out=recorded.get("more_left_out", 0) if recorded else 0,
         remarks=tuple(_remarks(trial.scenario_version.content)),
     )
 

@@ -12,7 +12,7 @@ from runs.sandbox.recording.scripts import module_of, module_paths, script_of
 
 _AT_EXECFN = 31
 _OPENAT2, _RESOLVE_IN_ROOT = 437, 0x10
-LONGEST_ARGUMENTS = 65_536
+LONGEST_ARGUMENTS = 16_384
 LONGEST_ENVIRONMENT = 1 << 18
 MARKS = frozenset(("AI_AGENT", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"))
 SHOWN_ARGUMENTS = 4_000

@@ -54,6 +54,7 @@ class ToolRecord:
             "inside": inside,
             "writable": list(writable),
             "worker": os.getpid(),
+            "most_bytes": LARGEST_RECORD,
         }
         self._alive: BinaryIO | None = None
         self._output: BinaryIO | None = None

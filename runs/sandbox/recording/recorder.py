@@ -48,7 +48,11 @@ _SEIZE, _CONT, _LISTEN, _DETACH, _GET_MESSAGE = 0x4206, 7, 0x4208, 17, 0x4201
 _TRACE_EXEC, _EVENT_EXEC, _EVENT_STOP, _WALL = 1 << 4, 4, 128, 0x40000000
 _PIDFD_GET_INFO, _EXIT_KNOWN = 0xC040FF0B, 8
 _STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-_UNTRACED_SECONDS = 1.0
+_FRESH_SECONDS = 10.0
+"""Seconds in which a process without us as its tracer is watched most closely."""
+_ROOM_FOR_LAST_LINE = 64
+_ENDED = ("", b"")
+"""The image of a process that has ended."""
 MOST_CALLS = 200_000
 LARGEST_SETTINGS = 1 << 16
 MOST_KNOWN_FILES = 200_000
@@ -71,6 +75,7 @@ class Untraced(NamedTuple):
     pid: int
     asked: Asked
     image: tuple[str, bytes]
+    """What it was when it asked."""
 
 
 class Recorder:
@@ -84,13 +89,15 @@ class Recorder:
         self.writable = tuple(settings["writable"])
         self.known = _known_files(settings["workspace"], settings["inside"])
         self.output = output
+        self.room = settings["most_bytes"] - _ROOM_FOR_LAST_LINE
+        """Bytes that may still be written."""
         self.poll = select.poll()
         self.asked: dict[int, Asked] = {}
         self.live: dict[int, dict[str, Any]] = {}
         self.first: dict[int, int] = {}
         """The first process of each live call's sandbox, with whose end the kernel kills all others."""
         self.pidfds: dict[int, int] = {}
-        self.untraced: list[Untraced] = []
+        self.untraced: dict[int, Untraced] = {}
         self.count = self.lost = 0
         self.is_told_to_end = False
 
@@ -104,7 +111,7 @@ class Recorder:
             self.poll.register(descriptor, select.POLLIN)
         is_open = True
         while (is_open or self.live) and not self.is_told_to_end:
-            for descriptor, event in self.poll.poll(1 if self.untraced else 1000):
+            for descriptor, event in self.poll.poll(self.patience()):
                 if descriptor == wake:
                     os.read(wake, 4096)
                 elif descriptor == listener:
@@ -116,8 +123,16 @@ class Recorder:
                 elif descriptor in self.pidfds:
                     self.end_by_pidfd(descriptor)
             self.reap()
+        self.look_at_untraced()
         for pid in [*self.live]:
             self.ended(pid, None, time.time())
+
+    def patience(self) -> int:
+        """Return for how many milliseconds to wait: nothing tells when an untraced process executes its program."""
+        if not self.untraced:
+            return 1000
+        latest = max(each.asked.began for each in self.untraced.values())
+        return 1 if time.time() - latest < _FRESH_SECONDS else 50
 
     def tell_to_end(self, *_: Any) -> None:
         """End although processes are left: they escaped from the command, which has ended."""
@@ -134,24 +149,36 @@ class Recorder:
         is_attached = libc.ptrace(_SEIZE, pid, None, _TRACE_EXEC) == 0
         is_attached |= pid in self.asked or pid in self.live
         asked = Asked(time.time(), self.described(pid))
-        before = ("", b"") if is_attached else image_of(pid)
         if is_attached:
             self.asked[pid] = asked
+        else:
+            self.watch_untraced(pid, asked)
         with contextlib.suppress(OSError):  # a signal took the question back
             fcntl.ioctl(listener, _SEND, struct.pack("QqiI", ident, 0, 0, _CONTINUE_FLAG))
-        if not is_attached:
-            self.untraced.append(Untraced(pid, asked, before))
+
+    def watch_untraced(self, pid: int, asked: Asked) -> None:
+        """Note a process that asked and has another tracer. What it asked for before and didn't become has failed."""
+        self.look_at_untraced()
+        with contextlib.suppress(OSError):
+            pid = status(pid, "Tgid")
+        self.untraced[pid] = Untraced(pid, asked, image_of(pid))
+        if pid not in self.pidfds.values():
+            # Without one, its end is seen a moment later.
+            with contextlib.suppress(OSError):
+                descriptor = os.pidfd_open(pid)
+                self.pidfds[descriptor] = pid
+                self.poll.register(descriptor, select.POLLIN)
 
     def described(self, pid: int) -> dict[str, Any] | None:
         try:
             return describe_process(pid, self.writable, self.known)
-        except OSError:
+        except Exception:
+            # Broad because the recorder must survive whatever a process is.
             return None
 
     def reap(self) -> None:
         """Handle the stops and ends of attached processes."""
-        for untraced in tuple(self.untraced):
-            self.look_at_untraced(untraced)
+        self.look_at_untraced()
         while True:
             # Before a parent can hear of an end: the agent's own comes later.
             now = time.time()
@@ -167,19 +194,18 @@ class Recorder:
                 self.asked.pop(pid, None)
                 self.ended(pid, os.waitstatus_to_exitcode(state), now)
 
-    def look_at_untraced(self, untraced: Untraced) -> None:
-        """Look at a process once it has executed its program, or forget it after `_UNTRACED_SECONDS`."""
-        image, lost = image_of(untraced.pid), self.lost
-        is_over = not image[0] or time.time() - untraced.asked.began > _UNTRACED_SECONDS
-        if image != untraced.image:
-            self.look(untraced.pid, untraced.asked, attached=False)
-        elif not is_over:
-            return
-        if self.lost > lost and not is_over:
-            # Amid an exec the program is the new one, and its arguments aren't there yet.
-            self.lost = lost
-        else:
-            self.untraced.remove(untraced)
+    def look_at_untraced(self) -> None:
+        """Look at processes that have executed their program. What ended before is an execution that was not seen."""
+        for untraced in [*self.untraced.values()]:
+            image, lost = image_of(untraced.pid), self.lost
+            if image == untraced.image != _ENDED:
+                continue
+            self.look(untraced.pid, untraced.asked)
+            if self.lost > lost and image_of(untraced.pid) != _ENDED:
+                # Amid an exec the program is the new one, and its arguments aren't there yet.
+                self.lost = lost
+            else:
+                del self.untraced[untraced.pid]
 
     def stopped(self, pid: int, number: int, event: int) -> None:
         stays = True
@@ -191,7 +217,7 @@ class Recorder:
         request = _DETACH if not stays else _LISTEN if event == _EVENT_STOP and number in _STOPS else _CONT
         libc.ptrace(request, pid, None, 0 if event else number)
 
-    def look(self, pid: int, asked: Asked, *, attached: bool = True) -> bool:
+    def look(self, pid: int, asked: Asked) -> bool:
         """Look at a process right after its exec; return whether it is a call of the tool."""
         if pid in self.live:  # the tool executes another program
             return True
@@ -203,10 +229,14 @@ class Recorder:
                 read_link(pid, "cwd"),
             )
             how = self.tool.matches(pid, path, argv, exe, cwd)
-            if not how or self.count >= MOST_CALLS:
+            if not how:
                 return False
             parents, within, first = self.parents(pid)
-        except (OSError, KeyError, struct.error):
+        except Exception:
+            # Broad because the recorder must survive whatever a process is.
+            self.lost += 1
+            return False
+        if self.count >= MOST_CALLS:
             self.lost += 1
             return False
         self.count += 1
@@ -223,10 +253,6 @@ class Recorder:
             "parents": parents,
             "within": within,
         }
-        if not attached:
-            descriptor = os.pidfd_open(pid)
-            self.pidfds[descriptor] = pid
-            self.poll.register(descriptor, select.POLLIN)
         return True
 
     def parents(self, pid: int) -> tuple[list[dict[str, Any]], int | None, int]:
@@ -250,7 +276,11 @@ class Recorder:
             call["seconds"] = round(max(0.0, at - call["start"]), 4)
             call["exit"] = code if code is not None and code >= 0 else None
             call["signal"] = -code if code is not None and code < 0 else None
-            os.write(self.output, json.dumps(escape_bytes(call)).encode() + b"\n")
+            line = json.dumps(escape_bytes(call)).encode() + b"\n"
+            if len(line) > self.room:
+                self.lost += 1
+            else:
+                self.room -= os.write(self.output, line)
 
     def end_by_pidfd(self, descriptor: int) -> None:
         """Record the end of a process that another tracer holds; since Linux 6.15 its code is known."""
@@ -263,6 +293,7 @@ class Recorder:
             if info[0] & _EXIT_KNOWN:
                 code = os.waitstatus_to_exitcode(struct.unpack_from("i", info, 60)[0])
         os.close(descriptor)
+        self.look_at_untraced()
         self.ended(pid, code, time.time())
 
 

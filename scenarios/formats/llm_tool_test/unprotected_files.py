@@ -1,4 +1,4 @@
-"""Lints about files of a fixture: those to protect, because gates execute them, and hidden ones that the setup needs."""
+"""Lints about files of a fixture: those to protect, because gates run them, and hidden ones that the setup needs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Iterable
 
 from evaluators.name_lists import list_names
-from evaluators.tool_use.executed_files import find_executed
 from scenarios.formats.parsed import Fixture
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.hidden_files import is_hidden, named_in_setup
 from scenarios.spec import ScenarioSpec
 from scenarios.tool_files import is_tool_file
+from scenarios.watched_files import WatchedNames
 
 _MOST_OF_FOLDER = 2
 """Files of a folder that are named one by one."""
 
 
 def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocument) -> list[Problem]:
-    """Return the lint of a scenario that doesn't say whether the files that its gates execute are the task."""
+    """Return the lint of a scenario that doesn't say whether the files that its gates run are the task."""
     if spec.criteria.protected is not None:
         return []
     patterns = suggest_protected(spec, fixture)
@@ -28,7 +28,7 @@ def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: Positioned
     return [
         document.problem(
             ("evaluation", "gates"),
-            f"Gates execute files that the agent can change: {', '.join(patterns)}.",
+            f"Gates run or name files that the agent can change: {', '.join(patterns)}.",
             fix=f"Add `protected: [{', '.join(map(_quote, patterns))}]`, or `protected: []` if they are the task.",
             id="format/unprotected",
             lint=True,
@@ -54,18 +54,11 @@ def hidden_lints(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocum
 
 
 def suggest_protected(spec: ScenarioSpec, fixture: Fixture) -> list[str]:
-    """Return patterns for the fixture's files that scripts and gates execute, without the tool's own files."""
+    """Return patterns for the fixture's files that scripts and gates run or name, without the tool's own files."""
     texts = {file.path: file.content for file in fixture}
-    executed = find_executed(
-        spec.commands_after_agent,
-        lambda path: texts[path].decode("utf-8", "replace") if path in texts else None,
-        path=spec.criteria.tool.env.get("PATH", "") if spec.criteria.tool else "",
-    )
-    paths = [
-        path
-        for path in sorted(texts)
-        if (path in executed.files or executed.collects(path)) and not is_tool_file(path, spec.criteria.tool)
-    ]
+    names = WatchedNames(spec.commands_after_agent, spec.criteria.tool, lambda path: texts.get(path, b""))
+    watched = names.watched({file.path: file.executable for file in fixture}, texts.__getitem__)
+    paths = [path for path in sorted(watched) if not is_tool_file(path, spec.criteria.tool)]
     return list(_as_patterns(paths))
 
 

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import analyse
-from evaluators.tool_use.recorded_calls import read_call_record
+from evaluators.tool_use.recorded_calls import count_lost_calls, lost_calls_line, read_call_record
 from evaluators.tool_use.tool import Tool
 
 
@@ -60,3 +62,46 @@ def test_they_are_counted(stated: list[tuple[str, int | None]], ran: list[str], 
 
 def test_nothing_contradicts_a_stream_without_a_record() -> None:
     assert analyse(stream(("t list", 0)), Tool(binary="t"), completed=True).unrecorded == 0
+
+
+def test_events_count_where_the_record_lost_calls() -> None:
+    calls = read_call_record(record("t list"))
+    found = analyse(
+        stream(("t list", 0), ("t add", 1)), Tool(binary="t"), completed=True, record=calls, lost=3
+    )
+    assert (found.source, found.ends, found.error_rate, found.lost) == ("stream", "reported", 0.5, 3)
+    assert (found.unrecorded, found.reported) == (0, None)
+    beside = found.as_json()["recorded"]
+    assert isinstance(beside, dict)
+    assert (beside["total_commands"], beside["error_rate"]) == (1, 0.0)
+
+
+def test_without_events_the_rates_of_such_a_record_are_not_measured() -> None:
+    calls = read_call_record(record("t list"))
+    found = analyse(Transcript(text="ok"), Tool(binary="t"), completed=True, record=calls, lost=3)
+    assert (found.source, found.total_commands, found.error_rate, found.first_try_success_rate) == (
+        "recorded",
+        1,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(("lost", "passed"), [(0, True), (3, False)])
+def test_no_gate_on_commands_passes_where_calls_were_lost(lost: int, passed: bool) -> None:
+    known = Evidence(
+        transcript=Transcript(text="ok"),
+        tool=Tool(binary="t"),
+        record=read_call_record(record("t list")),
+        lost_calls=lost,
+    )
+    score = NoTranscriptErrors(type="no_transcript_errors").check(known)
+    assert score.passed is passed
+    assert ("3 executions of the tool could not be recorded." in score.message) is not passed
+
+
+def test_a_record_keeps_how_many_calls_it_lost() -> None:
+    content = record("t list")
+    assert count_lost_calls(content) == 0
+    assert count_lost_calls(content + lost_calls_line(3)) == 3
+    assert read_call_record(content + lost_calls_line(3)) == read_call_record(content)

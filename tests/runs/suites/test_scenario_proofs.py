@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from django.apps import apps
+from django.db import connection
 
 from evaluators.model import Complete, Completion, CompletionRequest
 from runs.engine.proof_agents import JudgeBudget
@@ -16,7 +19,7 @@ from runs.models import Run, ScenarioProof, SuiteProof, Target, Trial
 from runs.models.proof import Seal
 from runs.results.seals import ScenarioSeal, seals_of, seals_of_proof
 from runs.suites.proof_requests import prove_here, setting_of, stored_scenarios
-from runs.suites.prove import UNPROVED_JUDGE, prove
+from runs.suites.prove import prove
 from scenarios.bundles import read_path
 from scenarios.imports import import_files
 from scenarios.models import SuiteVersion
@@ -112,7 +115,7 @@ def test_what_only_a_judge_decides_needs_a_judge(suite_folder):
 
 def test_gates_prove_a_scenario_that_is_judged_too(suite_folder):
     seal = proved(upload(suite_folder, greeting(EXISTS) + JUDGE, HELLO))
-    assert (seal.seal, seal.reason) == (Seal.PROVED, f"The judge was not asked. {UNPROVED_JUDGE}")
+    assert (seal.seal, seal.reason) == (Seal.PROVED, "The judge was not asked.")
 
 
 def test_a_solution_has_the_environment_of_an_agent(suite_folder):
@@ -143,7 +146,7 @@ def test_a_solution_answers_an_eval_case_with_its_calls(suite_folder):
     (suite_folder / "solutions/greet.sh").write_text(ANSWER)
     (imported,) = import_files(read_path(suite_folder), project=make_project(), by=None)
     seal = proved(imported.version)
-    assert (seal.seal, seal.reason) == (Seal.PROVED, f"The judge was not asked. {UNPROVED_JUDGE}")
+    assert (seal.seal, seal.reason) == (Seal.PROVED, "The judge was not asked.")
 
 
 def test_a_changed_solution_needs_another_proof(suite_folder):
@@ -218,3 +221,23 @@ def test_a_stored_proof_asks_the_projects_judge(suite_folder):
     proof = prove_here(version, by=None, max_usd=0.5)
     assert [each.seal for each in seals_of_proof(proof)] == [Seal.NO_AGENT]
     assert (proof.max_usd, proof.cost_usd) == (0.5, 0.02)
+
+
+def test_a_proof_of_0_1_1_says_what_null_agent_and_solution_proved(suite_folder):
+    migration = import_module("runs.migrations.0068_proofs_without_cheating")
+    version = upload(suite_folder, greeting(EXISTS), HELLO)
+    proof = prove_here(version, by=None)
+    found: list[tuple[str, str, bool]] = []
+    for seal, reason in (
+        ("passes_cheating", "An agent that overwrites and plants files instead of doing the task passes: a."),
+        ("proved", f"The judge was not asked. {migration.UNTRIED}"),
+        ("solution_fails", "It ended with exit code 3."),
+    ):
+        proof.scenarios.update(seal=seal, reason=reason, is_failure=True)
+        migration.keep_what_null_agent_and_solution_proved(apps, connection.schema_editor())
+        found += proof.scenarios.values_list("seal", "reason", "is_failure")
+    assert found == [
+        ("proved", "", False),
+        ("proved", "The judge was not asked.", False),
+        ("solution_fails", "It ended with exit code 3.", True),
+    ]

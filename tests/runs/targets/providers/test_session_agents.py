@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
 from evaluators.transcripts.sessions.sub_agents import MAIN, with_sub_agents
+from runs.engine.assess import describe_recording
 from runs.targets.agents.session_agents import HOME
 from runs.targets.definitions import define
 from runs.targets.providers.base import McpEndpoint
@@ -76,6 +78,8 @@ def test_the_session_file_tells_the_ends_and_the_tokens(kind: str, tmp_path: Pat
     found = analyse(read, Tool(binary="taskmgr"), completed=True)
     assert [command.exit_code for command in found.commands] == [0, 1, 1, 0, None, None, 0]
     assert found.not_run == 1
+    assert describe_recording(recording).detail["own_account"] is True
+    assert "own_account" not in describe_recording(replace(recording, logs={})).detail
     tokens = Usage(1000, 200, cache_read=400) if kind == "copilot_cli" else Usage(1100, 220, cache_read=440)
     assert read.usage == tokens
 

@@ -6,7 +6,7 @@ from tests.builders import close, make_run, make_trial
 from tests.web.results.runs.pages import page
 from tests.web.screen import main_of
 
-SENTENCE = "Gates executed files that the agent changed: check.sh."
+SENTENCE = "The agent changed files that gates run or name: check.sh."
 
 
 def test_a_run_leads_to_its_tampered_trials(signed_in, version):

@@ -335,3 +335,10 @@ def test_commands_from_transcript_text_name_their_source(signed_in, run):
     trial.detail["interaction"]["source"] = "transcript"
     trial.save()
     assert page(client, trial).facts["Source"] == "transcript text, estimated"
+
+
+def test_ends_of_an_agents_own_session_file_are_marked(signed_in, run):
+    trial = make_trial(run)
+    trial.detail["own_account"] = True
+    trial.save()
+    assert page(signed_in(), trial).facts["Source"] == "the agent's own session file"

@@ -157,3 +157,16 @@ def test_a_long_new_file_is_folded(signed_in, project):
     text = page(signed_in(), trial_of(project, kept={**START, "long.txt": long, "short.txt": b"x\n"}))
     assert [each.text for each in text.all("summary")].count("Show 60 lines") == 1
     assert "line 59" in text
+
+
+def test_files_that_are_not_stored_are_named_and_counted(signed_in, project):
+    workspace = {
+        "added": 1,
+        "changed": 0,
+        "removed": 0,
+        "files": [],
+        "left_out": ["a.bin"],
+        "more_left_out": 1200,
+    }
+    trial = trial_of(project, kept=START, detail={"workspace": workspace})
+    assert "changes are not shown: a.bin and 1,200 more." in page(signed_in(), trial)
