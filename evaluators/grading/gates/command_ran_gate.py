@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from evalhub.lib.numbers import counted
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import BaseGate
 from evaluators.model import Score
@@ -52,6 +53,10 @@ class CommandRan(BaseGate):
         flags = "".join(f" {flag}" for flag in self.flags)
         without = f" without {', '.join(self.without_flags)}" if self.without_flags else ""
         message = f"`{' '.join(self.words)}{flags}`{without} ran {_times(len(fitting))}; expected {wanted}."
+        if interaction.lost and _is_tool(evidence, program):
+            # A lost one may be one too many.
+            passed = passed and self.times is None
+            message += f" {counted(interaction.lost, 'execution')} of the tool could not be recorded."
         lines = [" ".join(words) for words in called[:_SHOWN]]
         return self.score(passed, message, expected=wanted, actual=len(fitting), commands=lines)
 
@@ -68,13 +73,20 @@ class CommandRan(BaseGate):
 
 def _commands(evidence: Evidence, program: str) -> Iterator[tuple[str, ...]]:
     """Yield the words of each command: as layer 1 counted them if the program is its tool, else as the agent's shell got them."""
-    interaction, tool = evidence.interaction, evidence.tool
-    if tool and interaction.source != "none" and posixpath.basename(tool.binary or "") == program:
-        yield from (words for each in interaction.commands if (words := words_of(each.line)))
+    if _is_tool(evidence, program):
+        yield from (words for each in evidence.interaction.commands if (words := words_of(each.line)))
         return
     for call in calls(evidence.transcript.events):
         if call.event.command and not call.not_run:
             yield from (part.words for part in segments(call.event.command) if part.words)
+
+
+def _is_tool(evidence: Evidence, program: str) -> bool:
+    """Return whether layer 1 counted the commands of this program."""
+    tool = evidence.tool
+    return bool(
+        tool and evidence.interaction.source != "none" and posixpath.basename(tool.binary or "") == program
+    )
 
 
 def _has_flag(words: Sequence[str], flag: str) -> bool:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from evaluators.grading.evidence import Evidence
+from evaluators.grading.gates.command_ran_gate import CommandRan
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import analyse
@@ -95,9 +96,10 @@ def test_no_gate_on_commands_passes_where_calls_were_lost(lost: int, passed: boo
         record=read_call_record(record("t list")),
         lost_calls=lost,
     )
-    score = NoTranscriptErrors(type="no_transcript_errors").check(known)
-    assert score.passed is passed
-    assert ("3 executions of the tool could not be recorded." in score.message) is not passed
+    for gate in (NoTranscriptErrors(), CommandRan(words=["t", "list"], times=1)):
+        score = gate.check(known)
+        assert score.passed is passed
+        assert ("3 executions of the tool could not be recorded." in score.message) is not passed
 
 
 def test_a_record_keeps_how_many_calls_it_lost() -> None:
