@@ -99,7 +99,7 @@ def open_folders(root: Path) -> dict[str, int]:
 
 
 def close_folders(root: Path, modes: Mapping[str, int]) -> None:
-    """Give folders beneath a folder these modes, those within others first; skip what is no folder any more."""
+    """Give folders beneath a folder these modes, those within others first; skip what has become something else."""
     for path, mode in reversed([*modes.items()]):
         with suppress(OSError):
             _set_mode(root, path, mode)

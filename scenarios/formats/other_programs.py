@@ -62,7 +62,7 @@ def _kind(path: str, content: bytes) -> str:
 
 
 def _decode(path: str, content: bytes) -> PositionedDocument | None:
-    # A list of lines is no suite of a known program.
+    # No known program's suite is a list of lines.
     suffix = posixpath.splitext(path)[1].lower()
     if suffix == ".jsonl" or suffix not in READERS:
         return None
