@@ -183,6 +183,8 @@ def _block(block: Object, role: str, time: str | None) -> Event:
     kind = text_or_none(block.get("type")) or ""
     if kind == "text":
         return Event("message", role=role, text=text_or_none(block.get("text")), timestamp=time)
+    if kind in ("image", "document") and role != "assistant":
+        return Event("message", role=role, text=f"[{kind}]", timestamp=time)
     if kind in ("thinking", "redacted_thinking"):
         return Event("model_step", name=kind, text=text_or_none(block.get("thinking")), timestamp=time)
     if kind == "tool_use":

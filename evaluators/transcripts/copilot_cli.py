@@ -91,7 +91,8 @@ def _usage(tokens: Object) -> Usage:
 
 
 def _is_own(kind: str, line: Object) -> bool:
-    return (kind == "result" and "sessionId" in line) or (kind.startswith(_PASSING) and "data" in line)
+    is_event = kind.startswith(_PASSING) or kind == "abort"
+    return (kind == "result" and "sessionId" in line) or (is_event and "data" in line)
 
 
 def _result(data: Object, time: str | None, *, is_shell: bool) -> Event:

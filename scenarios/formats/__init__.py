@@ -78,13 +78,11 @@ def _leave_out_broken(
         part = parsed.get(format_.name)
         if part is None or not part.problems:
             continue
-        errors = [each for each in part.problems if not each.lint]
-        files = {each.file for each in errors}
-        rest = [each for each in candidates.documents[format_.name] if each.file not in files]
+        rest, errors = _sort_out(format_, upload, candidates.documents[format_.name])
         again = format_.parse(upload, rest) if rest else Parsed()
         if again.problems:
-            # What is wrong is in a file that several name.
-            errors = [replace(errors[0], file=each.file) for each in candidates.documents[format_.name]]
+            # What is wrong is between the files.
+            errors += [replace(again.problems[0], file=each.file) for each in rest]
             again = Parsed()
         kept[format_.name] = again
         broken += errors
@@ -92,6 +90,26 @@ def _leave_out_broken(
     lints = (*first.lints, *(left_out for left_out in _left_out(broken)))
     kept[agent_skills.NAME] = Parsed((replace(first, lints=lints), *others))
     return kept, own
+
+
+def _sort_out(
+    format_: Format, upload: UploadedFiles, documents: Sequence[PositionedDocument]
+) -> tuple[list[PositionedDocument], list[Problem]]:
+    """Return the documents that can be read, and the first error of each other, which may be in a file that it names."""
+    sound: list[PositionedDocument] = []
+    errors: list[Problem] = []
+    named: set[str] = set()
+    for document in documents:
+        found = [each for each in format_.parse(upload, [document]).problems if not each.lint]
+        if not found:
+            sound.append(document)
+            continue
+        error, folder = found[0], posixpath.dirname(document.file)
+        if error.file != document.file:
+            error = replace(error, file=document.file, line=1, what=f"{error.file}: {error.what}")
+        errors.append(error)
+        named |= {posixpath.normpath(posixpath.join(folder, each)) for each in format_.companions(document)}
+    return [each for each in sound if each.file not in named], errors
 
 
 def _lies_in(file: str, folders: Set[str]) -> bool:

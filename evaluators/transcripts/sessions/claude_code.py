@@ -32,7 +32,7 @@ def matches(value: Object) -> bool:
 
 def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
-    turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
+    turns, once, ends, hooked = Turns(), WrittenOnce(), TaskEnds(), _HookedCalls()
     usages: dict[str, tuple[str, Usage]] = {}
     """The model and usage of each message, which is repeated for each of its blocks."""
     own: set[str] = set()
@@ -47,6 +47,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
             or text_or_none(mapping_or_empty(line.get("attachment")).get("prompt"))
             or ""
         )
+        hooked.add_progress(line)
         if kind not in ("assistant", "user") or line.get("isMeta") is True:
             continue
         id = id or _id(line)
@@ -62,7 +63,10 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
             key = message_key(message.get("id") or line.get("uuid"))
             usages[key] = _model(message), usage_of(mapping_or_empty(message.get("usage")))
             own.update(() if origin else (key,))
-        read = (_mark_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
+        read = (
+            hooked.mark(_mark_refused(event, line), line)
+            for event in message_events(line, kind, _agent(line, id))
+        )
         turns.add(line, kind, map(reduce, once.first(read, text_or_none(message.get("id")) or "")))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
@@ -119,6 +123,34 @@ def _mark_refused(event: Event, line: Object) -> Event:
         return structs.replace(event, success=None, exit_code=None)
     by = text_or_none(mapping_or_empty(line.get("permissionDecision")).get("source"))
     return by_kind(event, line.get("toolDenialKind"), by_person=by != "config")
+
+
+class _HookedCalls:
+    """Finds the commands that a hook denied in words of its own: since version 2.1, failed ones state an exit code."""
+
+    def __init__(self) -> None:
+        self._shells: set[str | None] = set()
+        self._hooked: set[str | None] = set()
+        """The calls before which a hook ran."""
+
+    def add_progress(self, line: Object) -> None:
+        """Take a line, if it says that a hook runs before a call."""
+        if mapping_or_empty(line.get("data")).get("hookEvent") == "PreToolUse":
+            self._hooked.add(text_or_none(line.get("toolUseID")))
+
+    def mark(self, event: Event, line: Object) -> Event:
+        """Return an event of a line, marked as denied if it is an error that no command had."""
+        if event.type == "tool_call" and event.command is not None:
+            self._shells.add(event.id)
+        is_error = event.type == "tool_result" and event.success is False and event.exit_code is None
+        if is_error and event.id in self._shells & self._hooked and _states_exit_codes(line):
+            return structs.replace(event, success=None, not_run="denied")
+        return event
+
+
+def _states_exit_codes(line: Object) -> bool:
+    numbers = (text_or_none(line.get("version")) or "").split(".")[:2]
+    return all(each.isdecimal() for each in numbers) and tuple(map(int, numbers)) >= (2, 1)
 
 
 def _digest(text: str) -> int:

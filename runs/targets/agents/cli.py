@@ -63,6 +63,11 @@ class CliFiles:
         """Return the path for structured events."""
         return self.output.with_name(self.output.name.removesuffix(".json") + "-events.jsonl")
 
+    @cached_property
+    def prompt(self) -> Path:
+        """Return the path for the prompt."""
+        return self.output.with_name(self.output.name.removesuffix(".json") + "-prompt.txt")
+
     def read_events(self) -> bytes | None:
         """Return the structured events, None if none were written."""
         if not self.named:
@@ -73,9 +78,9 @@ class CliFiles:
             return None
 
     def remove(self) -> None:
-        """Remove the files that the command wrote; the directory is removed later."""
+        """Remove the prompt and what the command wrote; the directory is removed later."""
         if self.named:
-            for path in (self.output, self.events):
+            for path in (self.output, self.events, self.prompt):
                 with suppress(OSError):
                     remove_beneath(self.scratch, path.name)
 
@@ -242,7 +247,8 @@ class Cli:
 
     @property
     def _names_files(self) -> bool:
-        return self._writes_answer or uses(self._options.command_template, "EVENTS_FILE")
+        names = ("EVENTS_FILE", "PROMPT_FILE")
+        return self._writes_answer or any(uses(self._options.command_template, name) for name in names)
 
     @property
     def _writes_answer(self) -> bool:
@@ -275,8 +281,11 @@ class Cli:
         )
 
     def _render(self, invocation: Invocation, sandbox: Sandbox, files: CliFiles) -> str:
+        if uses(self._options.command_template, "PROMPT_FILE"):
+            files.prompt.write_text(invocation.prompt)
         values = TemplateValues(
             prompt=invocation.prompt,
+            prompt_file=sandbox.inside(files.prompt) if files.named else "",
             guidelines=invocation.guidelines,
             eval_id=invocation.key,
             attempt=invocation.attempt,

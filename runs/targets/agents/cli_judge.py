@@ -48,8 +48,11 @@ def _run(
         sandbox = containment.around(
             workspace, scratch, profile=AGENT, working=None if cwd.is_relative_to(workspace) else cwd
         )
+        file = scratch / "prompt.txt"
+        file.write_text(prompt)
+        values = TemplateValues(prompt=prompt, prompt_file=sandbox.inside(file), eval_id="judge")
         return run_process(
-            render(options.command_template, TemplateValues(prompt=prompt, eval_id="judge")),
+            render(options.command_template, values),
             cwd=cwd,
             env=options.env,
             stdin=prompt.encode(),

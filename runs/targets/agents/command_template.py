@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 PLACEHOLDERS = (
     "PROMPT",
+    "PROMPT_FILE",
     "GUIDELINES",
     "EVAL_ID",
     "ATTEMPT",
@@ -29,6 +30,7 @@ class TemplateValues:
     """Unescaped values of the placeholders. Paths are those inside the sandbox."""
 
     prompt: str = ""
+    prompt_file: str = ""
     guidelines: str = ""
     eval_id: str = ""
     attempt: int = 0
@@ -67,6 +69,7 @@ def render(template: str, values: TemplateValues, files_format: str = "{path}") 
         return template
     words = {
         "PROMPT": quote(values.prompt),
+        "PROMPT_FILE": quote(values.prompt_file),
         "GUIDELINES": quote(values.guidelines),
         "EVAL_ID": quote(values.eval_id),
         "ATTEMPT": quote(str(values.attempt)),

@@ -54,7 +54,7 @@ LABELS = {
 }
 HINTS = {
     "command_template": "{PROMPT} becomes the task as one quoted word. Also: {WORKSPACE} (the trial's folder), "
-    "{EVENTS_FILE}, {OUTPUT_FILE}, {MODEL}, {FILES}.",
+    "{PROMPT_FILE}, {EVENTS_FILE}, {OUTPUT_FILE}, {MODEL}, {FILES}.",
     "cwd": "Default: the trial's workspace. A folder outside it is read-only in the sandbox.",
     "read_folders": "One a line: folders of the worker, read-only in the sandbox, such as your agent's own.",
     "api_key": "Its name, such as OPENAI_API_KEY. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",

@@ -20,7 +20,9 @@ from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind
 
 _CONTAINS = frozenset(("contains", "content_contains", "output_contains", "answer_contains", "must_contain"))
-_LACKS = frozenset(("not_contains", "content_not_contains", "output_not_contains", "must_not_contain"))
+_LACKS = frozenset(
+    ("not_contains", "does_not_contain", "content_not_contains", "output_not_contains", "must_not_contain")
+)
 _MATCHES = frozenset(("regex", "matches"))
 _EXISTS = frozenset(("file_exists",))
 OF_ANSWER = ("must_contain", "must_not_contain")

@@ -45,7 +45,8 @@ def holds_cases(path: str, value: Json) -> bool:
         return True
     name = posixpath.basename(path)
     if isinstance(value, dict) and any(isinstance(value.get(each), list) for each in FOLDERS):
-        return "skill_name" in value or name in FILES
+        # Results have the keys of evals, and no prompts.
+        return name in FILES or ("skill_name" in value and hold_prompts(find_cases(value)))
     if is_single_case(value) and path.lower().endswith(".json") and _lies_in_evals(path):
         return True
     # Other names of the list are read in JSON only: in YAML they are AgentV's.

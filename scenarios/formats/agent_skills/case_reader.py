@@ -150,7 +150,7 @@ def _prompt(
 ) -> tuple[str, Location]:
     name = _name_of_prompt(case)
     if not name:
-        others = (each for each in case if each not in _KNOWN)
+        others = (each for each in case if each not in _KNOWN and isinstance(case[each], str))
         close = next((each for each in others if did_you_mean(each, PROMPTS, _SIMILAR)), "")
         what = "The case has no prompt."
         fix = f"Rename '{close}' to 'prompt'." if close else 'Add "prompt" with what the agent is asked.'

@@ -104,7 +104,7 @@ def read_eval_files(
         for group in _grouped(documents)
     ]
     files[0].problems += _unread_files(upload, documents)
-    names = _suite_names(files)
+    names = _suite_names(files, upload.name)
     suites = [_suite(file, upload, name) for file, name in zip(files, names, strict=True)]
     problems = [problem for file in files for problem in file.problems]
     for folder, read in gates.items():
@@ -341,12 +341,12 @@ def _repeated_ids(read: _EvalFile) -> Iterator[Problem]:
             yield document.problem(at, what, fix=fix, id="format/duplicate-scenario")
 
 
-def _suite_names(files: Sequence[_EvalFile]) -> list[str]:
-    """Return a name for each file: the skill's, with the file's where that is taken."""
+def _suite_names(files: Sequence[_EvalFile], upload: str) -> list[str]:
+    """Return a name for each file: the skill's, or the upload's of several, with the file's where that is taken."""
     taken: set[str] = set()
     names = []
     for file in files:
-        base = file.skill_name or (file.skills[0].name if file.skills else "skill")
+        base = file.skill_name or (file.skills[0].name if len(file.skills) == 1 else upload or "skill")
         base += TRIGGERS if file.is_trigger_list else ""
         stem = posixpath.splitext(file.document.file)[0]
         options = (base, f"{base}-{posixpath.basename(stem)}", f"{base}-{stem}")

@@ -23,6 +23,11 @@ def read_trigger(
         return (SkillLoaded(skill=name),)
     if isinstance(wanted, str):
         wanted = _unknown_skill(key, wanted, context, at, problems)
+        if wanted is None:
+            return ()
+    if wanted is None and key and len(context.skills) > 1:
+        # Beside names of skills, null is none of them.
+        wanted = False
     if wanted is None:
         return ()
     if not isinstance(wanted, bool):

@@ -279,3 +279,21 @@ def test_only_the_end_of_copilots_result_states_an_exit_code(text: object, code:
     ]
     _, (found,), _ = parse_session_file(BytesIO(lines_of(lines)), IMPORTERS)
     assert [each.exit_code for each in analyse(found.transcript, TOOL, completed=False).commands] == [code]
+
+
+def test_what_a_person_shows_and_stops_is_known(tmp_path: Path) -> None:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+    said = {"role": "user", "content": [picture, {"type": "text", "text": "See this."}]}
+    claude = [{"type": "user", "sessionId": "s", "message": said}]
+    copilot = [
+        {"type": "session.start", "data": {"copilotVersion": "1.0.12", "sessionId": "s"}},
+        {"type": "user.message", "data": {"content": "Go."}},
+        {"type": "abort", "data": {"reason": "user_initiated"}},
+    ]
+    for lines, texts in ((claude, ["[image]", "See this."]), (copilot, ["Go."])):
+        file = tmp_path / "s.jsonl"
+        file.write_bytes(lines_of(lines))
+        with file.open("rb") as opened:
+            (session,) = parse_session_file(opened, IMPORTERS)[1]
+        read = session.transcript
+        assert ([event.text for event in read.events], read.unknown_events) == (texts, 0)

@@ -107,6 +107,34 @@ def test_a_session_file_names_why_a_call_did_not_run(
 
 
 @pytest.mark.parametrize(
+    ("output", "event", "version", "expected"),
+    [
+        ("Format the code first.", "PreToolUse", "2.1.39", ("denied", None)),
+        ("Exit code 1\nFormat the code first.", "PreToolUse", "2.1.39", ("", 1)),
+        ("Format the code first.", "PostToolUse", "2.1.39", ("", 1)),
+        ("Format the code first.", "PreToolUse", "2.0.5", ("", 1)),
+    ],
+)
+def test_a_hook_denies_a_command_in_its_own_words(
+    output: str, event: str, version: str, expected: tuple[str, int | None], tmp_path: Path
+) -> None:
+    call, result = claude_call(output, version=version).splitlines()
+    progress = {
+        "type": "hook_progress",
+        "hookEvent": event,
+        "hookName": f"{event}:Bash",
+        "command": "check.sh",
+    }
+    file = tmp_path / "s.jsonl"
+    file.write_bytes(lines_of([json.loads(call), {"type": "progress", "data": progress, "toolUseID": "t"}]))
+    with file.open("ab") as opened:
+        opened.write(result)
+    with file.open("rb") as opened:
+        (session,) = parse_session_file(opened, IMPORTERS)[1]
+    assert ends(session.transcript) == [expected]
+
+
+@pytest.mark.parametrize(
     ("output", "line"),
     [
         ("Nein.", meta("interrupted")),

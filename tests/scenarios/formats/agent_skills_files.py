@@ -320,6 +320,19 @@ SAMPLES = {
         statements=2,
         lints=(NO_TOOL, "format/unread-file"),
     ),
+    "results of earlier evals with the keys of evals": Sample(
+        skill(
+            evals(case(assertions=TWO)),
+            **{
+                "notetool-workspace/iteration-1/benchmark.json": json.dumps(
+                    {"skill_name": "notetool", "evals": [{"name": "adds", "with_skill": {"passed": 2}}]}
+                )
+            },
+        ),
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
     "a file with prompts that nothing reads": Sample(
         skill(
             evals(case(assertions=TWO)),

@@ -95,6 +95,7 @@ def test_texts_of_the_answer_are_gates() -> None:
             {"type": "file_contains", "path": "n.txt", "substring": "3"},
         ),
         ({"type": "not_contains", "value": "Tea"}, {"type": "answer_lacks", "substring": "Tea"}),
+        ({"type": "does_not_contain", "value": "Tea"}, {"type": "answer_lacks", "substring": "Tea"}),
         (
             {"type": "not_contains", "value": "Tea", "path": "n.txt"},
             {"type": "file_matches", "path": "n.txt", "pattern": r"(?s)\A(?!.*Tea)"},

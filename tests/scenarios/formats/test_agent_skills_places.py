@@ -147,6 +147,22 @@ def test_errors_of_other_files_are_hints_beside_a_skill(path: str, content: str)
     assert (lint.id, lint.what.startswith("This file is left out: ")) == ("format/file-left-out", True)
 
 
+def test_only_the_file_that_names_a_broken_one_is_left_out() -> None:
+    files = {f"notetool/{name}": text for name, text in skill(evals(case(assertions=TWO))).items()}
+    good = '{"id": "a", "input": "x", "criteria": "y"}\n'
+    for folder, cases in (("good", good), ("bad", '{"id": "a", "criteria": "y"}\n')):
+        files |= {f"{folder}/EVAL.yaml": "tests: ./cases.jsonl\n", f"{folder}/cases.jsonl": cases}
+    first, second = parse(files, name="repo")
+    assert [(each.format, len(each.scenarios)) for each in (first, second)] == [
+        ("agent_skills", 1),
+        ("agentv", 1),
+    ]
+    assert second.scenarios[0].prompt == "x"
+    left_out = [lint for lint in first.lints if lint.id == "format/file-left-out"]
+    assert [lint.file for lint in left_out] == ["bad/EVAL.yaml"]
+    assert left_out[0].what == "This file is left out: bad/cases.jsonl: The key 'input' is missing."
+
+
 def test_errors_of_the_skills_own_files_refuse_it() -> None:
     files = skill(evals(case(assertions=TWO)), **{"evals/gates.yaml": "gates: [{type: nothing}]\n"})
     assert [each.id for each in problems_of(files)] == ["format/unknown-gate"]

@@ -23,6 +23,10 @@ BROKEN = {
         skill(evals({"id": 1, "promt": "Add X", "expected_output": "x"})),
         ("evals/evals.json", 4, "format/missing-field", "Rename 'promt' to 'prompt'."),
     ),
+    "no prompt, and other data under a similar name": (
+        skill(evals({"id": 1, "inputs": ["a.csv"], "expected_output": "x"})),
+        ("evals/evals.json", 4, "format/missing-field", 'Add "prompt" with what the agent is asked.'),
+    ),
     "an empty prompt": (
         skill(evals(case(prompt="  "))),
         ("evals/evals.json", 6, "format/empty-value", "Write what the agent is asked."),

@@ -63,11 +63,10 @@ def plugin(queries: list[dict[str, Any]]) -> dict[str, str]:
     return {**skills, "evals/triggers.json": json.dumps(queries)}
 
 
-def test_queries_of_a_plug_in_name_their_skills() -> None:
-    (suite,) = parse(
-        plugin([{**ASKED, "expected_skill": "planner"}, {"prompt": "Hi", "expected_skill": None}]),
-        name="desk",
-    )
+@pytest.mark.parametrize("key", ["expected_skill", "should_trigger"])
+def test_queries_of_a_plug_in_name_their_skills(key: str) -> None:
+    (suite,) = parse(plugin([{**ASKED, key: "planner"}, {"prompt": "Hi", key: None}]), name="desk")
+    assert suite.name == "desk-triggers"
     assert loaded(suite) == [
         [("skill_loaded", "planner")],
         [("skill_not_loaded", "notes"), ("skill_not_loaded", "planner")],

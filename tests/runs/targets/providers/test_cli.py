@@ -78,6 +78,14 @@ def test_a_command_without_events_reports_no_calls(tmp_path):
     assert looks == []
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_prompt_may_be_a_file(tmp_path, level):
+    task = invocation(tmp_path, prompt="Zeile 'eins'\nзадача")
+    recording = provider("cat {PROMPT_FILE}; echo", level).invoke(task)
+    assert recording.answer == "Zeile 'eins'\nзадача\n"
+    assert not list(task.scratch.glob("*prompt*"))
+
+
 @pytest.mark.parametrize("name", ["OUTPUT_FILE", "EVENTS_FILE"])
 def test_a_file_is_read_and_removed_also_where_the_other_is_not_named(tmp_path, name):
     recording = provider(f"echo hi > {{{name}}}").invoke(invocation(tmp_path))
@@ -336,9 +344,11 @@ def test_an_agent_that_misses_another_file_did_start(tmp_path):
 
 
 def test_a_command_can_judge():
-    definition = define({"name": "judge", "provider": "cli", "command_template": "cat; echo . >&2"})
-    complete = complete_through_command(resolve_definition(definition, {}), containment())
-    assert complete(CompletionRequest(user="is it good?", system="be fair")).text == "be fair\n\nis it good?"
+    for template in ("cat; echo . >&2", "cat {PROMPT_FILE}"):
+        definition = define({"name": "judge", "provider": "cli", "command_template": template})
+        complete = complete_through_command(resolve_definition(definition, {}), containment())
+        asked = CompletionRequest(user="is it good?", system="be fair")
+        assert complete(asked).text == "be fair\n\nis it good?"
 
 
 def test_a_judge_that_fails_says_why():
