@@ -11,10 +11,12 @@ GREETINGS = ("initialize", "server/discover")
 """The first request of each era; its result has the server's instructions."""
 GRACE_SECONDS = 1.0
 """How long an agent has to try another revision."""
+_OPENINGS = (*GREETINGS, "tools/list")
+"""What an agent sends first; of the later era, it may skip the greeting."""
 _OTHER_REVISION = (UNSUPPORTED_VERSION, -32020)
 """How servers refuse a request of another revision: by its version or its headers."""
 _OTHER_ERA = (*_OTHER_REVISION, UNKNOWN_METHOD, -32600, -32602)
-"""How they refuse a greeting of another era, which they may not even know."""
+"""How they refuse an opening of another era, which they may not even know."""
 
 
 class Agreement:
@@ -23,7 +25,7 @@ class Agreement:
     def __init__(self) -> None:
         self._is_reached = False
         self._open: dict[int, bool] = {}
-        """Whether an unanswered request is a greeting, by its number."""
+        """Whether an unanswered request opens the conversation, by its number."""
         self._asked: list[str] = []
         self._why = ""
         self._refused = 0.0
@@ -38,21 +40,21 @@ class Agreement:
         fields = params if isinstance(params, dict) else {}
         meta = fields.get("_meta")
         revision = meta.get(f"{META}protocolVersion") if isinstance(meta, dict) else None
-        is_greeting = message.get("method") in GREETINGS
-        if self._is_reached or not (revision or is_greeting):
+        method = message.get("method")
+        if self._is_reached or not (revision or method in GREETINGS):
             return
-        self._open[number] = is_greeting
+        self._open[number] = method in _OPENINGS
         asked = str(revision or fields.get("protocolVersion") or "no revision")
         if asked not in self._asked:
             self._asked.append(asked)
 
     def answer(self, number: int, message: dict[str, Any]) -> None:
         """Note a response."""
-        if (is_greeting := self._open.pop(number, None)) is None:
+        if (is_opening := self._open.pop(number, None)) is None:
             return
         error = message.get("error")
         code = error.get("code") if isinstance(error, dict) else None
-        if code in (_OTHER_ERA if is_greeting else _OTHER_REVISION):
+        if code in (_OTHER_ERA if is_opening else _OTHER_REVISION):
             spoken = ", ".join(supported_revisions(error))
             self._refuse(f"the server speaks {spoken}" if spoken else refusal(error))
         else:

@@ -39,7 +39,7 @@ def listening(folder: Path, *command: str) -> Iterator[int]:
         words, cwd=folder, env={"NOTES_OWNER": "Ada"}, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            for _ in range(200):
+            for _ in range(600):
                 with socket.socket() as asked:
                     if asked.connect_ex(("127.0.0.1", port)) == 0:
                         break
