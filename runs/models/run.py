@@ -293,6 +293,12 @@ class Run(models.Model):
         return cost_per_success(self.cost_usd, self.passed)
 
     @property
+    def is_cost_partial(self) -> bool:
+        """Whether the cost of some trials is known, and that of others isn't. One query."""
+        unknown = self.trial_set.filter(outcome__in=("pass", "fail"), cost_usd=None)
+        return self.cost_usd is not None and unknown.exists()
+
+    @property
     def has_too_many_errors(self) -> bool:
         """Whether it is without a verdict because of its errors."""
         return has_too_many_errors(self.passed, self.failed, self.errors)
