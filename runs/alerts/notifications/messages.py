@@ -24,9 +24,6 @@ from runs.models.comparison import AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.results.measures import label_of_key
 
-_MOST_NAMED = 5
-
-
 class NothingToSay(Exception):
     """The event's reason is gone; the message is a sentence."""
 
@@ -160,7 +157,7 @@ def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
             f"{most['subcommand'] or 'a call without subcommand'} failed in {counted(most['count'], 'call')}"
         )
     if broke:
-        parts.append(f"{'scenario' if len(broke) == 1 else 'scenarios'} {list_names(broke, _MOST_NAMED)}")
+        parts.append(f"{'scenario' if len(broke) == 1 else 'scenarios'} {list_names(broke, 5)}")
     return [f"{'; '.join(parts)}."] if parts else []
 
 

@@ -23,8 +23,6 @@ LONGEST_LISTING = 2_000_000
 """Characters of a server's list of tools that are recorded whole."""
 LARGEST_MESSAGE = 16 << 20
 """Bytes of a message that is read as a whole."""
-_LONGEST_STATE = 10_000
-"""Characters of a `requestState` by which a repeated call is recognised."""
 SERVER_ENDED = -32000
 SUBSCRIPTION = "subscriptions/listen"
 """A request whose response is a stream of notifications that has no end of its own."""
@@ -280,7 +278,7 @@ def _short_request(message: dict[str, Any]) -> dict[str, Any]:
 
 def _short_state(fields: dict[str, Any]) -> dict[str, Any]:
     state = fields.get("requestState")
-    return {"requestState": state} if isinstance(state, str) and len(state) <= _LONGEST_STATE else {}
+    return {"requestState": state} if isinstance(state, str) and len(state) <= LONGEST_TEXT // 10 else {}
 
 
 def _short_response(message: dict[str, Any], method: str) -> dict[str, Any]:
