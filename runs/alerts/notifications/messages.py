@@ -24,6 +24,7 @@ from runs.models.comparison import AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.results.measures import label_of_key
 
+
 class NothingToSay(Exception):
     """The event's reason is gone; the message is a sentence."""
 
