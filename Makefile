@@ -36,7 +36,7 @@ test: dev  ## Run what a change needs (ARGS="-k name", ARGS=runs/compare for one
 test-all: dev  ## Run all that this machine can run, or PART=postgresql, slow, simulations, faults, agents, sample
 	@$(PY) -m tests.parts $(PART) $(ARGS)
 
-agents:  ## Install six agents for PART=agents (npm, 2 GB)
+agents: dev  ## Install six agents and MCP's SDKs for PART=agents (npm, 2 GB)
 	@bin/agents
 
 check: dev  ## Lint, types, templates, migrations, lock files, tests collected

@@ -11,6 +11,7 @@ from select import POLLERR, poll
 from typing import TextIO
 
 import django
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line, get_commands, load_command_class
 from django.core.management.base import BaseCommand
@@ -33,7 +34,10 @@ def main() -> None:
     try:
         if "_ARGCOMPLETE" in os.environ:
             _complete()
-        execute_from_command_line(sys.argv)
+        if sys.argv[1:] in (["--version"], ["version"]):
+            sys.stdout.write(f"{settings.VERSION}\n")
+        else:
+            execute_from_command_line(sys.argv)
         sys.stdout.flush()
     except BrokenPipeError:
         # Our own commands handle it, Django's don't.

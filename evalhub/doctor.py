@@ -30,6 +30,9 @@ AGENTS = {
     "codex": "npm install -g @openai/codex",
     "claude": "npm install -g @anthropic-ai/claude-code",
     "opencode": "npm install -g opencode-ai",
+    "gemini": "npm install -g @google/gemini-cli",
+    "qwen": "npm install -g @qwen-code/qwen-code",
+    "copilot": "npm install -g @github/copilot",
 }
 """Coding agents by program, with the command that installs each."""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "GEMINI_API_KEY")
@@ -42,6 +45,8 @@ class State(StrEnum):
     """How a part is."""
 
     OK = "ok"
+    MISSING = "missing"
+    """It isn't there, and nothing needs it unless you use it."""
     WARNING = "warning"
     PROBLEM = "problem"
 
@@ -150,7 +155,9 @@ def _agents() -> Iterator[PartStatus]:
     for program, install in AGENTS.items():
         path = shutil.which(program)
         if path is None:
-            yield PartStatus("agents", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
+            yield PartStatus(
+                "agents", State.MISSING, f"{program}: not installed.", f"'{install}' installs it."
+            )
         elif version := _version(path):
             yield PartStatus("agents", State.OK, f"{program}: {version}, {path}.")
         else:
@@ -181,7 +188,7 @@ def _keys() -> Iterator[PartStatus]:
         yield PartStatus("keys", State.OK, f"Set: {', '.join(present)}.")
     else:
         advice = f"Set one such as {KEYS[0]} to ask models or judge with them."
-        yield PartStatus("keys", State.OK, "No key of a model provider is set.", advice)
+        yield PartStatus("keys", State.MISSING, "No key of a model provider is set.", advice)
 
 
 def _packages() -> Iterator[PartStatus]:
@@ -192,7 +199,9 @@ def _packages() -> Iterator[PartStatus]:
     for program, install in LAUNCHERS.items():
         path = shutil.which(program)
         if path is None:
-            yield PartStatus("packages", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
+            yield PartStatus(
+                "packages", State.MISSING, f"{program}: not installed.", f"'{install}' installs it."
+            )
         else:
             yield PartStatus("packages", State.OK, f"{program}: {path}. {how}")
 

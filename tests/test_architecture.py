@@ -67,7 +67,7 @@ FACES: Mapping[str, frozenset[str]] = {
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
         imported_contents layer_totals lookup measures never_started outcome_history progress rates release_rule
         rollups run_answers run_filters run_list run_rows run_trials schemas seals search.search_index
-        spending trial_costs trial_rows variance
+        spending statement_texts trial_costs trial_rows variance
     """),
     "compare": _names("""
         aa_pairs baselines causes comparison confirmation default_suite differences drift

@@ -17,6 +17,9 @@ LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 CODE_PATH = re.compile(
     r"`((?:evaluators|scenarios|runs|evalhub|tests|templates|static|docs|docker|bin)/[\w./-]*\w/?)`"
 )
+COMMAND = re.compile(r"(\S*python\S* )?(\S*manage\.py) \w+")
+CONTAINERS = ("docker compose exec", "kubectl ")
+"""Where the environment is the image's own."""
 OUR_COMMANDS = {
     name: app for name, app in get_commands().items() if app.split(".")[0] in ("evalhub", "scenarios", "runs")
 }
@@ -55,6 +58,15 @@ def test_the_data_model_is_drawn() -> None:
 
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: str(name.relative_to(ROOT)))
+def test_commands_are_typed_one_way(name: Path) -> None:
+    """Lines to copy name the environment's Python; in sentences a command is `manage.py NAME`."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", name.read_text(), re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if not line.startswith(CONTAINERS)]
+    typed = {found.group() for line in lines for found in COMMAND.finditer(line.partition("#")[0])}
+    assert [each for each in typed if not each.startswith(".venv/bin/python manage.py ")] == []
 
 
 def options_of(command: BaseCommand, name: str) -> set[str]:

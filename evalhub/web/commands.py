@@ -102,6 +102,10 @@ class HelpfulCommand(BaseCommand):
     # A check of every setting costs more than most commands; `manage.py check` and `up` do it.
     requires_system_checks = []
 
+    def get_version(self) -> str:
+        """Return evalhub's version, not Django's."""
+        return str(settings.VERSION)
+
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         self._django_options: list[tuple[tuple[str, ...], dict[str, Any]]] = []
         calls = "".join(f"\n  %(prog)s {each}".rstrip() for each in self.examples)

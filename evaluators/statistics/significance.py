@@ -204,7 +204,7 @@ def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail, *, mid: bool) -> floa
     if mid:
         slack = _TOLERANCE * max(1.0, abs(observed))
         off = sums - observed if tail == "lower" else np.abs(sums) - abs(observed)
-        far -= (np.count_nonzero(np.abs(off) <= slack) + 1) / 2
+        far -= (int(np.count_nonzero(np.abs(off) <= slack)) + 1) / 2
     return far / (DRAWS + 1)
 
 

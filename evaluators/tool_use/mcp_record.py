@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict, deque
 
 from msgspec import Struct, structs
 
@@ -10,8 +11,11 @@ from evaluators.model import Json
 from evaluators.tool_use.mcp_surface import McpSurface, surface_of
 
 _METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list", "prompts/get")
+_REPEATED = ("inputResponses", "requestState")
+"""What a request has that repeats one with the input that the server asked for."""
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Under which Claude Code and Codex send a call's id in `_meta`."""
+_NO_ARGUMENTS = ("_meta", *_REPEATED)
 _MOST_SECONDS = 1e12
 
 
@@ -33,17 +37,22 @@ class RecordedRequest(Struct, frozen=True, omit_defaults=True):
     """The agent's own id of the call, where it sends one; empty otherwise."""
     surface: McpSurface | None = None
     """What the agent had got of the server's tools by then; None if it had asked for no list."""
+    state: Json = None
+    """The `requestState` of a response that asks for input."""
+    asks: bool = False
+    """Whether the last response asks for input (`input_required`): the call goes on with a repeated request."""
 
 
 def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedRequest, ...]:
     """Return the calls of tools and resources in order; lines that aren't JSON are left out.
 
-    A request without a response is a failure, unless evalhub ended the agent (`was_cut`): then its end is unknown.
+    A request without a response is a failure, unless evalhub ended the agent (`was_cut`): then its end is unknown. So is
+    that of a call whose request for input the agent never answered (MCP 2026-07-28, Multi Round-Trip Requests).
     Records of releases without `connection` may have the same numbers for several processes of the server.
     """
     requests: list[RecordedRequest] = []
     opened: dict[str, int] = {}
-    listed = _Listings()
+    listed, asking = _Listings(), _Asking()
     for line in content.splitlines():
         try:
             entry = _entry(line)
@@ -55,6 +64,10 @@ def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedR
         listed.note(key, entry)
         if isinstance(entry.get("request"), dict):
             if call := _call(entry["request"], _seconds(entry.get("time"))):
+                if (at := asking.repeated(entry["request"], call)) is not None:
+                    opened[key] = at
+                    requests[at] = structs.replace(requests[at], asks=False)
+                    continue
                 opened[key] = len(requests)
                 requests.append(structs.replace(call, surface=listed.seen_by(entry.get("connection"))))
             else:
@@ -67,6 +80,8 @@ def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedR
             )
         elif isinstance(entry.get("response"), dict):
             requests[at] = _end_request(requests[at], entry["response"], _seconds(entry.get("seconds")))
+            if requests[at].asks:
+                asking.note(at, requests[at])
     return tuple(requests if was_cut else map(_without_answer, requests))
 
 
@@ -122,7 +137,7 @@ class _Listings:
 
 def _without_answer(call: RecordedRequest) -> RecordedRequest:
     """Return a call that had no response, or that the agent gave up before, as a failure of the protocol."""
-    if call.ended:
+    if call.ended or call.asks:
         return call
     return structs.replace(call, failure="protocol", ended=True, output=call.output or "No response.")
 
@@ -144,8 +159,33 @@ def _call(request: dict[str, Json], started: float) -> RecordedRequest | None:
     if method not in _METHODS:
         return None
     return RecordedRequest(
-        str(method), {key: value for key, value in fields.items() if key != "_meta"}, started=started
+        str(method),
+        {key: value for key, value in fields.items() if key not in _NO_ARGUMENTS},
+        started=started,
     )
+
+
+class _Asking:
+    """The calls whose server asked for input."""
+
+    def __init__(self) -> None:
+        self._indices: dict[bytes, deque[int]] = defaultdict(deque)
+
+    def note(self, at: int, call: RecordedRequest) -> None:
+        """Take in a call that may go on with a repeated request."""
+        self._indices[self._key(call, call.state)].append(at)
+
+    def repeated(self, request: dict[str, Json], call: RecordedRequest) -> int | None:
+        """Return the index of the call that a request goes on with; None for a new call."""
+        params = request.get("params")
+        fields = params if isinstance(params, dict) else {}
+        if not any(name in fields for name in _REPEATED):
+            return None
+        indices = self._indices[self._key(call, fields.get("requestState"))]
+        return indices.popleft() if indices else None
+
+    def _key(self, call: RecordedRequest, state: Json) -> bytes:
+        return json.dumps((call.tool, call.arguments, state), sort_keys=True).encode(errors="replace")
 
 
 def _call_id(meta: Json) -> str:
@@ -156,9 +196,12 @@ def _call_id(meta: Json) -> str:
 
 
 def _end_request(call: RecordedRequest, response: dict[str, Json], seconds: float) -> RecordedRequest:
+    seconds += call.seconds or 0.0  # of the requests that this one repeats
     if call.failure:  # the agent gave it up
         return structs.replace(call, ended=True, seconds=seconds)
     result, error = response.get("result"), response.get("error")
+    if isinstance(result, dict) and result.get("resultType") == "input_required":
+        return structs.replace(call, asks=True, state=result.get("requestState"), seconds=seconds)
     failure = "protocol" if error is not None else ""
     if isinstance(result, dict) and result.get("isError"):
         failure = "is_error"

@@ -121,7 +121,14 @@ def run_agent_in_workspace(task: Task, folder: TrialFolder) -> tuple[Recording, 
         record, why_not = record_for(task, folder, workspace, workspace.env)
         invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
         invocation = replace(invocation, mcp=served.endpoint if served else None, record=record)
-        recording = mask_recording(ask_target(task, invocation), workspace.secrets)
+        if served:
+            invocation = replace(invocation, cancelled=lambda: task.stopped() or bool(served.disagreement()))
+        try:
+            recording = mask_recording(ask_target(task, invocation), workspace.secrets)
+        finally:
+            # Whatever became of the agent, it had no tool.
+            if served:
+                served.check_agreement()
         if record:
             recording = with_record(recording, record, workspace.secrets)
         elif why_not:

@@ -352,6 +352,12 @@ class Run(models.Model):
         return bool(self.not_started) or has_too_many_errors(self.passed, self.failed, self.errors)
 
     @property
+    def is_cost_partial(self) -> bool:
+        """Whether the cost of some trials is known, and that of others isn't. One query."""
+        unknown = self.trial_set.filter(outcome__in=("pass", "fail"), cost_usd=None)
+        return self.cost_usd is not None and unknown.exists()
+
+    @property
     def no_verdict(self) -> str:
         """Why it has no verdict, in sentences; empty if nothing is in its way."""
         return no_verdict(self)

@@ -307,3 +307,13 @@ def test_an_older_plan_takes_no_choice_back(form: Page, project: Any, history: A
     form.get_by_text("As a command").click()
     expect(form.locator("#plan pre")).to_contain_text("--guidance ")
     expect(form.get_by_role("checkbox", name=str(chosen))).to_be_checked()
+
+
+@pytest.mark.slow
+def test_nothing_of_a_plan_is_cut(as_admin: Page, live_server: Any, history: Any) -> None:
+    as_admin.set_viewport_size({"width": 1280, "height": 900})
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/?targets=local&targets=other&models=m1,m2")
+    tables = as_admin.locator("#plan .scroll")
+    expect(tables.first).to_be_visible()
+    widths = tables.evaluate_all("tables => tables.map(each => [each.scrollWidth, each.clientWidth])")
+    assert all(whole <= shown for whole, shown in widths), widths

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
+from evalhub.version import read_version
 from evalhub.web.commands import HelpfulCommand
 
 pytestmark = pytest.mark.one_database
@@ -145,3 +146,10 @@ def test_no_process_starts_with_a_wrong_setting(tmp_path, words, variables, sent
     assert done.returncode == (2 if words[0] == "manage.py" else 1)
     assert sentence in done.stderr and "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["--version"], ["version"], ["doctor", "--version"]])
+def test_the_version_is_evalhubs(tmp_path: Path, words: list[str]) -> None:
+    argv = [sys.executable, "manage.py", *words]
+    done = subprocess.run(argv, cwd=ROOT, env=own_environment(tmp_path), capture_output=True, text=True)
+    assert done.stdout == f"{read_version(ROOT / 'CHANGELOG.md')}\n"

@@ -55,7 +55,8 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     assert found["broker"][0][1] == "The embedded broker is not running."
     assert found["keys"] == [("ok", "Set: OPENAI_API_KEY.", "")]
     assert "sk-not-printed" not in done.stdout
-    codex, claude, _ = found["agents"]
+    codex, claude, *others = found["agents"]
+    assert [each[1].split(":")[0] for each in others] == ["opencode", "gemini", "qwen", "copilot"]
     assert codex[1] == f"codex: codex-cli 0.61.0, {tmp_path / 'bin' / 'codex'}."
     assert claude[0] == "warning"
     assert "--version' to see why" in claude[2]
@@ -63,7 +64,9 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     assert npx[1].startswith(
         f"npx: {tmp_path / 'bin' / 'npx'}. An MCP server's packages are fetched once for a run"
     )
-    assert uvx[0] == "ok" and uvx[1].startswith("uvx: ")
+    assert uvx[1].startswith("uvx: ")
+    absent = [each for part in ("agents", "packages") for each in found[part] if "not installed" in each[1]]
+    assert {each[0] for each in absent} <= {"missing"}
     assert {"clock", "sandbox", "disk", "files"} <= found.keys()
 
 
@@ -92,3 +95,11 @@ def test_a_database_that_is_away_is_a_problem_and_the_rest_goes_on(tmp_path: Pat
     assert "✗ broker    The broker does not answer: ConnectionError. Start it" in done.stdout
     assert "disk      " in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_missing_gets_no_tick(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    printed = doctor(tmp_path, PATH=str(tmp_path / "empty")).stdout
+    lines = [line for line in printed.splitlines() if "not installed" in line]
+    assert len(lines) == 8, "six agents and two programs that fetch packages"
+    assert all(line.startswith("–") for line in lines)

@@ -6,8 +6,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Count
 
 from evalhub.lib.limits import LONGEST_ERROR
+from evalhub.lib.numbers import counted
+from evaluators.name_lists import list_names
 from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
@@ -16,7 +19,7 @@ from runs.compare.intended_changes import change_words, worse_after
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.old_side import old_side_words
 from runs.compare.stored_changes import stored_changes
-from runs.models import Alert, Notification, Run
+from runs.models import Alert, CommandRecord, Notification, Run
 from runs.models.comparison import AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.results.measures import label_of_key
@@ -120,6 +123,7 @@ def _regression(alert: Alert, run: Run) -> NotificationMessage:
         Evidence.NOT_CONFIRMED: "could not be confirmed",
     }.get(Evidence(alert.evidence), "not confirmed by more trials yet")
     lines = [
+        *_what_broke(run, changes),
         *map(verdict_sentence, changes),
         f"Compared with {old_side_words(run.old_side, run.baseline_id)}; {proof}.",
     ]
@@ -135,6 +139,27 @@ def _regression(alert: Alert, run: Run) -> NotificationMessage:
         "fresh": alert.fresh,
     }
     return NotificationMessage(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
+
+
+def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
+    """Return the tool's version, the command that failed most and the scenarios that broke, as one line or none."""
+    broke = list(dict.fromkeys(key for change in changes for key in change.broke))
+    parts = []
+    if run.tool_version:
+        before = run.baseline.tool_version if run.baseline else ""
+        changed = f" (before: {before})" if before and before != run.tool_version else ""
+        parts.append(f"{run.tool_version}{changed}")
+    failing = CommandRecord.objects.filter(trial__run=run, trial__outcome="fail", failed=True, help=False)
+    if broke:
+        failing = failing.filter(trial__scenario__key__in=broke)
+    most = failing.values("subcommand").annotate(count=Count("pk")).order_by("-count", "subcommand").first()
+    if most:
+        parts.append(
+            f"{most['subcommand'] or 'a call without subcommand'} failed in {counted(most['count'], 'call')}"
+        )
+    if broke:
+        parts.append(f"{'scenario' if len(broke) == 1 else 'scenarios'} {list_names(broke, 5)}")
+    return [f"{'; '.join(parts)}."] if parts else []
 
 
 def _drift(alert: Alert, run: Run) -> NotificationMessage:
@@ -158,7 +183,10 @@ def verdict_sentence(change: MeasureChange) -> str:
     """Return a change in words: measure, size, interval, scenarios and what the verdict rests on."""
     within = f" (95 % interval {limits})" if (limits := interval(change)) else ""
     moved = f"{label_of_key(change.rule.name)} {size(change, change.effect)}{within}"
-    return f"{moved}, {scenarios_worse(change)}. {explanation(change)}"
+    moved = f"{moved}, {scenarios_worse(change)}."
+    # The p of a regression is on the run's page.
+    is_by_p = change.verdict is ChangeVerdict.REGRESSED and not (change.broke or change.mended)
+    return moved if is_by_p else f"{moved} {explanation(change)}"
 
 
 def _run_failed(run: Run) -> NotificationMessage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -15,8 +15,9 @@ from runs.compare.guidance.guidance_comparison import compare_chosen, pooled_sam
 from runs.compare.guidance.guidance_runs import RunsBySide, settings_of
 from runs.compare.guidance.lift_answer import LiftAnswer, benchmark_json, previous_json, read_answer
 from runs.compare.measure_changes import RunComparison, rule_of
-from runs.models import Run, Trial
+from runs.models import Run
 from runs.results.measures import CRITERION, label_named, unit_of
+from runs.results.statement_texts import Texts, statement_texts
 from scenarios.guidance import without_skills
 from scenarios.models import Guidance, Suite
 from scenarios.storing import guidance_files
@@ -135,7 +136,7 @@ def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift
     """
     answer = read_answer(chosen, compared or compare_chosen(chosen))
     before, after = pooled_samples(chosen)
-    texts = _statement_texts(chosen.after)
+    texts = statement_texts(chosen.after)
     return Lift(
         answer.chosen,
         answer.compared,
@@ -197,20 +198,6 @@ def _shared_error(run: Run) -> str:
         return ""
     errors = set(Trial.objects.filter(run=run, outcome="error").values_list("error", flat=True)[:100])
     return errors.pop() if len(errors) == 1 else ""
-
-
-Texts = Mapping[tuple[str, str], str]
-
-
-def _statement_texts(runs: Sequence[Run]) -> Texts:
-    """Return the statements by the scenario's key and their id. One query."""
-    rows = Trial.objects.filter(run__in=runs).exclude(scenario_version__rubric=None).order_by()
-    contents = rows.values_list("scenario__key", "scenario_version__rubric__content__criteria").distinct()
-    return {
-        (key, criterion["id"]): criterion["description"]
-        for key, criteria in contents
-        for criterion in criteria or ()
-    }
 
 
 def _statements(

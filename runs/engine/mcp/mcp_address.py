@@ -11,7 +11,8 @@ from urllib.parse import urljoin, urlsplit
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 307, 308)
-_NO_LOGIN = (401, 403)
+NO_LOGIN = (401, 403)
+"""How a server asks for a login."""
 OLDER = (400, 404, 405)
 """How a server of the older HTTP+SSE transport answers a POST at the address of its events (MCP, Backwards Compatibility)."""
 EVENTS = "text/event-stream"
@@ -20,6 +21,11 @@ _MCP_TYPES = ("application/json", EVENTS, "")
 
 class UnusableAddress(Exception):
     """No MCP server answers at the address; the message says what does, without a full stop."""
+
+    def __init__(self, why: str, status: int = 0) -> None:
+        super().__init__(why)
+        self.status = status
+        """The HTTP status of the answer; 0 where there is none."""
 
 
 def moved_to(url: str, status: int, location: str | None) -> str | None:
@@ -41,7 +47,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 def unusable(status: int, content_type: str) -> UnusableAddress | None:
     """Return why an answer can't come from an MCP server; None if it can."""
     kind = content_type.partition(";")[0].strip().lower()
-    if status in _NO_LOGIN:
+    if status in NO_LOGIN:
         why = f"it asks for a login (HTTP status {status}). Give it with target.mcp.headers"
     elif status == 404:
         why = "it has nothing at this path (HTTP status 404)"
@@ -53,7 +59,7 @@ def unusable(status: int, content_type: str) -> UnusableAddress | None:
         why = f"it answers with {kind}, which isn't an MCP message"
     else:
         return None
-    return UnusableAddress(why)
+    return UnusableAddress(why, status)
 
 
 def events_in(lines: IO[bytes]) -> Iterator[list[bytes]]:

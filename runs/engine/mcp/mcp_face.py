@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import http.client
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from email.message import Message
 from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from runs.engine.mcp.mcp_address import MOST_REDIRECTS, UnusableAddress, events_in, field_of, moved_to
+from runs.engine.mcp.mcp_address import (
+    MOST_REDIRECTS,
+    NO_LOGIN,
+    UnusableAddress,
+    events_in,
+    field_of,
+    moved_to,
+)
 from runs.engine.mcp.mcp_messages import Record
 
 UPSTREAM_SECONDS = 600.0
-_PASSED_ON = (
-    "accept",
-    "content-type",
-    "mcp-session-id",
-    "mcp-protocol-version",
-    "last-event-id",
-    "authorization",
-)
-_PASSED_BACK = ("content-type", "mcp-session-id", "cache-control", "allow", "www-authenticate")
+_PASSED_ON = ("accept", "content-type", "last-event-id", "authorization")
+_PASSED_BACK = ("content-type", "cache-control", "allow", "www-authenticate")
+_OWN = "mcp-"
+"""What the protocol's own headers begin with, which pass both ways."""
 _PATH = "/mcp"
 RequestFailed = (OSError, http.client.HTTPException)
 """What a request raises if a server can't be reached or answers in no HTTP."""
@@ -40,6 +43,7 @@ class Face(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Number the connection."""
         super().setup()
+        self._is_streaming = False
         self.number = self.record.connect()
 
     def do_POST(self) -> None:
@@ -57,25 +61,30 @@ class Face(BaseHTTPRequestHandler):
         if urlsplit(self.path).path != _PATH:
             # Such as a search for an authorization server.
             return self._reply(404, b"{}")
-        headers = {name: self.headers[name] for name in _PASSED_ON if name in self.headers}
+        headers = dict(_passing(self.headers, _PASSED_ON))
         answer = None
         try:
             answer = self.upstream.ask(self.command, body, headers, UPSTREAM_SECONDS)
-            self._pass_back(answer.response)
+            self._pass_back(answer)
         except RequestFailed as error:
             self._fail(f"The server at {self.upstream.url} can't be reached: {error}")
         except UnusableAddress as error:
             self._fail(f"The server at {self.upstream.url} can't be used: {error}.")
         finally:
-            self.record.abandon("The connection ended before the response.", self.number)
+            why = "The connection ended before the response."
+            self.record.abandon(why, self.number, reached=answer is not None and _is_reached(answer))
             if answer is not None:
                 answer.close()
         return None
 
     def _fail(self, why: str) -> None:
-        self._reply(502, (self.record.abandon(why, self.number) or [b"{}"])[0])
+        errors = self.record.abandon(why, self.number, reached=False)
+        if self._is_streaming:
+            return  # what is left of a stream can't be an answer
+        self._reply(502, (errors or [b"{}"])[0])
 
-    def _pass_back(self, answer: http.client.HTTPResponse) -> None:
+    def _pass_back(self, whole: ServerAnswer) -> None:
+        answer = whole.response
         if answer.headers.get_content_type() != "text/event-stream":
             content = answer.read()
             self._reply(
@@ -90,6 +99,10 @@ class Face(BaseHTTPRequestHandler):
         self.close_connection = True
         self.end_headers()
         self.wfile.flush()
+        self._is_streaming = True
+        if whole.socket is not None and (self.command == "GET" or self.record.is_subscribed(self.number)):
+            # Between notifications a server may be silent.
+            whole.socket.settimeout(None)
         for event in events_in(answer):
             self.wfile.write(self._event(event))
             self.wfile.flush()
@@ -115,12 +128,23 @@ class Face(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _headers(self, answer: http.client.HTTPResponse) -> None:
-        for name in _PASSED_BACK:
-            if name in answer.headers:
-                self.send_header(name, answer.headers[name])
+        for name, value in _passing(answer.headers, _PASSED_BACK):
+            self.send_header(name, value)
 
     def log_message(self, format: str, *args: object) -> None:
         """Print nothing: requests are recorded."""
+
+
+def _is_reached(answer: ServerAnswer) -> bool:
+    """Return whether an answer is the MCP server's own: neither a login nor an outage before it."""
+    return answer.response.status < 500 and answer.response.status not in NO_LOGIN
+
+
+def _passing(headers: Message, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the headers that pass: those named, and the protocol's own."""
+    for name, value in headers.items():
+        if name.lower() in names or name.lower().startswith(_OWN):
+            yield name.lower(), value
 
 
 class ServerAnswer(NamedTuple):

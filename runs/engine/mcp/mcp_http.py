@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from urllib.parse import urljoin
 
@@ -13,10 +13,21 @@ import httpx
 from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.model import Json
 from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, OLDER, UnusableAddress, moved_to, unusable
-from runs.engine.mcp.mcp_stdio import PROTOCOL, NoAnswer, is_answer, list_all_tools, notification, request
+from runs.engine.mcp.mcp_stdio import (
+    PROTOCOL,
+    STATELESS,
+    EraRefused,
+    NoAnswer,
+    is_answer,
+    list_all_tools,
+    list_tools_of_era,
+    notification,
+    refusal,
+    request,
+)
 
 ACCEPTED = "application/json, text/event-stream"
-SESSION = "mcp-session-id"
+SESSION, VERSION = "mcp-session-id", "mcp-protocol-version"
 
 
 def fetch_tools(
@@ -28,9 +39,13 @@ def fetch_tools(
     """
     if transport == "sse":
         return _fetch_over_sse(http, url, headers or {})
-    session = _Session(http, url, headers or {})
+
+    @contextmanager
+    def connect(era: str) -> Iterator[_Session]:
+        yield _Session(http, url, headers or {}, era)
+
     try:
-        return list_all_tools(session.request, session.notify)
+        return list_all_tools(connect)
     except OlderTransport as error:
         if transport:
             raise
@@ -40,7 +55,7 @@ def fetch_tools(
             raise error from None
 
 
-class OlderTransport(NoAnswer):
+class OlderTransport(EraRefused):
     """The server doesn't take a first message, as one of the older HTTP+SSE transport."""
 
 
@@ -77,25 +92,44 @@ def _check(answer: httpx.Response) -> None:
 
 
 class _Session:
-    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str], era: str = PROTOCOL) -> None:
         self.address = _Address(http, url, {"Accept": ACCEPTED, **headers})
+        self.era = era
         self.number = 0
         self.left = LARGEST_MESSAGE
 
     def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
+        if self.era == STATELESS:
+            self.address.headers |= {VERSION: STATELESS, "Mcp-Method": method}
         with self.address.ask("POST", request(self.number, method, params)) as answer:
+            refused = self._error(answer)
             if self.number == 1 and answer.status_code in OLDER:
-                raise OlderTransport(str(unusable(answer.status_code, "")))
+                error = refused and refused["error"]
+                raise OlderTransport(
+                    refusal(error) if error else str(unusable(answer.status_code, "")), error
+                )
+            if refused:
+                return refused
             _check(answer)
             if SESSION in answer.headers:
                 self.address.headers[SESSION] = answer.headers[SESSION]
-            self.address.headers["MCP-Protocol-Version"] = PROTOCOL
+            self.address.headers[VERSION] = self.era
             for text in _messages(answer):
                 message = self._decode(text)
                 if is_answer(message, self.number):
                     return dict(message)
         raise NoAnswer(f"no response to {method}")
+
+    def _error(self, answer: httpx.Response) -> dict[str, Any] | None:
+        """Return the JSON-RPC error that an HTTP status of failure comes with; None without one."""
+        if answer.status_code < 400 or "json" not in answer.headers.get("content-type", ""):
+            return None
+        message = self._decode("\n".join(answer.iter_lines()) or "null")
+        if not isinstance(message, dict) or not isinstance(message.get("error"), dict):
+            return None
+        # A server that couldn't read the request has no id for its answer.
+        return message if message.get("id") in (self.number, None) and "jsonrpc" in message else None
 
     def notify(self, method: str) -> None:
         with self.address.ask("POST", notification(method)) as answer:
@@ -151,7 +185,7 @@ def _fetch_over_sse(http: httpx.Client, url: str, headers: Mapping[str, str]) ->
             moved_to(source.url, 307, endpoint)
         except UnusableAddress as error:
             raise NoAnswer(f"its endpoint is at another origin: {endpoint}") from error
-        return list_all_tools(session.request, session.notify)
+        return list_tools_of_era(lambda era: nullcontext(session), PROTOCOL)
 
 
 class _SseSession(_Session):

@@ -15,6 +15,8 @@ import threading
 import time
 from typing import Any
 
+from runs.engine.mcp.mcp_agreement import GRACE_SECONDS, GREETINGS, Agreement
+
 LONGEST_TEXT = 200_000
 """Characters of one message that are recorded whole."""
 LONGEST_LISTING = 2_000_000
@@ -22,6 +24,8 @@ LONGEST_LISTING = 2_000_000
 LARGEST_MESSAGE = 16 << 20
 """Bytes of a message that is read as a whole."""
 SERVER_ENDED = -32000
+SUBSCRIPTION = "subscriptions/listen"
+"""A request whose response is a stream of notifications that has no end of its own."""
 _DEEPEST = 900
 """Levels of nesting that every reader of the record takes."""
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -109,8 +113,8 @@ def is_response(message: Any) -> bool:
 def override_descriptions(
     method: str, result: dict[str, Any], descriptions: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a result of `initialize` or `tools/list` with the descriptions put in place of the server's."""
-    if method == "initialize" and descriptions.get("instructions") is not None:
+    """Return a result of `initialize`, `server/discover` or `tools/list` with the descriptions in place of the server's."""
+    if method in GREETINGS and descriptions.get("instructions") is not None:
         return {**result, "instructions": descriptions["instructions"]}
     if method != "tools/list" or not descriptions.get("tools"):
         return result
@@ -142,6 +146,7 @@ class Record:
         self._descriptions = descriptions
         self._lock = threading.Lock()
         self._number = self._connections = 0
+        self._agreement = Agreement()
         self._open: dict[tuple[int, str], tuple[int, Any, str, float]] = {}
         """Number, id, method and start of requests without a response, by connection and id."""
 
@@ -149,7 +154,13 @@ class Record:
         """Return the number of a new connection."""
         with self._lock:
             self._connections += 1
+            self._agreement.connect()
             return self._connections
+
+    def problem(self, grace: float = GRACE_SECONDS) -> str:
+        """Return that agent and server share no revision, in a sentence; empty if nothing says so."""
+        with self._lock:
+            return self._agreement.problem(grace)
 
     def close(self) -> None:
         """Write nothing more."""
@@ -177,6 +188,7 @@ class Record:
             self._number += 1
             id, method = message["id"], str(message["method"])
             self._open[connection, _key(id)] = (self._number, id, method, time.monotonic())
+            self._agreement.ask(self._number, message)
             entry = {"time": time.time(), "request": _short_request(message), **more}
             self._write(connection, self._number, entry)
 
@@ -206,6 +218,7 @@ class Record:
             if open_request is None:
                 return message
             number, _, method, began = open_request
+            self._agreement.answer(number, message)
             if self._descriptions and isinstance(message.get("result"), dict):
                 result = override_descriptions(method, message["result"], self._descriptions)
                 if result != message["result"]:
@@ -216,17 +229,27 @@ class Record:
             )
             return message
 
-    def abandon(self, why: str, connection: int) -> list[bytes]:
-        """Record an error for requests that will have no response, and return the errors."""
+    def abandon(self, why: str, connection: int, *, reached: bool = True) -> list[bytes]:
+        """Record an error for requests that will have no response, and return the errors.
+
+        `reached` is whether the server could be reached. The end of a subscription is recorded as no error.
+        """
         error, closed = {"code": SERVER_ENDED, "message": why}, []
         with self._lock:
             for key in [key for key in self._open if key[0] == connection]:
-                number, id, _, began = self._open.pop(key)
+                number, id, method, began = self._open.pop(key)
+                self._agreement.end(number, reached=reached)
                 message = {"jsonrpc": "2.0", "id": id, "error": error}
                 seconds = round(time.monotonic() - began, 6)
-                self._write(connection, number, {"seconds": seconds, "response": message})
+                if method != SUBSCRIPTION:
+                    self._write(connection, number, {"seconds": seconds, "response": message})
                 closed.append(json.dumps(message).encode())
         return closed
+
+    def is_subscribed(self, connection: int) -> bool:
+        """Return whether a connection has an open subscription."""
+        with self._lock:
+            return any(key[0] == connection and each[2] == SUBSCRIPTION for key, each in self._open.items())
 
     def _write(self, connection: int, number: int, entry: dict[str, Any]) -> None:
         if not self._file.closed:
@@ -247,8 +270,15 @@ def _short_request(message: dict[str, Any]) -> dict[str, Any]:
     fields = params if isinstance(params, dict) else {}
     content = json.dumps(fields.get("arguments"), sort_keys=True)
     shown = {name: fields[name] for name in ("name", "_meta", "uri") if name in fields}
+    if "inputResponses" in fields or "requestState" in fields:
+        shown |= {"inputResponses": {}, **_short_state(fields)}  # it repeats a call
     digest = {"sha256": hashlib.sha256(content.encode()).hexdigest(), "characters": len(content)}
     return {"id": message["id"], "method": message["method"], "params": {**shown, "digest": digest}}
+
+
+def _short_state(fields: dict[str, Any]) -> dict[str, Any]:
+    state = fields.get("requestState")
+    return {"requestState": state} if isinstance(state, str) and len(state) <= LONGEST_TEXT // 10 else {}
 
 
 def _short_response(message: dict[str, Any], method: str) -> dict[str, Any]:
@@ -257,6 +287,9 @@ def _short_response(message: dict[str, Any], method: str) -> dict[str, Any]:
     if len(json.dumps(message)) <= most:
         return message
     result = message.get("result")
-    failed = {"isError": True} if isinstance(result, dict) and result.get("isError") else {}
+    fields = result if isinstance(result, dict) else {}
+    failed = {name: fields[name] for name in ("isError", "resultType") if fields.get(name)} | _short_state(
+        fields
+    )
     short = {name: message[name] for name in ("id", "error") if name in message}
     return {**short, **({"result": {**failed, "truncated": True}} if result is not None else {})}

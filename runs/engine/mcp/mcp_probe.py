@@ -11,6 +11,7 @@ from runs.engine.mcp.mcp_address import OLDER, UnusableAddress, events_in, field
 from runs.engine.mcp.mcp_face import RequestFailed, ServerAnswer, Upstream
 from runs.engine.mcp.mcp_messages import is_response, read_message
 from runs.engine.mcp.mcp_sse import SsePeer
+from runs.engine.mcp.mcp_stdio import GREETING, STATELESS
 
 _ASK_AGAIN_SECONDS = 0.2
 
@@ -38,19 +39,41 @@ def probe_address(upstream: Upstream, seconds: float, hello: dict[str, Any], tra
 
 
 def _probe(upstream: Upstream, seconds: float, hello: dict[str, Any], transport: str) -> str:
-    body = json.dumps({"jsonrpc": "2.0", "id": "evalhub", "method": "initialize", "params": hello})
-    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    """Return the transport of a server that answers the first request of either era, each on its own connection."""
+    try:
+        _greet(upstream, seconds, ("initialize", hello), {})
+    except UnusableAddress as error:
+        first = error
+    else:
+        return "http"
+    method, params = GREETING[STATELESS]
+    with suppress(UnusableAddress):
+        headers = {"mcp-protocol-version": STATELESS, "mcp-method": method}
+        _greet(upstream, seconds, (method, params), headers)
+        return "http"
+    if first.status in OLDER and not transport and _is_older(upstream, seconds):
+        return "sse"
+    raise first
+
+
+def _greet(
+    upstream: Upstream, seconds: float, greeting: tuple[str, dict[str, Any]], more: dict[str, str]
+) -> None:
+    """Send a first request. Raises `UnusableAddress` if no MCP server answers, and `RequestFailed`."""
+    method, params = greeting
+    body = json.dumps({"jsonrpc": "2.0", "id": "evalhub", "method": method, "params": params})
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream", **more}
     answer = upstream.ask("POST", body.encode(), headers, seconds)
     try:
         status = answer.response.status
-        if status in OLDER and not transport and _is_older(upstream, seconds):
-            return "sse"
-        if (why := unusable(status, answer.content_type)) is not None:
+        why = unusable(status, answer.content_type)
+        # A refusal as a JSON-RPC error is an MCP server's, too.
+        is_refusal = status >= 400 and answer.content_type == "application/json"
+        if why is not None and not (is_refusal and _greets(answer)):
             raise why
-        if not _greets(answer):
-            raise UnusableAddress("no response to initialize, so it isn't an MCP server")
+        if why is None and not _greets(answer):
+            raise UnusableAddress(f"no response to {method}, so it isn't an MCP server", status)
         _end_session(upstream, answer.response.headers.get("mcp-session-id"))
-        return "http"
     finally:
         answer.discard()
 

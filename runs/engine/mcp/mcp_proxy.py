@@ -32,16 +32,12 @@ from runs.engine.mcp.mcp_face import UPSTREAM_SECONDS, Face, RequestFailed, Upst
 from runs.engine.mcp.mcp_messages import Record, is_response, read_message
 from runs.engine.mcp.mcp_probe import probe_address
 from runs.engine.mcp.mcp_sse import SsePeer
+from runs.engine.mcp.mcp_stdio import GREETING, HELLO, NOT_STARTED
 
 LEAVE_SECONDS = 2.0
 RECORD, CONTROL, DOOR = "record.jsonl", "control", "door"
 """Names of the record and of the sockets for the worker and for agents."""
-_PROTOCOL = "2025-06-18"
-_HELLO = {
-    "protocolVersion": _PROTOCOL,
-    "capabilities": {},
-    "clientInfo": {"name": "evalhub", "version": "1"},
-}
+_WATCH_SECONDS = 0.1
 
 
 class ServerNotReady(Exception):
@@ -107,29 +103,36 @@ class Servers:
         return child
 
     def prepare(self, seconds: float) -> None:
-        """Start the server once to see that it answers, then the one that waits for the agent. Raises `NotReady`."""
-        began = time.monotonic()
-        tried = self._start()
-        answer: list[bytes] = []
-        reading = threading.Thread(target=_await_hello, args=(tried, answer), daemon=True)
-        reading.start()
-        reading.join(seconds)
-        took = time.monotonic() - began
-        if not answer:
+        """Start the server to see that it answers, then the one that waits for the agent. Raises `ServerNotReady`.
+
+        One that ends at the first request of an era is started again for the other.
+        """
+        end = time.monotonic() + seconds
+        code = None
+        for greeting in GREETING.values():
+            began = time.monotonic()
+            tried = self._start()
+            answer: list[bytes] = []
+            reading = threading.Thread(target=_await_hello, args=(tried, greeting, answer), daemon=True)
+            reading.start()
+            reading.join(max(0.0, end - began))
+            took = time.monotonic() - began
+            if answer:
+                tried.leave()
+                self._spare = self._start()
+                # It takes as long as the first, which has just been read from the disk.
+                with suppress(subprocess.TimeoutExpired):
+                    self._spare.process.wait(took)
+                return
             with suppress(subprocess.TimeoutExpired):
                 tried.process.wait(0.1 if reading.is_alive() else LEAVE_SECONDS)
             code = tried.process.poll()
             _kill(tried)
-            raise ServerNotReady(
-                f"it didn't answer within {seconds:g} s"
-                if code is None
-                else f"it ended with exit code {code}"
-            )
-        tried.leave()
-        self._spare = self._start()
-        # It takes as long as the first, which has just been read from the disk.
-        with suppress(subprocess.TimeoutExpired):
-            self._spare.process.wait(took)
+            if code is None:
+                raise ServerNotReady(f"it didn't answer within {seconds:g} s")
+            if code in NOT_STARTED:
+                break
+        raise ServerNotReady(f"it ended with exit code {code}")
 
     def take(self) -> Child:
         """Return a process for one connection."""
@@ -144,9 +147,10 @@ class Servers:
                 child.leave()
 
 
-def _await_hello(child: Child, answer: list[bytes]) -> None:
-    """Send a request to initialize, and put the response into `answer`."""
-    asked = {"jsonrpc": "2.0", "id": "evalhub", "method": "initialize", "params": _HELLO}
+def _await_hello(child: Child, greeting: tuple[str, dict[str, Any]], answer: list[bytes]) -> None:
+    """Send a first request, and put the response into `answer`."""
+    method, params = greeting
+    asked = {"jsonrpc": "2.0", "id": "evalhub", "method": method, "params": params}
     with suppress(OSError):
         child.stdin.write(json.dumps(asked).encode() + b"\n")
         for line in child.stdout:
@@ -293,7 +297,7 @@ def _serve_address(door: Door, url: str, settings: dict[str, Any], record: Recor
         door.serve_lines(record, lambda: SsePeer(upstream, UPSTREAM_SECONDS))
 
     def prepare(seconds: float) -> str:
-        transport = probe_address(upstream, seconds, _HELLO, known)
+        transport = probe_address(upstream, seconds, HELLO, known)
         if transport == "sse" and not known:
             door.close()
             serve_older()
@@ -306,17 +310,39 @@ def _serve_address(door: Door, url: str, settings: dict[str, Any], record: Recor
     return prepare
 
 
-def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], str]) -> None:
-    """Do what the worker says on its connection, until it says `end` or is gone."""
+def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], str], record: Record) -> None:
+    """Do what the worker says on its connection, until it says `end` or is gone.
+
+    Says by itself when agent and server share no revision, a second after the server refused.
+    """
     for line in commands:
         if line == b"end\n":
+            _say_problem(answers, record.problem(0.0))
             return
         try:
             reply = {"problem": "", "transport": prepare(float(line))}
         except Exception as error:
             reply = {"problem": str(error) or type(error).__name__}
-        answers.write(json.dumps(reply).encode() + b"\n")
-        answers.flush()
+        _say(answers, reply)
+        if not reply["problem"]:
+            threading.Thread(target=_watch, args=(answers, record), daemon=True).start()
+
+
+def _watch(answers: BinaryIO, record: Record) -> None:
+    while not (problem := record.problem()):
+        time.sleep(_WATCH_SECONDS)
+    _say_problem(answers, problem)
+
+
+def _say_problem(answers: BinaryIO, problem: str) -> None:
+    if problem:
+        with suppress(OSError, ValueError):  # the worker has gone
+            _say(answers, {"disagreement": problem})
+
+
+def _say(answers: BinaryIO, reply: dict[str, str]) -> None:
+    answers.write(json.dumps(reply).encode() + b"\n")
+    answers.flush()
 
 
 def main(words: list[str]) -> int:
@@ -336,7 +362,7 @@ def main(words: list[str]) -> int:
     os.chdir(settings["workspace"])
     worker = control.accept()[0]
     with worker.makefile("rb") as commands, worker.makefile("wb") as answers:
-        obey(commands, answers, prepare)
+        obey(commands, answers, prepare, record)
         end()
         record.close()
     return 0

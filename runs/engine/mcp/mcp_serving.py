@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import sys
 import threading
@@ -19,7 +20,17 @@ from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from evaluators.tool_use.tool import McpServer, Tool
 from runs.engine.captures import list_command
-from runs.engine.mcp import mcp_address, mcp_connect, mcp_face, mcp_messages, mcp_probe, mcp_proxy, mcp_sse
+from runs.engine.mcp import (
+    mcp_address,
+    mcp_agreement,
+    mcp_connect,
+    mcp_face,
+    mcp_messages,
+    mcp_probe,
+    mcp_proxy,
+    mcp_sse,
+    mcp_stdio,
+)
 from runs.engine.mcp.mcp_packages import FOLDER, cache_variables, copy_packages, only_once, stored_packages
 from runs.engine.mcp.mcp_server import RECORD, plain_descriptions
 from runs.engine.task import Task
@@ -37,8 +48,18 @@ CONFIG_VARIABLE = "LLM_TOOL_TEST_MCP_CONFIG"
 READY_SECONDS = 60.0
 """How long a server may take to answer."""
 _START_SECONDS, _END_SECONDS, _POLL_SECONDS = 30.0, 15.0, 0.01
+_AT_ONCE = 1 << 16
 _CONFIG = "mcp.json"
-_PROGRAM = (mcp_proxy, mcp_probe, mcp_sse, mcp_face, mcp_address, mcp_messages)
+_PROGRAM = (
+    mcp_proxy,
+    mcp_probe,
+    mcp_sse,
+    mcp_face,
+    mcp_address,
+    mcp_messages,
+    mcp_agreement,
+    mcp_stdio,
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +71,16 @@ class Served:
     """Variables for agents that read the configuration themselves."""
     end: Callable[[], None]
     """Ends server and proxy, so that the record is whole."""
+    disagreement: Callable[[], str]
+    """Returns that agent and server share no protocol revision, in a sentence; empty if nothing says so."""
     folder: TrialFolder
     secrets: tuple[str, ...]
+
+    def check_agreement(self) -> None:
+        """End the server. Raises `ProviderError` (kind `setup`) if the agent shares no protocol revision with it."""
+        self.end()
+        if why := self.disagreement():
+            raise ProviderError(why, kind="setup")
 
     def with_record(self, recording: Recording) -> Recording:
         """End the server, and return the recording with what the proxy recorded."""
@@ -94,6 +123,7 @@ def serve_mcp(
             _endpoint(server, transport, folder, workspace),
             {CONFIG_VARIABLE: workspace.inside(folder.scratch / _CONFIG)},
             proxy.end,
+            proxy.disagreement,
             folder,
             workspace.secrets,
         )
@@ -163,6 +193,8 @@ class _Proxy:
         self._result: ProcessResult | None = None
         self._problem: ProviderError | None = None
         self._control: socket.socket | None = None
+        self._said = b""
+        """What the proxy said while the agent ran."""
         self._thread = threading.Thread(target=self._run, name="mcp-proxy", daemon=True)
 
     def take_packages(self) -> None:
@@ -245,6 +277,14 @@ class _Proxy:
             raise self._refuse(problem)
         return str(answer["transport"])
 
+    def disagreement(self) -> str:
+        """Return that agent and server share no protocol revision; empty if the proxy hasn't said so."""
+        if self._control is not None and select.select([self._control], [], [], 0)[0]:
+            with suppress(OSError):
+                self._said += self._control.recv(_AT_ONCE)
+        line, end, _ = self._said.partition(b"\n")
+        return str(json.loads(line)["disagreement"]) if end else ""
+
     def _refuse(self, why: str) -> ProviderError:
         self.end()
         if self._problem is not None:
@@ -261,6 +301,9 @@ class _Proxy:
         if self._control is not None:
             with suppress(OSError):
                 self._control.sendall(b"end\n")
+                self._control.settimeout(_END_SECONDS)
+                while said := self._control.recv(_AT_ONCE):
+                    self._said += said
             self._control.close()
             self._control = None
             self._thread.join(_END_SECONDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Q
 from django.utils.safestring import SafeString
@@ -32,6 +32,7 @@ from runs.results.repeated_statements import RepeatedStatement
 from runs.results.rollups import FALSE_DONE, so_far
 from runs.results.run_page.first_screen import shown_before
 from runs.results.run_trials import RunTrials
+from runs.results.statement_texts import statement_texts
 from scenarios.formats.agent_skills import NAME as SKILLS
 
 LAYER = "interaction"
@@ -203,7 +204,7 @@ class Layers:
 
 
 def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers:
-    """Return a run's layers from its rollups and its trials' digest. One query.
+    """Return a run's layers from its rollups and its trials' digest. One query, of a skill two.
 
     An open run's means come from its finished trials. They aren't compared, because they cover other
     scenarios than the baseline's.
@@ -212,6 +213,8 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
         {each.change.rule.name: each for each in (*verdict.headline, *verdict.others)} if verdict else {}
     )
     means, digest = _means_so_far(run) if run.is_open else _means(run, changes), read.digest
+    of_statements = run.suite.format == SKILLS
+    texts = {id: text for (_, id), text in statement_texts([run]).items()} if of_statements else {}
     return Layers(
         interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
         gates=digest.gates,
@@ -221,7 +224,9 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
         evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
         judge=means.get(("judge", "judge")),
         criteria=[
-            mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)
+            replace(mean, label=texts.get(name.removeprefix(CRITERION), mean.label))
+            for (layer, name), mean in means.items()
+            if layer == "judge" and name.startswith(CRITERION)
         ],
         issues=digest.issues,
         highlights=digest.highlights,
@@ -229,7 +234,7 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
         contradictory=digest.contradictory,
         totals=digest.layers,
         compared_by=_compared_by(run),
-        of_statements=run.suite.format == SKILLS,
+        of_statements=of_statements,
         rules=rules_of_run(run.counting),
     )
 

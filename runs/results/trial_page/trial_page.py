@@ -30,6 +30,7 @@ from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single,
 from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.outcome_history import Sibling, Strip, strip_around
 from runs.results.rates import Rate
+from runs.results.statement_texts import statements_of
 from runs.results.trial_costs import token_parts, trial_warnings
 from runs.results.trial_page.overrulable import Overrulable, overrulable_scores
 from runs.results.trial_page.steps import TimelineStep
@@ -284,14 +285,15 @@ class TrialPage:
         value: float | None = judge.get("pass_threshold")
         return value
 
-    @property
+    @cached_property
     def criteria(self) -> list[JudgedCriterion]:
         scores = [score for score in self._layer("judge") if score["name"].startswith(CRITERION)]
         whole = sum(score.get("weight", 1.0) for score in scores)
+        texts = statements_of(self.trial.scenario_version)
         return [
             JudgedCriterion(
-                score["name"].removeprefix(CRITERION),
-                score["name"].removeprefix(CRITERION).replace("_", " ").capitalize(),
+                (id := score["name"].removeprefix(CRITERION)),
+                texts.get(id) or id.replace("_", " ").capitalize(),
                 score.get("value"),
                 score.get("weight", 1.0) / whole if whole > 0 else None,
                 score.get("message", ""),
@@ -328,7 +330,14 @@ def _overrules(trial: Trial) -> list[Overrule]:
     )
 
 
-RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_version", "transcript")
+RELATED = (
+    "run__suite",
+    "run__target",
+    "run__guidance",
+    "scenario",
+    "scenario_version__rubric",
+    "transcript",
+)
 
 
 def find_shown_trial(project: Project, pk: int) -> Trial | None:

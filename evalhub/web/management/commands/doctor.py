@@ -10,7 +10,7 @@ from typing import Any
 
 from evalhub.web.commands import FAILED, HelpfulCommand, print_text
 
-MARKS = {"ok": "✓", "warning": "!", "problem": "✗"}
+MARKS = {"ok": "✓", "missing": "–", "warning": "!", "problem": "✗"}
 
 
 class Command(HelpfulCommand):

@@ -17,7 +17,7 @@ from django.utils import timezone
 from runs.alerts.notifications import delivery
 from runs.alerts.notifications.channels import send_again, send_test
 from runs.db.clock import database_now
-from runs.models import Alert, Channel, Delivery, Job, Notification
+from runs.models import Alert, Channel, CommandRecord, Delivery, Job, Notification, Run
 from runs.tasks import tick
 from runs.workers import jobs
 from runs.workers.job_runner import run_job
@@ -79,6 +79,22 @@ def test_a_regression_arrives_with_its_verdict(project: Any, settings: Any) -> N
     assert data["measures"][0]["effect"] == -1.0
     row = only_delivery()
     assert (row.state, row.attempts, row.status, row.response) == ("sent", 1, 200, '{"ok": true}')
+
+
+@pytest.mark.django_db
+def test_a_regression_says_tool_command_and_scenarios_first(project: Any) -> None:
+    with serving(Reply({"ok": True})) as server:
+        webhook(project, f"{server.url}/hook")
+        run = regressed(project)
+        Run.objects.filter(pk=run.pk).update(tool_version="todo 1.3")
+        Run.objects.filter(pk=run.baseline_id).update(tool_version="todo 1.2")
+        for trial in run.trial_set.all():
+            CommandRecord.objects.create(trial=trial, n=0, line="todo add", subcommand="add", failed=True)
+        deliver_due()
+    text = server.requests[0].json["data"]["text"]
+    scenarios = "scenarios task-00, task-01, task-02, task-03, task-04 and 5 more"
+    assert text.splitlines()[0] == f"todo 1.3 (before: todo 1.2); add failed in 30 calls; {scenarios}."
+    assert re.search(r"\bp [<=≈0]", text) is None
 
 
 @pytest.mark.django_db

@@ -58,7 +58,7 @@ evaluation:
   gates:{gates}
 """
     files = {"notes.yaml": scenario.encode()}
-    for name in ("notes_server.py", "agent.py"):
+    for name in ("notes_server.py", "eras_server.py", "agent.py"):
         files[f"templates/box/{name}"] = (HERE / name).read_bytes()
     if agent:
         files["templates/box/agent.py"] = agent.encode()

@@ -18,6 +18,8 @@ import httpx
 import pytest
 
 from evalhub.web.example_agent import free_port
+from evaluators.grading.judges.rubric import Criterion, RubricCriteria
+from evaluators.grading.judges.statement_reply import read_statements
 from runs.targets.definitions import read_targets
 from runs.targets.model_server.script import read_script
 from runs.targets.model_server.server import ScriptPlayer, serve_models
@@ -234,7 +236,12 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 def test_the_documented_rehearsal_works_word_by_word():
-    script, targets = blocks("model-server.md", "yaml")
+    script, targets, judge, judges = blocks("model-server.md", "yaml")
+    (turn,) = read_script(judge.encode(), "judge.yaml").turns
+    rubric = RubricCriteria(form="statements", criteria=(Criterion(id="printed", weight=1.0),))
+    assert read_statements(str(turn.text), rubric).scores == {"printed": 1.0}
+    [judge_target] = read_targets(judges.encode(), "targets.yaml")
+    assert judge_target.fields["base_url"] == "http://127.0.0.1:8901/v1"
     assert len(read_script(script.encode(), "rehearsal.yaml").turns) == 3
     [target] = read_targets(targets.encode(), "targets.yaml")
     assert target.fields["base_url"] == "http://127.0.0.1:8900/v1"
