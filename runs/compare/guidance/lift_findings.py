@@ -15,7 +15,7 @@ from runs.compare.guidance.guidance_comparison import compare_chosen, pooled_sam
 from runs.compare.guidance.guidance_runs import RunsBySide, settings_of
 from runs.compare.guidance.lift_answer import LiftAnswer, benchmark_json, previous_json, read_answer
 from runs.compare.measure_changes import RunComparison, rule_of
-from runs.models import Run
+from runs.models import Run, Trial
 from runs.results.measures import CRITERION, label_named, unit_of
 from runs.results.statement_texts import Texts, statement_texts
 from scenarios.guidance import without_skills
