@@ -118,13 +118,13 @@ def test_it_understands_an_answer_with_a_trace(tmp_path):
     assert trace.unknown_events == 1
 
 
-def test_a_trace_without_a_call_is_a_trace(tmp_path):
+def test_a_trace_without_a_call_is_kept_and_does_not_silence_the_answer(tmp_path):
     trace = [{"type": "error", "timestamp": "2026-01-01T00:00:00Z", "metadata": {"n": 1}, "text": "oops"}]
     recording = provider(f"echo '{json.dumps({'text': '42', 'trace': trace})}'").invoke(invocation(tmp_path))
     transcript = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
-    assert (transcript.source, as_trace(transcript.events)) == ("trace", trace)
+    assert (transcript.source, as_trace(transcript.events)) == ("events", trace)
 
 
 @pytest.mark.parametrize(
