@@ -55,7 +55,7 @@ def columns_of_result(result: TrialResult) -> dict[str, Any]:
         "seconds": result.seconds,
         "cost_usd": plausible_cost(result.cost_usd),
         "tokens_in": usage.input if usage else None,
-        "tokens_out": usage.output if usage else None,
+        "tokens_out": usage.known_output if usage else None,
         "tokens_estimated": bool(usage and usage.estimated),
         "error": result.error,
         "error_kind": result.error_kind,

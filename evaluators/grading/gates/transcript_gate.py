@@ -10,6 +10,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Score
 from evaluators.tool_use.exposure import opened_paths
+from evaluators.transcripts.stream import unseen_sentence
 
 _SHOWN = 5
 NO_EVENTS = "The agent's output has no events, so it isn't known which files and skills it opened."
@@ -39,6 +40,8 @@ class NoTranscriptErrors(BaseGate):
         message = (
             f"{metrics.error_count} of {metrics.total_commands} commands failed (source: {source}{unknown})."
         )
+        if evidence.transcript.unseen_agents and metrics.source != "recorded":
+            message += f" {unseen_sentence(evidence.transcript.unseen_agents)}"
         return self.score(
             metrics.error_count == 0,
             message,

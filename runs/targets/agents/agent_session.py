@@ -10,10 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import structs
+
 from evalhub.lib.numbers import money
 from evaluators.grading.costs import compute
 from evaluators.model import Price
 from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import CallsSoFar
 from runs.sandbox.process import OUTPUT_LIMIT, ProcessResult
 from runs.targets.agents.agent_log import AgentLog
@@ -44,11 +47,13 @@ def run_session(
     env: Mapping[str, str],
     log: AgentLog,
     stdin: str = "",
-    repeating: Callable[[], str] = lambda: "",
+    sessions: Callable[[Recording], Mapping[str, bytes]] = lambda recording: {},
+    repeating: Callable[[Recording], FailedRequest] = lambda recording: FailedRequest(),
 ) -> Recording:
     """Run a session and return its stream for `parser`.
 
-    `repeating` returns the failed request that an agent without a word of it in its stream was repeating at the end.
+    `sessions` returns the files that the agent wrote about its session, by artifact; `repeating` the failed request
+    that an agent without a word of it in its stream was repeating at the end.
 
     Raises `ProviderError` if the program can't start, or if only the answer counts and it is missing.
     """
@@ -72,8 +77,10 @@ def run_session(
         _record_session(result, program, limit, version),
         parser=parser,
         logs={"log": log.content},
-        service_failure=repeating() if result.timed_out else "",
     )
+    recording = replace(recording, logs={**recording.logs, **sessions(recording)})
+    if result.timed_out:
+        recording = replace(recording, service_failure=repeating(recording))
     program.refuse_failure(result, broken_by(recording), invocation, log)
     _refuse_silence(program, parser, result, invocation, log)
     return recording
@@ -180,5 +187,7 @@ class CostLimit:
             return transcript.cost_usd
         if transcript.usage is None:
             return None
-        computed = compute(transcript.usage, transcript.usage_by_model, self._model, self._price_of)
+        # What is not known yet only makes the agent dearer.
+        so_far = structs.replace(transcript.usage, output_unknown=False)
+        computed = compute(so_far, transcript.usage_by_model, self._model, self._price_of)
         return computed.usd if computed else None

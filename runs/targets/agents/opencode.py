@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
@@ -15,6 +14,7 @@ from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.session_end import has_answered
 from runs.targets.agents.sub_agents import make_home, opencode_log, opencode_sessions
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
@@ -73,7 +73,7 @@ class Opencode:
             env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
         env["XDG_DATA_HOME"] = sandbox.inside(make_home(invocation.scratch, DATA))
         env |= self._options.env
-        recording = run_session(
+        return run_session(
             self._program,
             [*COMMAND, *(["--model", model] if model else []), *self._options.args, prompt],
             invocation,
@@ -82,12 +82,16 @@ class Opencode:
             cwd=invocation.workspace,
             env=env,
             log=self._program.log(invocation),
-            repeating=lambda: failure_in_opencode_log(opencode_log(invocation.scratch / DATA)),
+            sessions=lambda recording: opencode_sessions(
+                recording.raw,
+                self._program,
+                invocation,
+                sandbox,
+                env,
+                with_main=recording.was_cut or not has_answered(recording),
+            ),
+            repeating=lambda recording: failure_in_opencode_log(opencode_log(invocation.scratch / DATA)),
         )
-        sessions = opencode_sessions(
-            recording.raw, self._program, invocation, sandbox, env, with_main=recording.was_cut
-        )
-        return replace(recording, logs={**recording.logs, **sessions}) if sessions else recording
 
     def _model(self, invocation: Invocation) -> str:
         """Return the model as opencode names it. Raises `ProviderError` if a key or an address has none to go with."""

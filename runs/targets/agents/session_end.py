@@ -40,8 +40,9 @@ def broken_by(recording: Recording) -> Broken | None:
 def _service_failure(recording: Recording, ending: SessionEnd | None) -> RequestFailure | None:
     if ending is not None and ending.failure:
         return RequestFailure(ending.failure[:LONGEST_ERROR], ending.status)
-    if recording.service_failure and not (ending and ending.answered):
-        return RequestFailure(recording.service_failure[:LONGEST_ERROR])
+    repeated = recording.service_failure
+    if repeated.said and not (ending and ending.answered):
+        return RequestFailure(repeated.said[:LONGEST_ERROR], repeated.status)
     return None
 
 
@@ -60,3 +61,9 @@ def _crash(recording: Recording, ending: SessionEnd | None) -> Broken | None:
     printed = recording.stderr.strip()[-LONGEST_ERROR:].rstrip(".")
     printed = f" Standard error: {printed}." if printed else ""
     return Broken("crash", f"{sentence}{printed} Run it by hand to see why.")
+
+
+def has_answered(recording: Recording) -> bool:
+    """Return whether the agent's stream has its final result."""
+    ending = ending_of(recording.parser, recording.raw)
+    return ending is not None and ending.answered

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from evaluators.grading.costs import TrialCost
 from evaluators.model import Json, Price, Usage
+from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import LatestCalls
 from runs.sandbox.recording.record import ToolRecord
 from runs.targets.language_models.stub_chat import ToolSchema
@@ -151,7 +152,7 @@ class Recording:
     """The program that ran, as the subject of a sentence; empty for an answer that no program gave."""
     was_stopped: bool = False
     """Whether evalhub ended the program: by a limit or a cancellation."""
-    service_failure: str = ""
+    service_failure: FailedRequest = FailedRequest()
     """The failed request that the agent was repeating when it was stopped, if its stream doesn't say so."""
 
     @property
