@@ -21,6 +21,7 @@ from evaluators.transcripts.latest import CallsSoFar
 from runs.sandbox.process import OUTPUT_LIMIT, ProcessResult
 from runs.targets.agents.agent_log import AgentLog
 from runs.targets.agents.agent_program import AgentProgram
+from runs.targets.agents.closing_event import LINGER_SECONDS, ClosingEvent
 from runs.targets.agents.session_end import broken_by
 from runs.targets.providers.base import Invocation, Recording
 from runs.targets.providers.preread import preread_prompt
@@ -34,6 +35,11 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
 EVERY_SECONDS = 1.0
 _TELLING = (b"cost", b"usage", b"tokens")
 """Words of the lines that report a cost or tokens; other lines are not read."""
+
+_LINGERED = (
+    f"The agent's program still ran {LINGER_SECONDS:g} s after its last event and was ended: only what it had started "
+    "in the background was left."
+)
 
 
 def run_session(
@@ -61,6 +67,7 @@ def run_session(
     printed, calls = PrintedLines(), CallsSoFar(parser)
     version, limit = program.version(), _cost_limit(program, invocation, parser)
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
+    closing = ClosingEvent(parser, invocation.record)
     result = program.run(
         arguments,
         replace(invocation, cancelled=lambda: invocation.cancelled() or limit.reached()),
@@ -69,8 +76,12 @@ def run_session(
         env={**sandbox.own_home(), **env},
         stdin=question,
         log=log,
-        sinks=[printed] if invocation.max_usd is None else [printed, limit],
+        sinks=[printed, closing, *([] if invocation.max_usd is None else [limit])],
+        lingers=closing.lingers,
     )
+    if result.lingered:
+        # It had printed its closing event, and waited for what it left in the background.
+        result = replace(result, exit_code=0)
     if limit.is_exceeded:
         result = replace(result, cancelled=invocation.cancelled())
     recording = replace(
@@ -109,7 +120,11 @@ def _record_session(
         seconds=result.seconds,
         truncated=result.truncated,
         stderr=result.stderr.decode("utf-8", "replace"),
-        notes=tuple(filter(None, (result.error, limit.note, program.newer(version)))),
+        notes=tuple(
+            filter(
+                None, (result.error, limit.note, _LINGERED if result.lingered else "", program.newer(version))
+            )
+        ),
         version=version,
         program=program.about,
         was_stopped=bool(result.error or limit.is_exceeded),
