@@ -44,7 +44,6 @@ class ProcessResult:
     exit_code: int | None
     """Negative: the signal that ended it. None: it did not end although killed."""
     stdout: bytes = b""
-    """All output if streams are merged."""
     stderr: bytes = b""
     output: bytes = b""
     """Both streams in order of arrival."""
@@ -75,7 +74,6 @@ def run_process(
     stdin: bytes | None = None,
     output_limit: int = OUTPUT_LIMIT,
     flood_limit: int = FLOOD_LIMIT,
-    merge_stderr: bool = False,
     sinks: Sequence[Sink] = (),
     cancelled: Callable[[], bool] | None = None,
     limits: ProcessLimits = UNLIMITED,
@@ -101,7 +99,7 @@ def run_process(
         asked, died = cancelled, record
         cancelled = lambda: died.has_died or (asked is not None and asked())  # noqa: E731
     with _start(
-        spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr, stdout_socket=stdout_socket
+        spawn, record, piped_stdin=stdin is not None, stdout_socket=stdout_socket
     ) as (begun, kept_end):
         conversation = ProcessDialogue(
             begun.process,
@@ -129,7 +127,7 @@ def _mark_descendants(spawn: Spawn) -> tuple[Spawn, str]:
 
 @contextmanager
 def _start(
-    spawn: Spawn, record: ToolRecord | None, *, piped_stdin: bool, merge_stderr: bool, stdout_socket: bool
+    spawn: Spawn, record: ToolRecord | None, *, piped_stdin: bool, stdout_socket: bool
 ) -> Iterator[tuple[Started, socket.socket | None]]:
     """Start a command; give the end of the socket pair that it writes to, too."""
     if not spawn.cwd.is_dir():
@@ -146,7 +144,7 @@ def _start(
                     record,
                     stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
                     stdout=pair[1] if pair else subprocess.PIPE,
-                    stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+                    stderr=subprocess.PIPE,
                     start_new_session=True,
                     bufsize=0,
                 )
