@@ -127,3 +127,10 @@ def test_a_session_in_another_encoding_is_read(tmp_path: Path, encoding: str) ->
     (tmp_path / "s.jsonl").write_bytes(text.encode(encoding))
     out = call("import_sessions", str(tmp_path / "s.jsonl"), "--tool", "mytool", "--dry-run").out
     assert "3 commands, 1 failed" in out
+
+
+def test_an_unknown_program_before_the_tool_is_named(tmp_path: Path) -> None:
+    content = (FILES / "denied-calls/../history-written-twice/resumed.jsonl").read_text()
+    (tmp_path / "s.jsonl").write_text(content.replace('"mytool', '"rtk mytool'))
+    out = call("import_sessions", str(tmp_path), "--tool", "mytool", "--dry-run")
+    assert "behind `rtk`, which evalhub doesn't know" in out.out + out.err

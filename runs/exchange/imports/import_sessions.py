@@ -26,6 +26,7 @@ from evaluators.tool_use.help_pages import HelpPage, parse_help
 from evaluators.tool_use.interaction import metrics, scores
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import make_matcher
+from evaluators.tool_use.unknown_launchers import describe_launchers
 from evaluators.transcripts.sessions.copies import Known
 from evaluators.transcripts.sessions.kept import KeptSession
 from evaluators.transcripts.sessions.session import Trail, moment_of
@@ -48,6 +49,7 @@ from scenarios.spec import ScenarioSpec
 def counted_once(read: ReadSessions, project: Project, tool: Tool) -> ReadSessions:
     """Leave out calls that count in another session, and compare failed calls with the tool's help."""
     known = _find_known_calls(project, tool, read.sessions, read.trails)
+    read.problems += describe_launchers(read.launchers, tool)
     return read.without_copies(known).with_flags(help_pages(project, tool))
 
 
