@@ -1,0 +1,49 @@
+from __future__ import annotations
+import os, json, sys, shutil
+from pathlib import Path
+import pytest
+from runs.targets.definitions import define, resolve_definition
+from runs.targets.providers.registry import make_provider
+from tests.real_agents.real import *
+
+ASK = {
+    "gemini_cli": {
+        "tool": "invoke_agent",
+        "arguments": {"agent_name": "generalist", "prompt": "SUBTASK store it"},
+    },
+    "qwen_code": {
+        "tool": "agent",
+        "arguments": {"description": "sub", "subagent_type": "general-purpose", "prompt": "SUBTASK store it"},
+    },
+}
+SUB = [{"command": "./taskmgr creat"}, {"command": "./taskmgr create 'scripts system'"}, {"text": "made"}]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", ["gemini_cli", "qwen_code"])
+def test_x(kind, tmp_path):
+    steps = [{"command": "./taskmgr --help"}, ASK[kind], {"command": "./taskmgr list"}, {"text": "done"}]
+    with playing(*steps, sessions=[{"when": "SUBTASK", "turns": SUB}]) as model:
+        env = LOOPBACK_ONLY | (DIRECT if kind == "qwen_code" else {})
+        given = {"model": MODELS[kind], "base_url": model.url, "api_key": "${{ KEY }}", "env": env}
+        entry = define(
+            {
+                "name": kind,
+                "provider": kind,
+                "executable": os.environ.get("PROG") or str(PROGRAMS / SESSION_AGENTS[kind]),
+                **given,
+            }
+        )
+        provider = make_provider(resolve_definition(entry, {"KEY": KEY}), on_agents_path())
+        AGENTS[kind] = ("x", "AGENTS.md")
+        r = provider.invoke(invocation(tmp_path, kind, in_workspace=True, timeout_seconds=60.0))
+        out = Path(f"/tmp/agents_out/sub-{os.environ.get('OUT', '')}{kind}")
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "raw").write_bytes(r.raw)
+        (out / "stderr").write_text(r.stderr)
+        (out / "info").write_text(
+            f"{r.exit_code} {r.timed_out} {r.seconds} seen={len(model.seen)} {r.version}"
+        )
+        for k, v in r.logs.items():
+            (out / k).write_bytes(v)
+        shutil.copytree(tmp_path / "scratch", out / "scratch", dirs_exist_ok=True, symlinks=True)
