@@ -98,9 +98,10 @@ def run_process(
     if record is not None:
         asked, died = cancelled, record
         cancelled = lambda: died.has_died or (asked is not None and asked())  # noqa: E731
-    with _start(
-        spawn, record, piped_stdin=stdin is not None, stdout_socket=stdout_socket
-    ) as (begun, kept_end):
+    with _start(spawn, record, piped_stdin=stdin is not None, stdout_socket=stdout_socket) as (
+        begun,
+        kept_end,
+    ):
         conversation = ProcessDialogue(
             begun.process,
             marker=marker,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
@@ -24,6 +26,11 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
 
 DATA = "opencode-data"
 """opencode's folder for sessions, beside the workspace: it outlives the sandbox."""
+RIPGREP = "rg"
+WITHOUT_RIPGREP = (
+    "loads skills with ripgrep, and there is no `rg` on the worker's PATH: each session would download it. "
+    "Install it there, on Debian with `apt-get install ripgrep`."
+)
 COMMAND = ("run", "--format", "json")
 FACTS = AgentFacts("opencode-ai", oldest=(1, 0), newest_major=1)
 KEY = "EVALHUB_AGENT_KEY"
@@ -59,8 +66,11 @@ class Opencode:
         self._program = AgentProgram("opencode", self._options.executable, target, containment, FACTS)
 
     def check(self) -> Availability:
-        """Return whether opencode is installed and may start."""
-        return self._program.check()
+        """Return whether opencode is installed and may start, and what it needs for skills."""
+        availability = self._program.check()
+        if not availability.available or shutil.which(RIPGREP, path=self._program.containment.path):
+            return availability
+        return replace(availability, sentence=f"{self._program.about} {WITHOUT_RIPGREP}")
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Run a session. Raises `ProviderError` if it can't start or, without a workspace, gives no answer."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from msgspec import structs
 
 from evaluators.grading.costs import compute

@@ -431,13 +431,15 @@ def test_without_a_workspace_it_is_an_outage_too(tmp_path):
     ("template", "fields"),
     [
         ("echo yes > {OUTPUT_FILE}; exit 75", {}),
-        ("echo '{\"type\":\"tool_call\",\"name\":\"x\"}}' > {EVENTS_FILE}; exit 75", {}),
-        ("echo '{\"type\":\"result\",\"result\":\"Done.\",\"is_error\":true}}'; exit 75", {"parser": "claude_code"}),
+        ('echo \'{"type":"tool_call","name":"x"}}\' > {EVENTS_FILE}; exit 75', {}),
+        ('echo \'{"type":"result","result":"Done.","is_error":true}}\'; exit 75', {"parser": "claude_code"}),
         ("sleep 60; exit 75", {"timeout_seconds": 0.3}),
     ],
 )
 def test_an_agent_with_an_answer_or_a_time_limit_says_nothing_by_75(tmp_path, template, fields):
-    recording = provider(template.replace("{{", "{").replace("}}", "}"), **fields).invoke(invocation(tmp_path))
+    recording = provider(template.replace("{{", "{").replace("}}", "}"), **fields).invoke(
+        invocation(tmp_path)
+    )
     assert broken_by(recording) is None
     assert not any("without an answer" in note for note in recording.notes)
 
