@@ -60,8 +60,7 @@ class ClosingEvent:
         return not self._agents and self._clock() - self._closed_at >= LINGER_SECONDS
 
     def _read(self, line: bytes) -> None:
-        match = _KIND.match(line)
-        kind = match[1] if match else b""
+        kind = _kind(line)
         if kind in self._closing and not (kind == b"step_finish" and _GOES_ON.search(line)):
             self._closed_at = self._clock()
             self._tell(self._closed_at, self._result_at)
@@ -86,3 +85,10 @@ class ClosingEvent:
     def _tell(self, closed_at: float, result_at: float) -> None:
         if self._record is not None:
             self._record.closed_at, self._record.result_at = closed_at, result_at
+
+
+def _kind(line: bytes) -> bytes:
+    """Return the type of a line's event: mostly its first key, which needs no decoding of a large line."""
+    if match := _KIND.match(line):
+        return match[1]
+    return str(mapping_or_empty(json_or_none(line)).get("type", "")).encode()

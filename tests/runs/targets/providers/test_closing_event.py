@@ -57,6 +57,15 @@ def test_a_session_lingers_some_seconds_after_its_closing_event(kind: str) -> No
     assert not closing.lingers()
 
 
+def test_the_type_need_not_come_first() -> None:
+    """Claude Code 2.1.332 writes it last."""
+    clock = Clock()
+    closing = ClosingEvent("claude_code", clock=clock)
+    closing.take("stdout", b'{"duration_api_ms":112,"stop_reason":"end_turn","type":"result"}\n')
+    clock.now += LINGER_SECONDS
+    assert closing.lingers()
+
+
 @pytest.mark.parametrize(
     ("started", "lingers"),
     [
