@@ -74,7 +74,8 @@ def test_what_sub_agents_do_counts(kind, record, tmp_path, monkeypatch):
     # The scripted model takes 100 and 20 tokens for each turn of both; some programs ask once more.
     assert len(model.seen) >= len(steps) + len(SUB)
     assert (trial.tokens_in, trial.tokens_out) == (100 * len(model.seen), 20 * len(model.seen))
-    agents = {event.metadata.get("agent") for event in trial.transcript.unpack().events}
+    events = trial.transcript.unpack().events
+    agents = {event.metadata.get("agent") for event in events if event.type == "tool_call"}
     assert len(agents - {None}) == 1
 
 

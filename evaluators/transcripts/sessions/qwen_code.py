@@ -31,7 +31,7 @@ def matches(head: bytes) -> bool:
 
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
-    """Yield the file's session."""
+    """Yield the file's session. A sub-agent's file has its session's id with the agent's behind it."""
     id, model, events = "", "", list[Event]()
     by_model: dict[str, Usage] = {}
     lines: set[str] = set()
@@ -41,7 +41,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             # A resumed session may have its history again.
             continue
         lines |= {uuid} if uuid else set()
-        id = text_or_none(line.get("sessionId")) or id
+        id = _id(line) or id
         line_events = list(_events(line))
         if line.get("type") == "assistant" and "usageMetadata" in line:
             model = text_or_none(line.get("model")) or model
@@ -51,6 +51,11 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         events += line_events
     read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
     return only_session(Session(id, read, model, *span_of(event.timestamp for event in events)), "Qwen Code")
+
+
+def _id(line: Object) -> str:
+    session, agent = text_or_none(line.get("sessionId")) or "", text_or_none(line.get("agentId"))
+    return f"{session}/{agent}" if agent and session else session
 
 
 def _usage(tokens: Object) -> Usage:

@@ -38,6 +38,7 @@ def test_their_commands_and_tokens_come_from_their_session_files(kind: str) -> N
     assert {name: ends.get(name) for name in expected} == expected
     assert (found.total_commands, read.unseen_agents, read.problems) == (4, 0, ())
     assert read.usage == Usage(800, 160)
+    assert len({event.metadata.get("agent") for event in read.events if event.type == "tool_call"}) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
