@@ -24,6 +24,7 @@ from runs.errors import RequestError
 from runs.results.files.store_identity import store_problems
 from runs.sandbox.sandbox import MEANING, Level
 from runs.sandbox.worker_settings import containment
+from runs.targets.agents.opencode import RIPGREP, WITHOUT_RIPGREP
 from runs.workers.worker_registry import workers_online
 
 AGENTS = {
@@ -160,6 +161,8 @@ def _agents() -> Iterator[PartStatus]:
             )
         elif version := _version(path):
             yield PartStatus("agents", State.OK, f"{program}: {version}, {path}.")
+            if program == "opencode" and shutil.which(RIPGREP) is None:
+                yield PartStatus("agents", State.WARNING, f"opencode {WITHOUT_RIPGREP}")
         else:
             advice = f"Run '{path} --version' to see why, or install it again: {install}"
             yield PartStatus("agents", State.WARNING, f"{program}: {path} does not start.", advice)

@@ -84,6 +84,13 @@ class Usage(Struct, frozen=True):
     """Input tokens written to the cache for an hour."""
     reasoning: int = 0
     """Output tokens of reasoning, where the provider counts them apart."""
+    output_unknown: bool = False
+    """Whether the recorder doesn't know the output tokens; they are 0 here, and not measured."""
+
+    @property
+    def known_output(self) -> int | None:
+        """Output tokens; None if unknown."""
+        return None if self.output_unknown else self.output
 
     def __post_init__(self) -> None:
         left = {"input": MOST_TOKENS, "output": MOST_TOKENS}
@@ -117,7 +124,11 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     if not known:
         return None
     counts = {name: sum(getattr(each, name) for each in known) for name, _ in _PARTS}
-    return Usage(**counts, estimated=any(each.estimated for each in known))
+    return Usage(
+        **counts,
+        estimated=any(each.estimated for each in known),
+        output_unknown=any(each.output_unknown for each in known),
+    )
 
 
 class Price(Struct, frozen=True, omit_defaults=True):

@@ -12,7 +12,12 @@ os.environ["EVALHUB_DATA"] = _DATA
 os.environ["EVALHUB_SECRET_KEY"] = "a-secret-of-the-tests-that-is-long-enough-for-everybody"
 os.environ.setdefault("EVALHUB_SANDBOX", "prefer")
 # Where tests have their targets' programs, recordings and logs.
-os.environ["EVALHUB_TARGET_ROOTS"] = f"{tempfile.gettempdir()}:rw,{Path(__file__).parents[1]}"
+_ROOTS = (
+    f"{tempfile.gettempdir()}:rw",
+    str(Path(__file__).parents[1]),
+    os.environ.get("EVALHUB_TEST_AGENTS", ""),
+)
+os.environ["EVALHUB_TARGET_ROOTS"] = ",".join(filter(None, _ROOTS))
 # Processes that share a Redis have a database of it each; PostgreSQL's are pytest-django's business.
 _process = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 if os.environ.get("EVALHUB_BROKER_URL", "").endswith("?virtual_host=0"):

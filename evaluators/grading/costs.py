@@ -76,11 +76,13 @@ def charges_in_full(usage: Usage, price: Price) -> bool:
 def compute(
     usage: Usage, by_model: Mapping[str, Usage], model: str, price_of: Callable[[str], Price | None]
 ) -> Computed | None:
-    """Return the cost of a session's tokens; None without a price.
+    """Return the cost of a session's tokens; None without a price, and where the output's tokens aren't known.
 
     Each model's tokens have its own price, if all are known; else all have that of the run's model. A dated name of
     the run's model has the price of the model as the run names it.
     """
+    if usage.output_unknown:
+        return None
     if by_model:
         known = [(used, _price_named(name, model, price_of)) for name, used in by_model.items()]
         priced = [(used, price) for used, price in known if price is not None]

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_TRANSCRIPT
 from evaluators.model import Event, Json, Transcript
+from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.calls import SKILL_MARK, Call, calls
 from evaluators.tool_use.shell import segments
 
@@ -85,6 +86,15 @@ def opened_paths(paths: Sequence[str], transcript: Transcript) -> tuple[str, ...
     return tuple(path for path in paths if path in read_paths)
 
 
+def failed_loads(path: str, transcript: Transcript) -> tuple[str, ...]:
+    """Return what the agent's program said of its calls of a skill that failed: the skill could not be read."""
+    return tuple(
+        call_message(call).strip()
+        for call in calls(transcript.events)
+        if call.exit_code and not call.not_run and _names_skill(call.event, path)
+    )
+
+
 def quotes(
     documents: Sequence[ExposedDocument], transcript: Transcript, prompt: str = ""
 ) -> tuple[Quote, ...]:
@@ -123,15 +133,20 @@ def _opens(call: Call, path: str) -> bool:
         return False
     words, name = list(_texts(event.input)), event.name or ""
     if name.lower() in _SKILL_TOOLS:
-        file = PurePosixPath(path)
-        return file.name == "SKILL.md" and any(
-            word.rpartition(":")[2].strip("/") == file.parent.name for word in words
-        )
+        return _names_skill(event, path)
     return bool(_READ.search(name)) and any(_is_path(word, path) for word in words)
 
 
 def _has_worked(call: Call) -> bool:
     return not (call.not_run or call.exit_code)
+
+
+def _names_skill(event: Event, path: str) -> bool:
+    """Return whether a call loads the skill with this SKILL.md by its name."""
+    file = PurePosixPath(path)
+    if (event.name or "").lower() not in _SKILL_TOOLS or file.name != "SKILL.md":
+        return False
+    return any(word.rpartition(":")[2].strip("/") == file.parent.name for word in _texts(event.input))
 
 
 def _is_path(word: str, path: str) -> bool:

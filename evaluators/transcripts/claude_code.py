@@ -41,8 +41,8 @@ _ABORTED = "<error>Command was aborted before completion</error>"
 def parse(raw: bytes) -> Transcript:
     """Return the stream of a Claude Code session. Raises `UnreadableTranscript` where it holds no event of one.
 
-    Usage is what the session's result says, with that of sub-agents; of a session that was ended early, the
-    sum over its messages.
+    Usage is what the session's result says, with that of sub-agents; of a session that was ended early, the sum of its
+    messages' input: their output is what the service knew before it wrote them.
     """
     lines, problems = parse_objects(raw, "Claude Code")
     results = [line for line in reversed(lines) if line.get("type") == "result"]
@@ -50,16 +50,24 @@ def parse(raw: bytes) -> Transcript:
     # A session that wakes up for a command in the background has a result before.
     final = next((line for line in results if not line.get("is_error")), result)
     by_model = _models_usage(result, lines)
-    if not by_model and "usage" not in result:
+    is_qwen = any("qwen_code_version" in line for line in lines)
+    usage = total_usage(by_model.values())
+    if usage is None and "usage" in result:
+        usage = usage_of(mapping_or_empty(result["usage"]))
+    elif usage is None:
         by_model = _messages_usage(lines)
+        if not is_qwen:
+            by_model = {
+                name: structs.replace(used, output=0, output_unknown=True) for name, used in by_model.items()
+            }
+        usage = total_usage(by_model.values())
     events = _without_denied(_read(lines), result)
-    if any("qwen_code_version" in line for line in lines):
+    if is_qwen:
         events = [_carried_out(event) for event in events]
     return transcript(
         check_known(events, lines, "Claude Code", _SILENT),
         answer=text_or_none(final.get("result")) or "",
-        usage=total_usage(by_model.values())
-        or (usage_of(mapping_or_empty(result["usage"])) if "usage" in result else None),
+        usage=usage,
         usage_by_model=by_model,
         cost_usd=plausible_cost(result.get("total_cost_usd")),
         problems=(*problems, *filter(None, [_newer(lines)])),

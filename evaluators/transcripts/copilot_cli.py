@@ -53,6 +53,8 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
         if kind in ("user.message", "assistant.message"):
             if text := text_or_none(data.get("content")):
                 yield Event("message", role=kind.partition(".")[0], text=text, timestamp=time)
+        elif kind == "tool.execution_start" and "mcpToolName" in data:
+            yield _mcp_call(data, time)
         elif kind == "tool.execution_start":
             id, name = text_or_none(data.get("toolCallId")), text_or_none(data.get("toolName"))
             arguments = data.get("arguments")
@@ -65,6 +67,20 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
             yield Event("error", text=text_or_none(data.get("message")), timestamp=time)
         elif not _is_own(kind, line):
             yield unknown(line, kind)
+
+
+def _mcp_call(data: Object, time: str | None) -> Event:
+    """Return the call of an MCP server's tool by its own name; Copilot CLI changes and cuts the one that it shows."""
+    server = text_or_none(data.get("mcpServerName"))
+    about: dict[str, Json] = {"server": server} if server else {}
+    return Event(
+        "tool_call",
+        text_or_none(data.get("toolCallId")),
+        text_or_none(data.get("mcpToolName")),
+        input=data.get("arguments"),
+        timestamp=time,
+        metadata=about,
+    )
 
 
 def usage_by_model(lines: Iterable[Object]) -> dict[str, Usage]:

@@ -12,6 +12,7 @@ from evaluators.model import Event, Json, Transcript
 from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.stream import (
     Object,
+    json_or_none,
     mapping_or_empty,
     parse_objects,
     text_of_message,
@@ -30,6 +31,13 @@ class SessionEnd(Struct, frozen=True):
     """The service's own words, if a failed request is the last thing in the stream; empty otherwise."""
     status: int | None = None
     """The failure's HTTP status; None without one, such as for a broken connection."""
+
+
+class FailedRequest(Struct, frozen=True):
+    """A request that a model's service didn't answer, in the service's own words; empty for none."""
+
+    said: str = ""
+    status: int | None = None
 
 
 def ending_of(parser: str, raw: bytes) -> SessionEnd | None:
@@ -137,16 +145,17 @@ def _claude_failure(result: Object, message: Object) -> tuple[str, int | None]:
     text = text_or_none(result.get("result")) or text_of_message(
         mapping_or_empty(message.get("message")).get("content")
     )
-    api_error = _API_ERROR.search(text[:200])
     status = int_or_none(result.get("api_error_status"))
     status = status if status is not None else int_or_none(message.get("api_error_status"))
-    status = status if status is not None else int(api_error[1]) if api_error else None
-    reason = text_or_none(result.get("terminal_reason"))
-    if reason not in (None, "api_error"):
-        return "", None
-    if reason is None and result.get("subtype") not in (None, "success"):
-        return "", None
     named = text_or_none(message.get("error"))
+    if status is None and not named:
+        # Only then do the words for the end count: releases for Node 20 call an outage "completed".
+        reason = text_or_none(result.get("terminal_reason"))
+        ended = result.get("subtype") in (None, "success") if reason is None else reason == "api_error"
+        if not ended:
+            return "", None
+    if status is None and (api_error := _API_ERROR.search(text[:200])):
+        status = int(api_error[1])
     if status is None and not (named in _WITHOUT_STATUS if named else _WORDS_ALONE.match(text)):
         return "", None
     return text, status
@@ -227,8 +236,8 @@ def _opencode_failure(error: Object) -> tuple[str, int | None]:
     return text_or_none(data.get("message")) or name or "", status
 
 
-def failure_in_opencode_log(log: str) -> str:
-    """Return the failed request that opencode's log ends with, in the service's own words; empty if it went on.
+def failure_in_opencode_log(log: str) -> FailedRequest:
+    """Return the failed request that opencode's log ends with; an empty one if the session went on.
 
     opencode repeats failed requests without an end and without a word in its stream.
     """
@@ -241,7 +250,7 @@ def failure_in_opencode_log(log: str) -> str:
             failure = _CLASS.sub("", retry[1].replace('\\"', '"'), count=1)
         elif _GOES_ON.search(line):
             failure = ""
-    return failure
+    return FailedRequest(failure)
 
 
 # Gemini CLI, Qwen Code and Copilot CLI.
@@ -277,12 +286,29 @@ def _failed_request(said: str) -> tuple[str, int | None]:
     return said.strip(), int(status[1]) if status else None
 
 
+_COPILOT_FAILURES = ("session.error", "model.call_failure")
+"""The second is of each attempt, so that it is the last event of a session that repeats a request until it is cut."""
+_COPILOT_ANSWERS = ("assistant.message", "assistant.streaming", "assistant.reasoning", "tool.execution_start")
+"""How the types of events begin that a request has answered."""
+
+
+def _kind(line: Object) -> str:
+    return text_or_none(line.get("type")) or ""
+
+
+def _copilot_words(failure: Object) -> str:
+    said = text_or_none(failure.get("message")) or text_or_none(failure.get("errorMessage")) or ""
+    inner = json_or_none(said)
+    return text_or_none(inner) or text_or_none(mapping_or_empty(inner).get("message")) or said
+
+
 def _copilot_cli(lines: list[Object]) -> SessionEnd:
     closed = any(line.get("type") == "result" for line in lines)
-    steps = [line for line in lines if line.get("type") in ("session.error", "assistant.message")]
-    last = mapping_or_empty(steps[-1].get("data")) if steps else {}
-    failed = bool(steps) and steps[-1].get("type") == "session.error"
-    failure = text_or_none(last.get("message")) or "" if failed else ""
+    steps = (line for line in reversed(lines) if _kind(line).startswith(_COPILOT_FAILURES + _COPILOT_ANSWERS))
+    step = next(steps, {})
+    last = mapping_or_empty(step.get("data"))
+    failed = _kind(step) in _COPILOT_FAILURES
+    failure = _copilot_words(last) if failed else ""
     answered = closed and not failed
     return _ending(
         closed=closed, answered=answered, failure=failure, status=int_or_none(last.get("statusCode"))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import structs
 
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
+from evaluators.tool_use.calls import calls
 from evaluators.transcripts.stream import (
     Object,
     check_known,
@@ -21,12 +22,14 @@ from evaluators.transcripts.stream import (
     transcript,
     unknown,
     whole,
+    with_unseen_agents,
 )
 from evaluators.transcripts.traces import shell_command, timestamp
 
 NEWEST_MAJOR = 0
 """The last major version whose stream is known."""
 SHELL = "run_shell_command"
+SUB_AGENT = "invoke_agent"
 NOT_RUN: Mapping[str, NotRun] = {
     "policy_violation": "denied",
     "execution_denied": "denied",
@@ -58,13 +61,22 @@ def parse(raw: bytes) -> Transcript:
     silent = _SILENT if any(line.get("type") in _OWN for line in lines) else frozenset(("result",))
     events = check_known(_read(lines), lines, "Gemini CLI", silent)
     by_model = _models_usage(lines)
-    return transcript(
+    read = transcript(
         events,
         answer=_answer(events),
         usage=total_usage(by_model.values()),
         usage_by_model=by_model,
         problems=problems,
     )
+    return with_unseen_agents(read, _count_agents(events, lines))
+
+
+def _count_agents(events: Iterable[Event], lines: Iterable[Object]) -> int:
+    """Return how many sub-agents were started: the stream has the call, and their own calls only as a number."""
+    all_calls = calls(tuple(events))
+    agents = sum(call.event.name == SUB_AGENT and not call.not_run for call in all_calls)
+    stated = max((whole(mapping_or_empty(line.get("stats")).get("tool_calls")) for line in lines), default=0)
+    return agents or int(stated > len(all_calls))
 
 
 def _read(lines: Iterable[Object]) -> Iterator[Event]:

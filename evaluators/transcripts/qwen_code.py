@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import structs
 
 from evaluators.model import Event, NotRun, Transcript, Usage, total_usage
+from evaluators.tool_use.calls import calls
 from evaluators.transcripts.claude_code import Turns, message_events
-from evaluators.transcripts.gemini_cli import SHELL
+from evaluators.transcripts.gemini_cli import SHELL, stated_code
 from evaluators.transcripts.stream import (
     Object,
     check_known,
@@ -22,15 +23,17 @@ from evaluators.transcripts.stream import (
     transcript,
     unknown,
     whole,
+    with_unseen_agents,
 )
 
 _PASSING = frozenset(("system", "stream_event"))
 _SILENT = _PASSING | {"assistant", "user", "result"}
+_SUB_AGENTS = frozenset(("agent", "task"))
 _REFUSALS: Mapping[NotRun, re.Pattern[str]] = {
     "denied": re.compile(
         r'Tool "[^"\n]*" (?:is denied by permission rules|is disabled|requires permission)'
         r"|\[Operation Cancelled\] Reason: Tool \S+ requires"
-        r"|Qwen Code requires permission to use|Tool execution blocked"
+        r"|Qwen Code requires permission to use|Tool execution blocked|Blocked: "
     ),
     "rejected": re.compile(r"\[Operation Cancelled\] Reason: User did not allow tool call"),
     "invalid": re.compile(r'params (?:must|/)|Tool "[^"\n]*" not found|File path must be absolute'),
@@ -45,7 +48,8 @@ def parse(raw: bytes) -> Transcript:
     result = results[-1] if results else {}
     events = check_known(_read(lines, _denied_ids(result)), lines, "Qwen Code", _SILENT)
     usage = usage_of(mapping_or_empty(result.get("usage"))) if "usage" in result else _sum_of_messages(lines)
-    return transcript(events, answer=text_or_none(result.get("result")) or "", usage=usage, problems=problems)
+    read = transcript(events, answer=text_or_none(result.get("result")) or "", usage=usage, problems=problems)
+    return with_unseen_agents(read, _count_unseen(events))
 
 
 def usage_of(tokens: Object) -> Usage:
@@ -67,6 +71,16 @@ def _sum_of_messages(lines: Iterable[Object]) -> Usage | None:
         if "usage" in message
     }
     return total_usage(messages.values())
+
+
+def _count_unseen(events: Iterable[Event]) -> int:
+    """Return how many sub-agents the stream only says to have started, as it does of those in the background."""
+    events = tuple(events)
+    seen = {event.metadata.get("agent") for event in events if event.role != "agent"}
+    return sum(
+        call.event.name in _SUB_AGENTS and not call.not_run and call.event.id not in seen
+        for call in calls(events)
+    )
 
 
 def _denied_ids(result: Object) -> frozenset[str]:
@@ -104,7 +118,10 @@ def _mark(event: Event, names: dict[str, str], denied: frozenset[str]) -> Event:
     failed = event.success is False
     text = event.output if isinstance(event.output, str) else ""
     not_run = (("denied" if event.id in denied else "") or refusal_of(text)) if failed else ""
-    unknown_end = bool(not_run) or (not failed and names.get(str(event.id), SHELL) == SHELL)
+    is_shell = names.get(str(event.id), SHELL) == SHELL
+    unknown_end = bool(not_run) or (not failed and is_shell)
+    # Newer releases show the words for the model, with the exit code, of a command that failed or printed nothing.
+    code = stated_code(text) if is_shell and not not_run else None
     return structs.replace(
-        event, exit_code=None, success=None if unknown_end else not failed, not_run=not_run
+        event, exit_code=code, success=None if unknown_end else not failed, not_run=not_run
     )

@@ -42,7 +42,7 @@ from runs.errors import ProviderError
 from runs.models.trial import json_of
 from runs.results.files.artifacts import StoredFile
 from runs.targets.agents.known_programs import OTHERS
-from runs.targets.agents.session_end import Broken, broken_by
+from runs.targets.agents.session_end import Broken, account_of, broken_by
 from runs.targets.pricing import note_cost_limit, price_recording
 from runs.targets.providers.base import Recording
 from runs.targets.providers.prices import price_source
@@ -172,7 +172,7 @@ def parse_recording(recording: Recording) -> Transcript:
     """Return the recording's transcript, empty if the time was up before the first line. Raises `UnreadableTranscript`."""
     if recording.timed_out and not recording.events and b"\n" not in recording.raw:
         return Transcript()
-    transcript = parse(
+    transcript = account_of(recording) or parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
     transcript = with_sub_agents(transcript, recording.parser, recording.logs)

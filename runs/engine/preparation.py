@@ -145,6 +145,8 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
         store_availability(context.run.target, availability)
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
+    if availability.tried and availability.sentence:
+        warnings.append(availability.sentence)
     _check_cases(context)
     _check_judge(context, warnings)
     _check_mcp(context)

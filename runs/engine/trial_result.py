@@ -55,15 +55,21 @@ def columns_of_result(result: TrialResult) -> dict[str, Any]:
         "seconds": result.seconds,
         "cost_usd": plausible_cost(result.cost_usd),
         "tokens_in": usage.input if usage else None,
-        "tokens_out": usage.output if usage else None,
+        "tokens_out": usage.known_output if usage else None,
         "tokens_estimated": bool(usage and usage.estimated),
         "error": result.error,
         "error_kind": result.error_kind,
-        "answer": result.answer[:LONGEST_TEXT],
+        "answer": _cut(result.answer),
         "scores": scores_json(evaluation.scores) if evaluation else [],
         "detail": result.detail,
         "finished": timezone.now(),
     }
+
+
+def _cut(answer: str) -> str:
+    """Return an answer as it is stored: its beginning, and how much was left out."""
+    left_out = len(answer) - LONGEST_TEXT
+    return answer if left_out <= 0 else f"{answer[:LONGEST_TEXT]}\n[... {left_out:,} characters left out ...]"
 
 
 def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def _describe_recording(recording: Recording, context: RunContext) -> dict[str, 
         "call_count": len(calls),
         "answer": _cut(answer, LONGEST_ANSWER),
         "tokens_in": usage.input if usage else None,
-        "tokens_out": usage.output if usage else None,
+        "tokens_out": usage.known_output if usage else None,
         "cost_usd": reported,
         "notes": [*cost.notes, *transcript.problems, *_hints(recording, transcript)],
     }

@@ -44,7 +44,6 @@ class ProcessResult:
     exit_code: int | None
     """Negative: the signal that ended it. None: it did not end although killed."""
     stdout: bytes = b""
-    """All output if streams are merged."""
     stderr: bytes = b""
     output: bytes = b""
     """Both streams in order of arrival."""
@@ -56,6 +55,8 @@ class ProcessResult:
     """Why it was stopped, in a sentence; empty if it exited on its own."""
     left_behind: int = 0
     """Number of leftover processes that were killed."""
+    lingered: bool = False
+    """Whether it was ended because it had done its work and didn't end by itself."""
 
     @property
     def summary(self) -> str:
@@ -73,7 +74,6 @@ def run_process(
     stdin: bytes | None = None,
     output_limit: int = OUTPUT_LIMIT,
     flood_limit: int = FLOOD_LIMIT,
-    merge_stderr: bool = False,
     sinks: Sequence[Sink] = (),
     cancelled: Callable[[], bool] | None = None,
     limits: ProcessLimits = UNLIMITED,
@@ -81,6 +81,7 @@ def run_process(
     grace_seconds: float = 0.25,
     record: ToolRecord | None = None,
     stdout_socket: bool = False,
+    lingers: Callable[[], bool] | None = None,
 ) -> ProcessResult:
     """Run a list of arguments, or a text through the shell, and return how it ended.
 
@@ -89,7 +90,7 @@ def run_process(
     `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be started, of
     kind `memory` where it was ended because the commands of this worker together used too much, of kind `recording`
     where `record`, which gets the executions of the tool, could not be kept. With `stdout_socket` standard output is
-    a socket, which no other process can open through /proc and write to.
+    a socket, which no other process can open through /proc and write to. It is ended without an error once `lingers`.
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
@@ -97,17 +98,19 @@ def run_process(
     if record is not None:
         asked, died = cancelled, record
         cancelled = lambda: died.has_died or (asked is not None and asked())  # noqa: E731
-    with _start(
-        spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr, stdout_socket=stdout_socket
-    ) as begun:
+    with _start(spawn, record, piped_stdin=stdin is not None, stdout_socket=stdout_socket) as (
+        begun,
+        kept_end,
+    ):
         conversation = ProcessDialogue(
             begun.process,
             marker=marker,
             stdin=stdin,
             output_limit=output_limit,
-            stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
+            stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits, lingers),
             sinks=sinks,
             record=record,
+            kept_end=kept_end,
         )
         conversation.hold()
         if begun.out_of_memory and limits.rss_bytes is not None:
@@ -125,8 +128,9 @@ def _mark_descendants(spawn: Spawn) -> tuple[Spawn, str]:
 
 @contextmanager
 def _start(
-    spawn: Spawn, record: ToolRecord | None, *, piped_stdin: bool, merge_stderr: bool, stdout_socket: bool
-) -> Iterator[Started]:
+    spawn: Spawn, record: ToolRecord | None, *, piped_stdin: bool, stdout_socket: bool
+) -> Iterator[tuple[Started, socket.socket | None]]:
+    """Start a command; give the end of the socket pair that it writes to, too."""
     if not spawn.cwd.is_dir():
         raise ProviderError(
             f"The command cannot start: its working directory {spawn.cwd} does not exist. "
@@ -141,7 +145,7 @@ def _start(
                     record,
                     stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
                     stdout=pair[1] if pair else subprocess.PIPE,
-                    stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+                    stderr=subprocess.PIPE,
                     start_new_session=True,
                     bufsize=0,
                 )
@@ -149,9 +153,8 @@ def _start(
         except (OSError, ValueError) as error:
             raise ProviderError(_cannot_start(spawn.argv[0], error)) from error
         if pair:
-            pair[1].close()
             begun.process.stdout = os.fdopen(pair[0].detach(), "rb", 0)
-        yield begun
+        yield begun, pair[1] if pair else None
 
 
 def _cannot_start(program: str, error: OSError | ValueError) -> str:
@@ -180,4 +183,5 @@ def _result(conversation: ProcessDialogue) -> ProcessResult:
         seconds=conversation.seconds,
         error=conversation.sentence,
         left_behind=conversation.left_behind,
+        lingered=conversation.reason == "lingered",
     )

@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ from runs.sandbox.recording.record import ToolRecord
 from runs.sandbox.streams import Capture, PollLoop, Sink, Streams
 from runs.sandbox.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded_limit
 
-Reason = Literal["", "timeout", "cancelled", "flood", "limits", "worker"]
+Reason = Literal["", "timeout", "cancelled", "lingered", "flood", "limits", "worker"]
 
 CANCEL_SECONDS = 0.15
 DRAIN_SECONDS = 1.0
@@ -48,6 +49,8 @@ class Stop:
     flood_limit: int
     cancelled: Callable[[], bool] | None
     limits: ProcessLimits
+    lingers: Callable[[], bool] | None = None
+    """Whether the process has done its work and doesn't end by itself."""
 
 
 @dataclass
@@ -62,6 +65,8 @@ class ProcessDialogue:
     stop: Stop
     sinks: Sequence[Sink] = ()
     record: ToolRecord | None = None
+    kept_end: socket.socket | None = None
+    """The writing end of its standard output, if that is a socket pair."""
 
     exit_code: int | None = None
     reason: Reason = ""
@@ -104,6 +109,9 @@ class ProcessDialogue:
             self._waiting.add(self._pidfd, select.POLLIN, self._end)
 
     def _take(self, name: Literal["stdout", "stderr"], capture: Capture, chunk: bytes) -> None:
+        if self.kept_end is not None and name == "stdout":
+            # Node.js writes to a socket without waiting, and loses what isn't taken yet when it exits.
+            os.set_blocking(self.kept_end.fileno(), True)
         capture.add(chunk)
         self.streams.merged.add(chunk)
         for sink in self.sinks:
@@ -115,7 +123,7 @@ class ProcessDialogue:
         moments = [self._give_up_at, self._kill_at]
         if not self.reason and not self._ended:
             moments.append(self._deadline)
-            if self.stop.cancelled is not None:
+            if self._is_asked:
                 moments.append(self._next_cancel_look)
             if self.stop.limits.watched:
                 moments.append(self._next_watch)
@@ -142,12 +150,19 @@ class ProcessDialogue:
         elif now >= self._deadline:
             seconds = self.stop.timeout_seconds
             self._terminate("timeout", f"The command timed out after {seconds:g} s and was ended.", now)
-        elif self.stop.cancelled is not None and now >= self._next_cancel_look:
+        elif self._is_asked and now >= self._next_cancel_look:
             self._next_cancel_look = now + CANCEL_SECONDS
-            if self.stop.cancelled():
+            if self.stop.cancelled is not None and self.stop.cancelled():
                 self._terminate("cancelled", "The command was cancelled and ended.", now)
+            elif self.stop.lingers is not None and self.stop.lingers():
+                self._terminate("lingered", "", now)
         elif self.stop.limits.watched and now >= self._next_watch:
             self._watch(now)
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether somebody is asked now and then if the process is to end."""
+        return self.stop.cancelled is not None or self.stop.lingers is not None
 
     def _watch(self, now: float) -> None:
         below = set(descendants(self.process.pid, max_age=SHARED_SECONDS))
@@ -199,6 +214,9 @@ class ProcessDialogue:
         if self.marker:
             self.left_behind = end_left_behind(self.process.pid, self.marker, self._known)
         self.exit_code = self.process.wait()
+        if self.kept_end is not None:
+            self.kept_end.close()
+            self.kept_end = None
         self._give_up_at = time.monotonic() + DRAIN_SECONDS
         if self._pidfd >= 0:
             self._waiting.remove(self._pidfd)

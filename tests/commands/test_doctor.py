@@ -43,6 +43,7 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     program(tmp_path / "bin", "codex", "echo codex-cli 0.61.0")
     program(tmp_path / "bin", "claude", "exit 3")
     program(tmp_path / "bin", "npx", "exit 0")
+    program(tmp_path / "bin", "opencode", "echo 1.18.33")
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     done = doctor(tmp_path, "--json", PATH=path, OPENAI_API_KEY="sk-not-printed")
     document = json.loads(done.stdout)
@@ -56,10 +57,15 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     assert found["keys"] == [("ok", "Set: OPENAI_API_KEY.", "")]
     assert "sk-not-printed" not in done.stdout
     codex, claude, *others = found["agents"]
-    assert [each[1].split(":")[0] for each in others] == ["opencode", "gemini", "qwen", "copilot"]
+    # opencode's second row warns that ripgrep is missing.
+    names = dict.fromkeys(each[1].split(":")[0].split(" ")[0] for each in others)
+    assert {"opencode", "gemini", "qwen", "copilot"} <= {*names}
     assert codex[1] == f"codex: codex-cli 0.61.0, {tmp_path / 'bin' / 'codex'}."
     assert claude[0] == "warning"
     assert "--version' to see why" in claude[2]
+    if shutil.which("rg") is None:
+        state, sentence, _ = found["agents"][-1]
+        assert (state, "opencode loads skills with ripgrep" in sentence) == ("warning", True)
     npx, uvx = found["packages"]
     assert npx[1].startswith(
         f"npx: {tmp_path / 'bin' / 'npx'}. An MCP server's packages are fetched once for a run"

@@ -185,3 +185,10 @@ def test_a_copy_of_a_session_changes_nothing(tmp_path: Path) -> None:
     again = call("import_sessions", str(tmp_path), "--tool", "taskmgr").out
     assert "0 sessions (0 new, 1 already imported)" in again
     assert Run.objects.get().tokens_in == 75
+
+
+def test_an_unknown_program_before_the_tool_is_named(tmp_path: Path) -> None:
+    content = (FILES / "denied-calls/../history-written-twice/resumed.jsonl").read_text()
+    (tmp_path / "s.jsonl").write_text(content.replace('"mytool', '"rtk mytool'))
+    out = call("import_sessions", str(tmp_path), "--tool", "mytool", "--dry-run")
+    assert "behind `rtk`, which evalhub doesn't know" in out.out + out.err

@@ -102,7 +102,7 @@ def keep_specimen(folder: Path, name: str, recording: Recording, scratch: Path) 
     folder.mkdir(parents=True, exist_ok=True)
     lines = [_shortened(line) for line in recording.raw.decode().splitlines()]
     (folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    if recording.service_failure:
+    if recording.service_failure.said:
         log = opencode_log(scratch / DATA).splitlines()
         kept = (line for line in log if any(f"message={word}" in line for word in LOGGED))
         (folder / f"{name}.log").write_text("".join(f"{line}\n" for line in kept))

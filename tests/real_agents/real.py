@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,7 +24,9 @@ from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.waiting import PATIENCE
 
-PROGRAMS = Path(__file__).parents[2] / ".agents/node_modules/.bin"
+PROGRAMS = Path(
+    os.environ.get("EVALHUB_TEST_AGENTS", "") or Path(__file__).parents[2] / ".agents/node_modules/.bin"
+).resolve()
 AGENTS = {
     "codex": ("codex", "AGENTS.md"),
     "claude_code": ("claude", "CLAUDE.md"),

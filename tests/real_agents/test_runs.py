@@ -19,9 +19,12 @@ from tests.builders import make_project
 from tests.real_agents.real import (
     AGENTS,
     COMMANDS,
+    DIRECT,
     KEY,
     LOOPBACK_ONLY,
+    MODELS,
     PROGRAMS,
+    SESSION_AGENTS,
     TASKMGR,
     cost_is_right,
     descriptors,
@@ -54,9 +57,10 @@ def suite(folder: Path) -> None:
 
 
 def target(kind: str, url: str) -> dict[str, Any]:
-    program = str(PROGRAMS / AGENTS[kind][0])
-    named = {"name": kind, "provider": kind, "executable": program, "env": LOOPBACK_ONLY}
-    return {**named, "model": "scripted", "base_url": url, "api_key": "${{ SCRIPTED_KEY }}"}
+    program = str(PROGRAMS / (SESSION_AGENTS[kind] if kind in SESSION_AGENTS else AGENTS[kind][0]))
+    env = LOOPBACK_ONLY | (DIRECT if kind == "qwen_code" else {})
+    named = {"name": kind, "provider": kind, "executable": program, "env": env}
+    return {**named, "model": MODELS.get(kind, "scripted"), "base_url": url, "api_key": "${{ SCRIPTED_KEY }}"}
 
 
 @pytest.mark.starts_first

@@ -119,9 +119,10 @@ def _check_cost(evidence: Evidence, most: float) -> Check:
 
 def _check_tokens(evidence: Evidence, name: str, most: float) -> Check:
     usage = evidence.usage
-    counts = (
-        {"input": usage.input, "output": usage.output, "total": usage.input + usage.output} if usage else {}
-    )
+    written = usage.known_output if usage else None
+    counts: dict[str, int | None] = {"input": usage.input, "output": written} if usage else {}
+    if usage and written is not None:
+        counts["total"] = usage.input + written
     return _at_most(f"number of {name} tokens", counts.get(name), most)
 
 

@@ -6,12 +6,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evalhub.lib.numbers import counted
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Score
-from evaluators.tool_use.exposure import opened_paths
+from evaluators.tool_use.exposure import failed_loads, opened_paths
 from evaluators.tool_use.interaction import describe_unknown, describe_unread
+from evaluators.transcripts.stream import unseen_sentence
 
 _SHOWN = 5
 NO_EVENTS = "The agent's output has no events, so it isn't known which files and skills it opened."
@@ -47,6 +49,8 @@ class NoTranscriptErrors(BaseGate):
         )
         if metrics.lost:
             message += f" {counted(metrics.lost, 'execution')} of the tool could not be recorded."
+        if evidence.transcript.unseen_agents and metrics.source != "recorded":
+            message += f" {unseen_sentence(evidence.transcript.unseen_agents)}"
         return self.score(
             metrics.error_count == 0 and not metrics.lost,
             message,
@@ -109,7 +113,14 @@ class _SkillGate(BaseGate):
     def check(self, evidence: Evidence) -> Score:
         if not evidence.transcript.events:
             return self.score(None, NO_EVENTS, error=NO_EVENTS, skill=self.skill)
-        loaded = bool(opened_paths((f"skills/{self.skill}/SKILL.md",), evidence.transcript))
+        path = f"skills/{self.skill}/SKILL.md"
+        loaded = bool(opened_paths((path,), evidence.transcript))
+        if not loaded and (said := failed_loads(path, evidence.transcript)):
+            message = (
+                f"The agent called the skill '{self.skill}', and its program could not read it: "
+                f"{said[0][:LONGEST_ERROR].rstrip('.')}. Fix that on the worker, and run the trial again."
+            )
+            return self.score(None, message, error=message, skill=self.skill)
         passed, done = loaded is self.expected, "loaded" if loaded else "didn't load"
         wanted = "" if passed else " It should have." if self.expected else " It shouldn't have."
         message = f"The agent {done} the skill '{self.skill}'.{wanted}"

@@ -203,7 +203,7 @@ class CodeJudge(BaseEvaluator):
             "output": judged_answer(evidence),
             "trace": context["candidate_trace"],
             "trace_summary": context["candidate_trace_summary"],
-            "token_usage": {"input": usage.input, "output": usage.output} if usage else None,
+            "token_usage": {"input": usage.input, "output": usage.known_output} if usage else None,
             "cost_usd": evidence.cost_usd,
             "duration_ms": round(evidence.seconds * 1000, 3),
             "config": self.config or None,

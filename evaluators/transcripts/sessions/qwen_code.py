@@ -22,7 +22,7 @@ def matches(value: Object) -> bool:
 
 
 def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
-    """Yield the file's session."""
+    """Yield the file's session. A sub-agent's file has its session's id with the agent's behind it."""
     id, model, events = "", "", list[Event]()
     by_model: dict[str, Usage] = {}
     lines: set[str] = set()
@@ -32,7 +32,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
             # A resumed session may have its history again.
             continue
         lines |= {uuid} if uuid else set()
-        id = text_or_none(line.get("sessionId")) or id
+        id = _id(line) or id
         line_events = list(map(reduce, _events(line)))
         if line.get("type") == "assistant" and "usageMetadata" in line:
             model = text_or_none(line.get("model")) or model
@@ -42,6 +42,11 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
         events += line_events
     read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
     return only_session(Session(id, read, model, *span_of(event.timestamp for event in events)), "Qwen Code")
+
+
+def _id(line: Object) -> str:
+    session, agent = text_or_none(line.get("sessionId")) or "", text_or_none(line.get("agentId"))
+    return f"{session}/{agent}" if agent and session else session
 
 
 def _usage(tokens: Object) -> Usage:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import IO
 
 from msgspec import structs
 
 from evaluators.model import Event, Transcript, total_usage
-from evaluators.transcripts.sessions import codex, copilot_cli, gemini_cli, opencode, qwen_code
+from evaluators.transcripts.endings import ending_of
+from evaluators.transcripts.sessions import (
+    claude_code,
+    codex,
+    copilot_cli,
+    gemini_cli,
+    opencode,
+    qwen_code,
+)
 from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
 from evaluators.transcripts.sessions.session import Session
 from evaluators.transcripts.stream import unseen_sentence
@@ -18,15 +26,19 @@ SUB_AGENT, MAIN = "sub-agent-", "session"
 """How the artifacts with these files are named: one for each sub-agent, and the agent's own where it was cut off."""
 
 _READERS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
+    "claude_code": claude_code.parse,
     "codex": codex.parse,
     "opencode": opencode.parse,
-}
-_WITH_ENDS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
     "gemini_cli": gemini_cli.parse,
     "qwen_code": qwen_code.parse,
     "copilot_cli": copilot_cli.parse,
 }
+_WITH_ENDS = frozenset(("gemini_cli", "qwen_code", "copilot_cli"))
 """Agents whose own session file tells what their stream leaves out: the ends of commands, or tokens."""
+OWN_ACCOUNT = (
+    "The stream has no closing event, although the program ended by itself: commands, answer and tokens are from "
+    "its session file, the agent's own account."
+)
 
 
 def is_own_account(files: Iterable[str]) -> bool:
@@ -37,30 +49,25 @@ def is_own_account(files: Iterable[str]) -> bool:
 def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, bytes]) -> Transcript:
     """Return the transcript with the events and tokens of sub-agents, marked with the agent's id.
 
-    A session that was cut off gets the tokens of its own file, and the calls that still ran; their ends are unknown.
+    A session that was cut off or failed gets the tokens of its own file, and the calls that still ran; their ends are
+    unknown.
     """
-    if parser in _WITH_ENDS and MAIN in files:
-        return _with_own_ends(transcript, _WITH_ENDS[parser], files[MAIN])
-    if parser not in _READERS:
+    if parser not in _READERS or not files:
         return transcript
     problems = Problems()
-    main_sessions = [
-        session
-        for name, content in files.items()
-        if name == MAIN
-        for session in _read(parser, content, problems)
-    ]
+    main_sessions = _read(parser, files.get(MAIN), problems)
+    if parser in _WITH_ENDS and main_sessions:
+        transcript = _with_own_ends(transcript, main_sessions[0].transcript)
+    streamed = {event.id for event in transcript.events if event.type == "tool_call"}
     subs = [
         session
         for name, content in sorted(files.items())
         if name.startswith(SUB_AGENT)
         for session in _read(parser, content, problems)
+        # Qwen Code streams those in the foreground, too.
+        if not any(event.type == "tool_call" and event.id in streamed for event in session.transcript.events)
     ]
-    usage = max(
-        filter(None, (transcript.usage, *(session.transcript.usage for session in main_sessions))),
-        key=lambda used: used.input,
-        default=None,
-    )
+    transcript = _with_tokens(transcript, parser, main_sessions, subs)
     running = _running(main_sessions, transcript) if parser == "opencode" else ()
     return structs.replace(
         transcript,
@@ -69,42 +76,57 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
             *running,
             *(event for session in subs for event in _mark_events(session)),
         ),
-        usage=total_usage([usage, *(session.transcript.usage for session in subs)]),
         cost_usd=_sum_of_costs([transcript.cost_usd, *(session.transcript.cost_usd for session in subs)]),
         problems=(*_without_seen(transcript, len(subs)), *problems),
         unseen_agents=max(0, transcript.unseen_agents - len(subs)),
     )
 
 
-def _with_own_ends(
-    transcript: Transcript,
-    parse: Callable[[IO[bytes], Problems], Iterator[Session]],
-    content: bytes,
-) -> Transcript:
-    """Return the transcript with the exit codes of the agent's own session file, and its tokens where it has more."""
-    problems = Problems()
-    try:
-        read = next(parse(BytesIO(content), problems)).transcript
-    except UnreadableSession as error:
-        return structs.replace(
-            transcript, problems=(*transcript.problems, f"The agent's session file can't be read: {error}")
-        )
-    codes = {event.id: event.exit_code for event in read.events if event.exit_code is not None and event.id}
+def own_account(parser: str, raw: bytes, files: Mapping[str, bytes]) -> Transcript | None:
+    """Return a session by the agent's own file, where its stream has no closing event and the file ends with an answer.
+
+    For a program that ended by itself with 0: what it wrote last into its stream may be lost.
+    """
+    ending = ending_of(parser, raw)
+    if (ending is not None and ending.closed) or parser not in _READERS:
+        return None
+    sessions = _read(parser, files.get(MAIN), Problems())
+    found = sessions[0].transcript if sessions else Transcript()
+    steps = [
+        event for event in found.events if event.type in ("message", "tool_call", "tool_result", "error")
+    ]
+    if not steps or steps[-1].type != "message" or steps[-1].role != "assistant":
+        return None
+    return structs.replace(found, problems=(*found.problems, OWN_ACCOUNT))
+
+
+def _with_own_ends(transcript: Transcript, own: Transcript) -> Transcript:
+    """Return the transcript with the exit codes of the agent's own session file."""
+    codes = {event.id: event.exit_code for event in own.events if event.exit_code is not None and event.id}
     events = tuple(
         structs.replace(event, exit_code=codes[event.id])
         if event.type == "tool_result" and event.exit_code is None and not event.not_run and event.id in codes
         else event
         for event in transcript.events
     )
-    stream_usage, file_usage = transcript.usage, read.usage
-    has_more = file_usage is not None and (stream_usage is None or file_usage.input >= stream_usage.input)
-    return structs.replace(
-        transcript,
-        events=events,
-        usage=file_usage if has_more else stream_usage,
-        usage_by_model=read.usage_by_model if has_more else transcript.usage_by_model,
-        problems=(*transcript.problems, *problems),
-    )
+    return structs.replace(transcript, events=events)
+
+
+def _with_tokens(
+    transcript: Transcript, parser: str, mains: Sequence[Session], subs: Sequence[Session]
+) -> Transcript:
+    """Return the transcript with all that the session used: by its stream or by its files, whichever has more.
+
+    The streams of `_WITH_ENDS` include their sub-agents, those of the others don't.
+    """
+    of_subs = [session.transcript.usage for session in subs]
+    streamed = transcript.usage if parser in _WITH_ENDS else total_usage([transcript.usage, *of_subs])
+    written = [total_usage([session.transcript.usage, *of_subs]) for session in mains]
+    most = max(filter(None, (*written, streamed)), key=lambda used: used.input, default=None)
+    own = mains[0].transcript if mains else None
+    if most is None or own is None or subs or not own.usage_by_model or most == streamed:
+        return structs.replace(transcript, usage=most)
+    return structs.replace(transcript, usage=most, usage_by_model=own.usage_by_model)
 
 
 def _without_seen(transcript: Transcript, seen: int) -> tuple[str, ...]:
@@ -114,11 +136,13 @@ def _without_seen(transcript: Transcript, seen: int) -> tuple[str, ...]:
     return tuple(each for each in transcript.problems if each != unseen_sentence(transcript.unseen_agents))
 
 
-def _read(parser: str, content: bytes, problems: Problems) -> list[Session]:
+def _read(parser: str, content: bytes | None, problems: Problems) -> list[Session]:
+    if content is None:
+        return []
     try:
         return list(_READERS[parser](BytesIO(content), problems))
     except UnreadableSession as error:
-        problems.add(1, f"A sub-agent's session can't be read: {error}")
+        problems.append(f"The agent's session file can't be read: {error}")
         return []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,13 @@ from evaluators.statistics.verdict_sentences import interval, size
 from runs.compare.guidance.guidance_comparison import compare_chosen
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.measure_changes import RunComparison
-from runs.models import Run
+from runs.models import Run, Trial
 from runs.models.run import MOSTLY_MEASURED, UNCHECKED
+from runs.models.trial import TrialState
 from runs.results.measures import label_named
 from scenarios.models import Guidance
 
+_WITH_EVENTS = ("recorded", "events", "stream", "trace")
 SHARE = "judge/judge"
 """The judge's score of statements: the share of them that hold."""
 SHARE_LABEL = "Share of statements"
@@ -77,11 +79,14 @@ class LiftAnswer:
     compared: RunComparison
     previous: PreviousArm | None
     """None where no previous version ran beside it."""
+    was_opened: bool = True
+    """Whether a trial opened the skill, as far as the agents' events tell."""
 
     @property
     def sentence(self) -> str:
-        """What the skill adds."""
-        return lift_sentence(self.chosen, self.compared)
+        """What the skill adds; first that no trial opened it."""
+        opened = "" if self.was_opened else "No trial opened the skill. "
+        return f"{opened}{lift_sentence(self.chosen, self.compared)}"
 
     @property
     def benchmark(self) -> list[BenchmarkMean]:
@@ -118,8 +123,20 @@ class LiftAnswer:
 
 
 def read_answer(chosen: RunsBySide, compared: RunComparison) -> LiftAnswer:
-    """Return what the skill adds, of compared runs without it and with it. One query, six more with a third arm."""
-    return LiftAnswer(chosen, compared, _read_previous(chosen))
+    """Return what the skill adds, of compared runs without it and with it. Two queries, six more with a third arm."""
+    return LiftAnswer(chosen, compared, _read_previous(chosen), was_opened=_was_opened(chosen.after))
+
+
+def _was_opened(runs: Sequence[Run]) -> bool:
+    """Return whether a trial opened the guidance; True where no agent's events would show it."""
+    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED, outcome__in=("pass", "fail"))
+    columns = ("detail__exposure__opened", "detail__exposure__in_context", "detail__interaction__source")
+    known = [
+        bool(opened or in_context)
+        for opened, in_context, source in rows.values_list(*columns)
+        if opened is not None and source in _WITH_EVENTS
+    ]
+    return any(known) or not known
 
 
 def _read_previous(chosen: RunsBySide) -> PreviousArm | None:

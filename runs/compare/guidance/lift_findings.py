@@ -132,7 +132,7 @@ def is_lift(before: Guidance, after: Guidance) -> bool:
 def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift:
     """Return what the skill adds, of runs without it against runs with it.
 
-    Up to eleven queries, five if compared; one for the previous version, and six more where it ran.
+    Up to twelve queries, six if compared; one for the previous version, and six more where it ran.
     """
     answer = read_answer(chosen, compared or compare_chosen(chosen))
     before, after = pooled_samples(chosen)
@@ -141,6 +141,7 @@ def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift
         answer.chosen,
         answer.compared,
         answer.previous,
+        answer.was_opened,
         tuple(_statements(before, after, texts)),
         tuple(_dearer_cases(chosen, before, after)),
     )

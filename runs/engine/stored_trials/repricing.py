@@ -206,7 +206,7 @@ def _store(trial: Trial, new_cost: NewCost) -> None:
     was_known = trial.cost_usd is not None
     trial.cost_usd = new_cost.usd
     if usage is not None:
-        trial.tokens_in, trial.tokens_out = usage.input, usage.output
+        trial.tokens_in, trial.tokens_out = usage.input, usage.known_output
     detail: dict[str, Any] = {**trial.detail, "cost": json_of(new_cost.cost)}
     if new_cost.source:
         detail["price_source"] = new_cost.source

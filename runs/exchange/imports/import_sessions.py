@@ -27,6 +27,7 @@ from evaluators.tool_use.help_pages import HelpPage, parse_help
 from evaluators.tool_use.interaction import RULES_VERSION, metrics, scores, without_rates
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import make_matcher
+from evaluators.tool_use.unknown_launchers import describe_launchers
 from evaluators.transcripts.sessions.copies import Known
 from evaluators.transcripts.sessions.kept import KeptSession
 from evaluators.transcripts.sessions.session import Trail, moment_of
@@ -52,6 +53,7 @@ def counted_once(read: ReadSessions, project: Project, tool: Tool) -> ReadSessio
     """Leave out calls that count in another session, and compare failed calls with the tool's help."""
     rows = _find_related(project, tool, read.sessions, read.trails)
     known = _known_calls(rows, read.sessions, read.trails)
+    read.problems += describe_launchers(read.launchers, tool)
     counted = read.without_copies(known).with_flags(help_pages(project, tool))
     stored = {id: frozenset(about.get("copies", ())) for id, about in rows}
     return counted.without_parts_of(stored)

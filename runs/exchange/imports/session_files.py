@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.interaction import describe_unread
 from evaluators.tool_use.tool import Tool
+from evaluators.tool_use.unknown_launchers import unknown_launchers
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
 from evaluators.transcripts.sessions.kept import KeptSession, keep_session
@@ -41,6 +43,8 @@ class ReadSessions:
     """Sessions that never called the tool; nothing of them is kept."""
     mentions: int = 0
     """Their shell commands that name the tool."""
+    launchers: Counter[str] = field(default_factory=Counter)
+    """Their commands by the unknown program before the tool."""
     copied: int = 0
     """Sessions whose every call counts in another one."""
     help: dict[str, HelpPage] = field(default_factory=dict)
@@ -58,6 +62,7 @@ class ReadSessions:
                 file, IMPORTERS, keep_whole if whole else ToolOnly(tool)
             )
             for session in sessions:
+                self.launchers += unknown_launchers(session.transcript, tool)
                 read = keep_session(
                     session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole
                 )
@@ -88,6 +93,7 @@ class ReadSessions:
         self.problems += other.problems
         self.without += other.without
         self.mentions += other.mentions
+        self.launchers += other.launchers
         self.help |= other.help
 
     def without_copies(self, known: Mapping[str, Known]) -> ReadSessions:

@@ -210,7 +210,13 @@ def _trial(record: _Record) -> ExternalTrial:
 def _usage(tokens: dict[str, Any]) -> Usage:
     """Return the tokens of a record; evalhub's own exports have their parts."""
     parts = {name: count_of(tokens.get(name)) for name in PARTS}
-    return Usage(count_of(tokens.get("input")), count_of(tokens.get("output")), estimated=False, **parts)
+    return Usage(
+        count_of(tokens.get("input")),
+        count_of(tokens.get("output")),
+        estimated=False,
+        output_unknown=False,
+        **parts,
+    )
 
 
 def _tool(target: dict[str, Any]) -> Tool | None:

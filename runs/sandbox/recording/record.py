@@ -27,6 +27,7 @@ from runs.sandbox.recording import launcher, recorder
 
 LEFT_SECONDS = 1.0
 """Seconds after the command until its recorder is told to end: a process may have escaped."""
+_KILLED = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM))
 END_SECONDS = 15.0
 """Seconds that a recorder may take to write the last ends after the command."""
 
@@ -62,6 +63,10 @@ class ToolRecord:
         """When evalhub began to end the command, in seconds since 1970."""
         self.ended_at = float("inf")
         """When the command had ended."""
+        self.closed_at = float("inf")
+        """When the agent's stream had its closing event: what still runs then is ended by the agent's exit."""
+        self.result_at = float("inf")
+        """When a closed stream had the last result of a call."""
         self.content: bytes | None = None
         """A call on each line (`evaluators.tool_use.recorded_calls.RecordedCall`); None before the command has ended."""
         self.lost = 0
@@ -142,10 +147,17 @@ class ToolRecord:
         self.content = "".join(f"{line}\n" for line in lines).encode()
 
     def _without_our_ends(self, call: dict[str, Any]) -> dict[str, Any]:
-        """Return a call, without its end if evalhub caused it: what it killed, or whose child, may exit with a code."""
+        """Return a call, without its end if evalhub or the agent's exit caused it.
+
+        What was killed, or whose child was, may exit with a code.
+        """
         ended = call["start"] + call["seconds"]
         # The command itself, which may be a call, has no parents.
-        is_ours = ended >= self.stopped_at or (call["parents"] and ended >= self.ended_at)
+        is_child = bool(call["parents"])
+        is_ours = ended >= self.stopped_at or (is_child and ended >= min(self.ended_at, self.closed_at))
+        # Agents kill what they left in the background shortly before their closing event arrives, or after it.
+        was_killed = call.get("signal") is not None or call.get("exit") in _KILLED
+        is_ours |= was_killed and ended >= self.result_at
         return {**call, "exit": None, "signal": None} if is_ours else call
 
 

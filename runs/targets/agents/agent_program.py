@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +98,7 @@ class AgentProgram:
         stdin: bytes | None = None,
         log: AgentLog | None = None,
         sinks: Sequence[Sink] = (),
+        lingers: Callable[[], bool] | None = None,
     ) -> ProcessResult:
         """Run the program; send its output to the log and sinks. Raises `ProviderError` (kind `start`)."""
         with log or nullcontext():
@@ -118,6 +119,7 @@ class AgentProgram:
                 record=invocation.record,
                 # What an agent starts can't add events to its stream.
                 stdout_socket=self.facts is not None,
+                lingers=lingers,
             )
 
     def log(

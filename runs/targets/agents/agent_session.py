@@ -10,14 +10,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import structs
+
 from evalhub.lib.numbers import money
 from evaluators.grading.costs import compute
 from evaluators.model import Price
 from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import CallsSoFar
 from runs.sandbox.process import OUTPUT_LIMIT, ProcessResult
 from runs.targets.agents.agent_log import AgentLog
 from runs.targets.agents.agent_program import AgentProgram
+from runs.targets.agents.closing_event import LINGER_SECONDS, ClosingEvent
 from runs.targets.agents.session_end import broken_by
 from runs.targets.providers.base import Invocation, Recording
 from runs.targets.providers.preread import preread_prompt
@@ -32,6 +36,11 @@ EVERY_SECONDS = 1.0
 _TELLING = (b"cost", b"usage", b"tokens")
 """Words of the lines that report a cost or tokens; other lines are not read."""
 
+_LINGERED = (
+    f"The agent's program still ran {LINGER_SECONDS:g} s after its last event and was ended: only what it had started "
+    "in the background was left."
+)
+
 
 def run_session(
     program: AgentProgram,
@@ -44,11 +53,13 @@ def run_session(
     env: Mapping[str, str],
     log: AgentLog,
     stdin: str = "",
-    repeating: Callable[[], str] = lambda: "",
+    sessions: Callable[[Recording], Mapping[str, bytes]] = lambda recording: {},
+    repeating: Callable[[Recording], FailedRequest] = lambda recording: FailedRequest(),
 ) -> Recording:
     """Run a session and return its stream for `parser`.
 
-    `repeating` returns the failed request that an agent without a word of it in its stream was repeating at the end.
+    `sessions` returns the files that the agent wrote about its session, by artifact; `repeating` the failed request
+    that an agent without a word of it in its stream was repeating at the end.
 
     Raises `ProviderError` if the program can't start, or if only the answer counts and it is missing.
     """
@@ -56,6 +67,7 @@ def run_session(
     printed, calls = PrintedLines(), CallsSoFar(parser)
     version, limit = program.version(), _cost_limit(program, invocation, parser)
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
+    closing = ClosingEvent(parser, invocation.record)
     result = program.run(
         arguments,
         replace(invocation, cancelled=lambda: invocation.cancelled() or limit.reached()),
@@ -64,16 +76,22 @@ def run_session(
         env={**sandbox.own_home(), **env},
         stdin=question,
         log=log,
-        sinks=[printed] if invocation.max_usd is None else [printed, limit],
+        sinks=[printed, closing, *([] if invocation.max_usd is None else [limit])],
+        lingers=closing.lingers,
     )
+    if result.lingered:
+        # It had printed its closing event, and waited for what it left in the background.
+        result = replace(result, exit_code=0)
     if limit.is_exceeded:
         result = replace(result, cancelled=invocation.cancelled())
     recording = replace(
         _record_session(result, program, limit, version),
         parser=parser,
         logs={"log": log.content},
-        service_failure=repeating() if result.timed_out else "",
     )
+    recording = replace(recording, logs={**recording.logs, **sessions(recording)})
+    if result.timed_out:
+        recording = replace(recording, service_failure=repeating(recording))
     program.refuse_failure(result, broken_by(recording), invocation, log)
     _refuse_silence(program, parser, result, invocation, log)
     return recording
@@ -102,7 +120,11 @@ def _record_session(
         seconds=result.seconds,
         truncated=result.truncated,
         stderr=result.stderr.decode("utf-8", "replace"),
-        notes=tuple(filter(None, (result.error, limit.note, program.newer(version)))),
+        notes=tuple(
+            filter(
+                None, (result.error, limit.note, _LINGERED if result.lingered else "", program.newer(version))
+            )
+        ),
         version=version,
         program=program.about,
         was_stopped=bool(result.error or limit.is_exceeded),
@@ -180,5 +202,7 @@ class CostLimit:
             return transcript.cost_usd
         if transcript.usage is None:
             return None
-        computed = compute(transcript.usage, transcript.usage_by_model, self._model, self._price_of)
+        # What is not known yet only makes the agent dearer.
+        so_far = structs.replace(transcript.usage, output_unknown=False)
+        computed = compute(so_far, transcript.usage_by_model, self._model, self._price_of)
         return computed.usd if computed else None

@@ -11,6 +11,8 @@ from evaluators.transcripts.claude_code import NEWEST_MAJOR
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.session_end import has_closed
+from runs.targets.agents.sub_agents import make_home, own_sessions
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.options import ResolvedTarget
 
@@ -21,6 +23,9 @@ COMMAND = ("-p", "--output-format", "stream-json", "--verbose")
 FACTS = AgentFacts(
     "@anthropic-ai/claude-code", oldest=(1, 0), newest_major=NEWEST_MAJOR, variable="ANTHROPIC_API_KEY"
 )
+HOME = "agent-home"
+"""The agent's home, beside the workspace: its session file outlives the sandbox."""
+SESSIONS = (".claude/projects/", ".jsonl")
 OWN_PERMISSIONS = (
     "--permission-mode",
     "--dangerously-skip-permissions",
@@ -65,6 +70,7 @@ class ClaudeCode:
         """Run a session. Raises `ProviderError` if it can't start or, without a workspace, gives no answer."""
         sandbox = self._program.sandbox(invocation, invocation.workspace)
         prompt = prompt_of(invocation, sandbox)
+        home = make_home(invocation.scratch, HOME)
         return run_session(
             self._program,
             [*self._arguments(invocation), *_only_the_workspace(invocation, sandbox)],
@@ -72,9 +78,10 @@ class ClaudeCode:
             sandbox,
             parser="claude_code",
             cwd=invocation.workspace,
-            env=self._env(),
+            env={"HOME": sandbox.inside(home), **self._env()},
             log=self._program.log(invocation),
             stdin=prompt,
+            sessions=lambda recording: {} if has_closed(recording) else own_sessions(home, *SESSIONS),
         )
 
     def _arguments(self, invocation: Invocation) -> list[str]:

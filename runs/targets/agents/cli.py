@@ -17,8 +17,9 @@ from pydantic import AliasChoices, Field, field_validator
 
 from evaluators.model import Json
 from evaluators.redaction import mask_values
-from evaluators.transcripts import PARSERS
+from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
 from evaluators.transcripts.agent_streams import is_agent_stream
+from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import CallsSoFar
 from runs.errors import ProviderError
 from runs.sandbox.process import SHELL, ProcessResult, run_process
@@ -29,6 +30,7 @@ from runs.targets.agents.cli_answer import CliAnswer, read_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses
 from runs.targets.agents.known_programs import how_to_read
 from runs.targets.agents.program_lookup import advise_on_program, look_up, missing_word
+from runs.targets.agents.unanswered import note_on_end, outage_of
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.healthcheck import (
     CommandHealthcheck,
@@ -200,8 +202,6 @@ class Cli:
                 cwd=cwd,
                 env={**self._options.env, **invocation.env},
                 timeout_seconds=self._options.time_limit(invocation.timeout_seconds),
-                # A stream is read from standard output alone.
-                merge_stderr=self._writes_answer and self._options.parser is None,
                 cancelled=invocation.cancelled,
                 limits=sandbox.limits,
                 sandbox=sandbox,
@@ -210,8 +210,11 @@ class Cli:
                 # What an agent starts can't add events to its stream; a command may itself open its output by name.
                 stdout_socket=self._options.parser is not None and _OWN_OUTPUT not in command,
             )
-            self._refuse_failure(result, invocation, ran)
-            recording = self._recording(result, invocation, files)
+            outage = FailedRequest()
+            if not self._has_answered(result, files):
+                outage = outage_of(result, invocation.record)
+            self._refuse_failure(result, invocation, ran, outage)
+            recording = replace(self._recording(result, invocation, files), service_failure=outage)
             return (
                 replace(recording, logs={"command": f"{ran}\n".encode("utf-8", "replace")})
                 if ran
@@ -298,7 +301,22 @@ class Cli:
         command = render(self._options.command_template, values, self._options.files_format)
         return " ".join([command, *map(quote, self._options.args)])
 
-    def _refuse_failure(self, result: ProcessResult, invocation: Invocation, ran: str) -> None:
+    def _has_answered(self, result: ProcessResult, files: CliFiles) -> bool:
+        """Return whether there is an event or an answer in its file; text on standard output may be a log."""
+        if files.read_events() is not None:
+            return True
+        if self._writes_answer and self._answer_text(result, files, []) is not None:
+            return True
+        if self._options.parser is None:
+            return False
+        try:
+            return bool(parse(self._options.parser, result.stdout).events)
+        except UnreadableTranscript:
+            return False
+
+    def _refuse_failure(
+        self, result: ProcessResult, invocation: Invocation, ran: str, outage: FailedRequest
+    ) -> None:
         """Raise for a command that never started; with a workspace, later failures are the agent's own."""
         if missing := missing_word(result, self._options.command_template):
             raise ProviderError(
@@ -319,11 +337,13 @@ class Cli:
             raise ProviderError(
                 f"The command of the target '{self._target.name}' ended with exit code {result.exit_code}: "
                 f"{result.summary}. Run it by hand to see why.{command}",
-                kind="command",
+                kind="endpoint" if outage.said else "command",
             )
 
     def _recording(self, result: ProcessResult, invocation: Invocation, files: CliFiles) -> Recording:
         notes = [result.error] if result.error else []
+        if not self._has_answered(result, files):
+            notes += filter(None, (note_on_end(self._about, result),))
         text = self._answer_text(result, files, notes)
         if text is None and notes and not invocation.in_workspace and not result.cancelled:
             raise ProviderError(
@@ -354,9 +374,14 @@ class Cli:
             truncated=result.truncated,
             stderr=result.stderr.decode("utf-8", "replace"),
             notes=tuple(notes),
-            program=f"The command of the target '{self._target.name}'",
+            program=self._about,
             was_stopped=bool(result.error),
         )
+
+    @property
+    def _about(self) -> str:
+        """The command as the subject of a sentence."""
+        return f"The command of the target '{self._target.name}'"
 
     def _unread(self, answer: str | None) -> str:
         """Return why an answer that is a stream of events is none, in a sentence; empty for any other."""

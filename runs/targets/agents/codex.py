@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
@@ -15,6 +14,7 @@ from runs.sandbox.target_roots import Use
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.session_end import has_answered
 from runs.targets.agents.sub_agents import codex_sessions, make_home
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
@@ -85,7 +85,7 @@ class Codex:
         prompt = prompt_of(invocation, sandbox)
         _keep_prompt(prompt, invocation)
         home = make_home(invocation.scratch, HOME)
-        recording = run_session(
+        return run_session(
             self._program,
             self._arguments(invocation),
             invocation,
@@ -99,9 +99,11 @@ class Codex:
             },
             log=self._program.log(invocation, options.log_dir, options.log_format),
             stdin=prompt,
+            # A failed turn has no tokens in the stream.
+            sessions=lambda recording: codex_sessions(
+                home, with_main=recording.was_cut or not has_answered(recording)
+            ),
         )
-        sessions = codex_sessions(home, with_main=recording.was_cut)
-        return replace(recording, logs={**recording.logs, **sessions})
 
     def _arguments(self, invocation: Invocation) -> list[str]:
         model = invocation.model or self._options.model

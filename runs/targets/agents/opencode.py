@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.session_end import has_answered
 from runs.targets.agents.sub_agents import make_home, opencode_log, opencode_sessions
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
@@ -24,6 +26,11 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
 
 DATA = "opencode-data"
 """opencode's folder for sessions, beside the workspace: it outlives the sandbox."""
+RIPGREP = "rg"
+WITHOUT_RIPGREP = (
+    "loads skills with ripgrep, and there is no `rg` on the worker's PATH: each session would download it. "
+    "Install it there, on Debian with `apt-get install ripgrep`."
+)
 COMMAND = ("run", "--format", "json")
 FACTS = AgentFacts("opencode-ai", oldest=(1, 0), newest_major=1)
 KEY = "EVALHUB_AGENT_KEY"
@@ -59,8 +66,11 @@ class Opencode:
         self._program = AgentProgram("opencode", self._options.executable, target, containment, FACTS)
 
     def check(self) -> Availability:
-        """Return whether opencode is installed and may start."""
-        return self._program.check()
+        """Return whether opencode is installed and may start, and what it needs for skills."""
+        availability = self._program.check()
+        if not availability.available or shutil.which(RIPGREP, path=self._program.containment.path):
+            return availability
+        return replace(availability, sentence=f"{self._program.about} {WITHOUT_RIPGREP}")
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Run a session. Raises `ProviderError` if it can't start or, without a workspace, gives no answer."""
@@ -73,7 +83,7 @@ class Opencode:
             env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
         env["XDG_DATA_HOME"] = sandbox.inside(make_home(invocation.scratch, DATA))
         env |= self._options.env
-        recording = run_session(
+        return run_session(
             self._program,
             [*COMMAND, *(["--model", model] if model else []), *self._options.args, prompt],
             invocation,
@@ -82,12 +92,16 @@ class Opencode:
             cwd=invocation.workspace,
             env=env,
             log=self._program.log(invocation),
-            repeating=lambda: failure_in_opencode_log(opencode_log(invocation.scratch / DATA)),
+            sessions=lambda recording: opencode_sessions(
+                recording.raw,
+                self._program,
+                invocation,
+                sandbox,
+                env,
+                with_main=recording.was_cut or not has_answered(recording),
+            ),
+            repeating=lambda recording: failure_in_opencode_log(opencode_log(invocation.scratch / DATA)),
         )
-        sessions = opencode_sessions(
-            recording.raw, self._program, invocation, sandbox, env, with_main=recording.was_cut
-        )
-        return replace(recording, logs={**recording.logs, **sessions}) if sessions else recording
 
     def _model(self, invocation: Invocation) -> str:
         """Return the model as opencode names it. Raises `ProviderError` if a key or an address has none to go with."""

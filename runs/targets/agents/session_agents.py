@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import AliasChoices, Field
 
 from evaluators.model import Json
+from evaluators.transcripts.repeated_requests import repeated_request
 from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
-from runs.targets.agents.sub_agents import make_home, own_session
+from runs.targets.agents.sub_agents import make_home, own_sessions
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
 
@@ -87,7 +87,7 @@ class SessionAgent(ABC):
             content = json.dumps({**self.settings(), **_servers(invocation.mcp)}).encode()
             write_next_to_workspace(home, self.settings_file, content, "The agent's settings")
         model = invocation.model or self._options.model or ""
-        recording = run_session(
+        return run_session(
             self._program,
             # As one word, so that no prompt is taken for an option.
             [
@@ -107,8 +107,9 @@ class SessionAgent(ABC):
                 **self._options.env,
             },
             log=self._program.log(invocation),
+            sessions=lambda recording: own_sessions(home, *self.sessions),
+            repeating=lambda recording: repeated_request(recording.parser, recording.logs),
         )
-        return replace(recording, logs={**recording.logs, **own_session(home, *self.sessions)})
 
     def settings(self) -> dict[str, Json]:
         """Return the content of the settings file."""

@@ -26,6 +26,10 @@ _BEGINNING = 4_096
 """Bytes of a rollout that say whether it is a sub-agent's."""
 
 
+_OF_SUB_AGENTS = (b'"kind":"subagent"', b'"isSidechain":true')
+"""What the first lines of sub-agents' files have: Gemini CLI's; Qwen Code's and Claude Code's."""
+
+
 def make_home(scratch: Path, name: str) -> Path:
     """Make an agent's folder beside the workspace. Raises `ProviderError` (kind `setup`) if the name is taken."""
     try:
@@ -52,12 +56,15 @@ def codex_sessions(home: Path, *, with_main: bool) -> dict[str, bytes]:
     return sessions
 
 
-def own_session(home: Path, folder: str, suffix: str) -> dict[str, bytes]:
-    """Return the session file that an agent wrote for itself, by artifact; none without one."""
-    contents = list(_contents(home, folder, suffix))
-    # Gemini CLI writes those of sub-agents beside it.
-    main_sessions = [each for each in contents if b'"kind":"subagent"' not in each[:_BEGINNING]]
-    return {MAIN: main_sessions[0]} if main_sessions else {}
+def own_sessions(home: Path, folder: str, suffix: str) -> dict[str, bytes]:
+    """Return the session file that an agent wrote for itself, by artifact, and those of its sub-agents beside it."""
+    sessions: dict[str, bytes] = {}
+    for content in _contents(home, folder, suffix):
+        if any(mark in content[:_BEGINNING] for mark in _OF_SUB_AGENTS):
+            sessions[f"{SUB_AGENT}{len(sessions.keys() - {MAIN}) + 1}"] = content
+        else:
+            sessions.setdefault(MAIN, content)
+    return sessions
 
 
 def opencode_log(data: Path) -> str:

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from evaluators.grading.costs import TrialCost
 from evaluators.model import Json, Price, Usage
+from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import LatestCalls
 from runs.sandbox.recording.record import ToolRecord
 from runs.targets.language_models.stub_chat import ToolSchema
@@ -108,6 +109,9 @@ ENDED_BY_SIGNAL = {code: number for number in SIGNALS for code in (-number, 128 
 """The signals by the exit codes of programs that they ended, as Python and shells name them."""
 
 
+NO_FAILURE = FailedRequest()
+
+
 @dataclass(frozen=True)
 class Recording:
     """A provider's unparsed result; `evaluators.transcripts` parses it."""
@@ -151,7 +155,7 @@ class Recording:
     """The program that ran, as the subject of a sentence; empty for an answer that no program gave."""
     was_stopped: bool = False
     """Whether evalhub ended the program: by a limit or a cancellation."""
-    service_failure: str = ""
+    service_failure: FailedRequest = NO_FAILURE
     """The failed request that the agent was repeating when it was stopped, if its stream doesn't say so."""
 
     @property
@@ -162,7 +166,10 @@ class Recording:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a target can run here, and what to do if not; `version` is the program's own."""
+    """Whether a target can run here, and what to do if not; `version` is the program's own.
+
+    The sentence of a target that was tried and can run is a warning.
+    """
 
     available: bool
     sentence: str = ""

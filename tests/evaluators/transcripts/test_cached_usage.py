@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from evaluators.model import Usage
+from evaluators.grading.costs import compute
+from evaluators.model import Price, Usage
 from evaluators.transcripts import parse
 from evaluators.transcripts.chat import parse as parse_chat
 from evaluators.transcripts.sessions import claude_code as claude_sessions
 from evaluators.transcripts.sessions import codex as codex_sessions
 from evaluators.transcripts.sessions.json_files import Problems
 
+CASES = Path(__file__).parents[2] / "files/cases"
 ANTHROPIC = {
     "input_tokens": 1,
     "cache_creation_input_tokens": 30,
@@ -38,10 +42,18 @@ def message(id: str, model: str = "claude-sonnet-4-5", **usage: Any) -> dict[str
     }
 
 
-def test_a_cut_claude_session_has_its_messages_tokens_by_model():
+def test_a_cut_claude_session_has_its_messages_input_by_model():
     found = parse("claude_code", lines(message("a"), message("a"), message("b", "claude-haiku-4-5")))
-    assert found.usage == Usage(462, 8, cache_read=400, cache_write=40, cache_write_1h=20)
-    assert found.usage_by_model == {"claude-sonnet-4-5": OF_ANTHROPIC, "claude-haiku-4-5": OF_ANTHROPIC}
+    assert found.usage == Usage(462, cache_read=400, cache_write=40, cache_write_1h=20, output_unknown=True)
+    each = structs.replace(OF_ANTHROPIC, output=0, output_unknown=True)
+    assert found.usage_by_model == {"claude-sonnet-4-5": each, "claude-haiku-4-5": each}
+
+
+def test_output_that_a_cut_session_does_not_know_has_no_cost():
+    found = parse("claude_code", (CASES / "65/claude.jsonl").read_bytes())
+    assert found.usage == Usage(1200, cache_read=300, output_unknown=True)
+    price = Price("stub", 5, 25)
+    assert compute(found.usage, found.usage_by_model, "stub", lambda name: price) is None
 
 
 def test_claudes_result_names_each_models_tokens_and_messages_the_lifetimes():

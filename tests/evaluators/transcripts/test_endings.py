@@ -53,7 +53,7 @@ def test_a_service_that_fails_is_found_with_its_words_and_status(path):
 @pytest.mark.parametrize("path", LOGS.values(), ids=lambda path: path.stem)
 def test_what_opencode_repeats_without_a_word_is_in_its_log(path):
     fault = path.stem.split("-")[1]
-    failure = failure_in_opencode_log(path.read_text())
+    failure = failure_in_opencode_log(path.read_text()).said
     assert failure
     if fault.isdigit():
         assert failure == f"The script asks for {fault}."
@@ -62,16 +62,49 @@ def test_what_opencode_repeats_without_a_word_is_in_its_log(path):
 def test_a_log_of_a_session_that_went_on_has_no_failure():
     log = (FOLDER / "opencode/amid-429.log").read_text()
     went_on = "timestamp=t level=INFO run=r message=evaluated permission=bash action.action=allow"
-    assert failure_in_opencode_log(f"{log}\n{went_on}") == ""
-    assert failure_in_opencode_log("") == ""
+    assert failure_in_opencode_log(f"{log}\n{went_on}").said == ""
+    assert failure_in_opencode_log("").said == ""
     title = log.replace("small=false", "small=true")
-    assert failure_in_opencode_log(title) == ""
+    assert failure_in_opencode_log(title).said == ""
 
 
 @pytest.mark.parametrize("kind", ["codex", "claude_code", "opencode"])
 def test_a_request_that_the_service_calls_wrong_is_the_agents_own(kind):
     found = ending_of(kind, (FOLDER / kind / "amid-400.jsonl").read_bytes())
     assert found == SessionEnd(closed=True)
+
+
+@pytest.mark.parametrize(
+    ("case", "said", "status"),
+    [
+        ("f500", "API Error: 500 scripted fault.", 500),
+        ("f401", "Invalid API key", 401),
+        ("drop", "API Error: Unable to connect to API (ECONNRESET)", None),
+    ],
+)
+def test_a_status_or_an_error_wins_over_what_claude_code_calls_the_end(case, said, status):
+    """Claude Code 2.1.197, which npm takes on Node 20, says *completed* of an outage."""
+    found = ending_of("claude_code", (FILES / f"cases/63/{case}.jsonl").read_bytes())
+    assert found is not None
+    assert (found.failure.startswith(said), found.status) == (True, status)
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({"terminal_reason": "max_turns", "subtype": "error_max_turns", "is_error": True}, {}),
+        (
+            {"terminal_reason": "completed", "is_error": True, "api_error_status": 400},
+            {"error": "invalid_request"},
+        ),
+        ({"terminal_reason": "prompt_too_long", "is_error": True, "api_error_status": 413}, {}),
+        ({"terminal_reason": "completed", "is_error": False, "result": "Done."}, {}),
+    ],
+)
+def test_other_ends_of_claude_code_stay_the_trials_own(result, message):
+    retry = {"type": "system", "subtype": "api_retry", "error_status": 500, "error": "server_error"}
+    said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Done."}]}, **message}
+    assert ended("claude_code", retry, said, {"type": "result", **result}).failure == ""
 
 
 def test_a_failure_after_the_final_result_does_not_count():

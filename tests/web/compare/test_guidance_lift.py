@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.models import Launch, Run
+from runs.models import Launch, Run, Trial
 from scenarios.hashing import guidance_hash
 from scenarios.models import Guidance, Upload
 from scenarios.storing import guidance_files
@@ -94,6 +94,28 @@ def test_the_answer_is_one_sentence_with_intervals_and_cases(arms, page_of):
     assert "pass rate 50 % without it, 100 % with it" in lift
     assert "cost per trial +" in lift
     assert "It helps on export." in lift
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"),
+    [
+        ({"exposure": {"opened": False}, "interaction": {"source": "stream"}}, True),
+        ({"exposure": {"opened": True}, "interaction": {"source": "stream"}}, False),
+        # A text doesn't tell what was opened; a file in the agent's context needs no opening.
+        ({"exposure": {"opened": False}, "interaction": {"source": "transcript"}}, False),
+        ({"exposure": {"opened": False, "in_context": True}, "interaction": {"source": "stream"}}, False),
+    ],
+)
+def test_a_lift_whose_skill_no_trial_opened_says_so_first(arms, page_of, detail, said):
+    trials = Trial.objects.filter(run__guidance=arms[1])
+    trials.update(detail=detail)
+    sentence = page_of(*arms).region("Lift").text.partition("On ")[0]
+    assert ("No trial opened the skill." in sentence) is said
+    if said:
+        opened = trials.first()
+        opened.detail["exposure"]["opened"] = True
+        opened.save()
+        assert "No trial opened" not in page_of(*arms).region("Lift").text
 
 
 def test_the_answer_says_what_changed_since_the_previous_version_and_draws_it(arms, previous, page_of):

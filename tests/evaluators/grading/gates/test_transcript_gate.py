@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from msgspec import structs
 
 from evaluators.model import Event, Score, Transcript
 from evaluators.tool_use.tool import Tool
+from evaluators.transcripts import parse
 from tests.evaluators.grading.gates.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
+
+FILES = Path(__file__).parents[3] / "files"
 
 pytestmark = pytest.mark.spec("llm-tool-test", "No failed tool command")
 
@@ -113,3 +118,16 @@ def test_without_events_nobody_knows_whether_a_skill_was_loaded() -> None:
     score = check(Transcript(source="transcript", text="I did it."), type="skill_loaded", skill="notes")
     assert (score.passed, score.value) == (None, None)
     assert "no events" in score.error
+
+
+@pytest.mark.parametrize("kind", ["skill_loaded", "skill_not_loaded"])
+def test_a_skill_that_the_program_could_not_read_is_an_error(kind: str) -> None:
+    """opencode without ripgrep (case 62)."""
+    stream = (FILES / "cases/62/opencode.jsonl").read_bytes()
+    score = check(parse("opencode", stream), type=kind, skill="parcel-keeping")
+    assert (score.passed, score.value) == (None, None)
+    assert score.error == (
+        "The agent called the skill 'parcel-keeping', and its program could not read it: ripgrep execution failed. "
+        "Fix that on the worker, and run the trial again."
+    )
+    assert check(parse("opencode", stream), type="skill_not_loaded", skill="other").passed

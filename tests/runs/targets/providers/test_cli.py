@@ -14,12 +14,16 @@ from evaluators.transcripts.agent_streams import is_agent_stream
 from evaluators.transcripts.latest import LatestCalls
 from evaluators.transcripts.traces import as_trace
 from runs.errors import ProviderError
+from runs.sandbox.process import ProcessResult
+from runs.sandbox.recording.record import RecordedTool, ToolRecord
 from runs.sandbox.sandbox import Level
 from runs.targets.agents.cli_answer import CliAnswer, read_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.agents.known_programs import how_to_read
 from runs.targets.agents.program_lookup import hidden_files
+from runs.targets.agents.session_end import broken_by
+from runs.targets.agents.unanswered import outage_of
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Look, Provider
 from runs.targets.providers.registry import make_provider
@@ -415,3 +419,55 @@ def test_other_answers_are_judged_as_they_are(answer):
 )
 def test_what_makes_output_readable_depends_on_the_program(template, said):
     assert how_to_read(template).startswith(said)
+
+
+SAYS_OUTAGE = "echo thinking; echo 'first' >&2; echo 'model down' >&2; exit 75"
+
+
+def test_an_agent_without_an_answer_says_by_exit_code_75_that_its_service_failed(tmp_path):
+    broken = broken_by(provider(SAYS_OUTAGE).invoke(invocation(tmp_path)))
+    assert broken is not None
+    assert broken.kind == "endpoint"
+    assert "It ended with exit code 75 (EX_TEMPFAIL): model down." in broken.sentence
+
+
+def test_without_a_workspace_it_is_an_outage_too(tmp_path):
+    with pytest.raises(ProviderError) as raised:
+        provider(SAYS_OUTAGE).invoke(invocation(tmp_path, in_workspace=False))
+    assert raised.value.kind == "endpoint"
+
+
+@pytest.mark.parametrize(
+    ("template", "fields"),
+    [
+        ("echo yes > {OUTPUT_FILE}; exit 75", {}),
+        ('echo \'{"type":"tool_call","name":"x"}}\' > {EVENTS_FILE}; exit 75', {}),
+        ('echo \'{"type":"result","result":"Done.","is_error":true}}\'; exit 75', {"parser": "claude_code"}),
+        ("sleep 60; exit 75", {"timeout_seconds": 0.3}),
+    ],
+)
+def test_an_agent_with_an_answer_or_a_time_limit_says_nothing_by_75(tmp_path, template, fields):
+    recording = provider(template.replace("{{", "{").replace("}}", "}"), **fields).invoke(
+        invocation(tmp_path)
+    )
+    assert broken_by(recording) is None
+    assert not any("without an answer" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"), [("echo text; echo 'no key' >&2; exit 3", ": no key."), ("exit 3", ".")]
+)
+def test_another_exit_code_without_an_answer_is_a_warning(tmp_path, command, said):
+    recording = provider(command).invoke(invocation(tmp_path))
+    note = f"The command of the target 'local' ended with exit code 3 and without an answer{said}"
+    assert note in recording.notes
+    assert broken_by(recording) is None
+
+
+def test_a_tools_75_that_a_shell_passes_on_is_no_outage(tmp_path):
+    record = ToolRecord(RecordedTool("mt"), tmp_path, str(tmp_path), ())
+    call = {"n": 1, "how": "file", "path": "mt", "argv": ["mt"], "start": 1.0, "seconds": 1.0, "parents": []}
+    result = ProcessResult(75)
+    assert outage_of(result, record).said
+    record.read(json.dumps(call | {"exit": 75, "signal": None}).encode() + b'\n{"lost": 0}')
+    assert outage_of(result, record).said == ""

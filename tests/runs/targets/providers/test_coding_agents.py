@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def test_a_variable_of_the_target_counts_more(tmp_path, kind):
 
 def test_without_a_sandbox_the_home_is_the_trial_s_own(tmp_path):
     env = settings_of(tmp_path, "claude_code", level=Level.OFF)
-    assert env["HOME"] == str(tmp_path / "scratch/home")
+    assert env["HOME"] == str(tmp_path / "scratch/agent-home")
 
 
 @pytest.mark.spec("llm-tool-test", "A session's turns")
@@ -201,3 +202,13 @@ def test_a_session_is_stopped_when_its_stream_reports_a_higher_cost(tmp_path, co
     recording = agent("opencode", "", executable=str(program)).invoke(asked)
     assert (recording.exit_code != 0, recording.cancelled, recording.timed_out) == (stopped, False, False)
     assert any("it cost more than $0.50 (cost.max_usd)" in note for note in recording.notes) is stopped
+
+
+def test_opencode_without_ripgrep_can_start_and_is_said_to_load_no_skill(tmp_path):
+    program = tmp_path / "agent"
+    program.write_text("#!/bin/sh\necho 1.18.33\n")
+    program.chmod(0o755)
+    found = agent("opencode", "", executable=str(program), model="a/b", api_key="${{ SECRET }}").check()
+    assert found.available
+    assert bool(found.sentence) is (shutil.which("rg") is None)
+    assert not found.sentence or "loads skills with ripgrep" in found.sentence

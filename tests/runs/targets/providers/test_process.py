@@ -26,11 +26,6 @@ def test_it_takes_a_list_of_arguments_without_a_shell(tmp_path):
     )
 
 
-def test_it_merges_the_streams_in_order(tmp_path):
-    result = run("echo 1; echo 2 >&2; echo 3; echo 4 >&2", tmp_path, merge_stderr=True)
-    assert result.output == result.stdout == b"1\n2\n3\n4\n"
-
-
 def test_it_keeps_bytes_that_are_not_text(tmp_path):
     assert run(r"printf '\377\376\000x'", tmp_path).stdout == b"\xff\xfe\x00x"
 
