@@ -64,7 +64,7 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     assert claude[0] == "warning"
     assert "--version' to see why" in claude[2]
     if shutil.which("rg") is None:
-        state, sentence, _ = found["agents"][-1]
+        state, sentence, _ = next(each for each in others if "ripgrep" in each[1])
         assert (state, "opencode loads skills with ripgrep" in sentence) == ("warning", True)
     npx, uvx = found["packages"]
     assert npx[1].startswith(

@@ -289,7 +289,7 @@ def assistant(id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
 def test_a_claude_session_that_was_ended_counts_each_message_once():
     text, thought = {"type": "text", "text": "hi"}, {"type": "thinking", "thinking": "hm"}
     found = read("claude_code", assistant("m", thought), assistant("m", text), assistant("n", text))
-    assert found.usage == Usage(10, 4, cache_read=8)
+    assert found.usage == Usage(10, 0, cache_read=8, output_unknown=True)
     assert [event.type for event in found.events] == ["model_step", "message", "message"]
 
 
