@@ -116,18 +116,18 @@ def find_template_mutants(path: str, source: str) -> list[Mutant]:
 FINDERS = {".py": find_python_mutants, ".js": find_script_mutants, ".html": find_template_mutants}
 
 
-def choose_mutants(package: str, number: int, seed: str) -> list[Mutant]:
-    """Return a package's mutants, each of another file, always the same for a seed and a tree."""
+def choose_mutants(root: Path, package: str, number: int, seed: str) -> list[Mutant]:
+    """Return the mutants of a tree's package, each of another file, always the same for a seed and a tree."""
     draw = random.Random(f"{seed} {package}")
     paths = [
-        path.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / package).rglob("*"))
+        path.relative_to(root).as_posix()
+        for path in sorted((root / package).rglob("*"))
         if path.suffix in FINDERS and not LEFT_OUT.search(path.as_posix())
     ]
     draw.shuffle(paths)
     chosen: list[Mutant] = []
     for path in paths:
-        mutants = FINDERS[Path(path).suffix](path, (ROOT / path).read_text(encoding="utf-8"))
+        mutants = FINDERS[Path(path).suffix](path, (root / path).read_text(encoding="utf-8"))
         if mutants and len(chosen) < number:
             chosen.append(draw.choice(mutants))
     return chosen
@@ -161,7 +161,7 @@ def judge_all(packages: list[str], number: int, seed: str) -> Iterator[tuple[Mut
         copy = Path(folder) / "copy"
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(copy)], check=True)
         for package in packages:
-            for mutant in choose_mutants(package, number, seed):
+            for mutant in choose_mutants(copy, package, number, seed):
                 yield mutant, judge(mutant, copy)
 
 

@@ -43,7 +43,7 @@ class ReadSessions:
     """Sessions that never called the tool; nothing of them is kept."""
     mentions: int = 0
     """Their shell commands that name the tool."""
-    launchers: Counter[str] = field(default_factory=Counter)
+    launchers: dict[str, int] = field(default_factory=dict)
     """Their commands by the unknown program before the tool."""
     copied: int = 0
     """Sessions whose every call counts in another one."""
@@ -62,7 +62,7 @@ class ReadSessions:
                 file, IMPORTERS, keep_whole if whole else ToolOnly(tool)
             )
             for session in sessions:
-                self.launchers += unknown_launchers(session.transcript, tool)
+                self._count_launchers(unknown_launchers(session.transcript, tool))
                 read = keep_session(
                     session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole
                 )
@@ -93,8 +93,11 @@ class ReadSessions:
         self.problems += other.problems
         self.without += other.without
         self.mentions += other.mentions
-        self.launchers += other.launchers
+        self._count_launchers(other.launchers)
         self.help |= other.help
+
+    def _count_launchers(self, counts: Mapping[str, int]) -> None:
+        self.launchers = dict(Counter(self.launchers) + Counter(counts))
 
     def without_copies(self, known: Mapping[str, Known]) -> ReadSessions:
         """Join the parts of a session, and leave out what a forked or continued one's file took over from another.

@@ -24,7 +24,7 @@ from evaluators.transcripts.latest import CallsSoFar
 from runs.errors import ProviderError
 from runs.sandbox.process import SHELL, ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
-from runs.sandbox.safe_paths import read_beneath, remove_beneath
+from runs.sandbox.safe_paths import read_beneath, remove_beneath, write_next_to_workspace
 from runs.sandbox.target_roots import Use
 from runs.targets.agents.cli_answer import CliAnswer, read_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses
@@ -285,7 +285,9 @@ class Cli:
 
     def _render(self, invocation: Invocation, sandbox: Sandbox, files: CliFiles) -> str:
         if uses(self._options.command_template, "PROMPT_FILE"):
-            files.prompt.write_text(invocation.prompt)
+            write_next_to_workspace(
+                files.prompt.parent, files.prompt.name, invocation.prompt.encode(), "The prompt"
+            )
         values = TemplateValues(
             prompt=invocation.prompt,
             prompt_file=sandbox.inside(files.prompt) if files.named else "",

@@ -8,6 +8,7 @@ from evaluators.model import Complete, Completion, CompletionError, CompletionRe
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
+from runs.sandbox.safe_paths import write_beneath
 from runs.sandbox.safe_walk import temporary_folders
 from runs.targets.agents.cli import CliOptions
 from runs.targets.agents.cli_answer import read_answer
@@ -49,7 +50,7 @@ def _run(
             workspace, scratch, profile=AGENT, working=None if cwd.is_relative_to(workspace) else cwd
         )
         file = scratch / "prompt.txt"
-        file.write_text(prompt)
+        write_beneath(scratch, file.name, prompt.encode())
         values = TemplateValues(prompt=prompt, prompt_file=sandbox.inside(file), eval_id="judge")
         return run_process(
             render(options.command_template, values),

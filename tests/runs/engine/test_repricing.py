@@ -9,6 +9,7 @@ import pytest
 
 from evaluators.grading.costs import COST_RULES
 from evaluators.model import Transcript, Usage
+from evaluators.tool_use.interaction import RULES_VERSION
 from runs.compare.measure_changes import compare_run_measures
 from runs.compare.stored_changes import stored_changes
 from runs.engine.stored_trials.repricing import reprice, runs_to_reprice
@@ -176,13 +177,14 @@ def test_an_agents_own_cost_stays() -> None:
     assert run.cost_notes == []
 
 
-def test_a_session_that_was_cut_has_the_cost_of_its_messages() -> None:
+def test_a_session_that_was_cut_keeps_its_cost_because_its_output_tokens_are_unknown() -> None:
     usage = {"input_tokens": 100_000, "cache_read_input_tokens": 900_000, "output_tokens": 50_000}
     message = {"id": "m", "model": "m", "content": [{"type": "text", "text": "hi"}], "usage": usage}
     run = old_run(json.dumps({"type": "assistant", "message": message}).encode(), provider="claude_code")
     price(run)
     reprice()
-    assert run.trial_set.get().cost_usd == pytest.approx(NEW_COST)
+    trial = run.trial_set.get()
+    assert trial.cost_usd == pytest.approx(OLD_COST) and trial.detail["cost"]["in_full"]
 
 
 @pytest.mark.parametrize(
@@ -241,5 +243,8 @@ def test_the_command_says_what_it_did() -> None:
     assert "1 trial had no stored output to compute from. Their costs stay" in done.out
     assert "Computing costs again: 1 of 1 run." in done.err
     again = call("recompute")
-    assert again.out.splitlines() == ["Every run is counted by rules 2.", "Every cost is by rules 2."]
+    assert again.out.splitlines() == [
+        f"Every run is counted by rules {RULES_VERSION}.",
+        "Every cost is by rules 2.",
+    ]
     assert call("recompute", "--json").document["costs"] == {"rules": 2, "runs": 0, "trials": 0, "kept": 0, "compared": 0}  # fmt: skip

@@ -56,7 +56,6 @@ ALLOWED = {
     "engine/workspace/protected_files.py": "keeps files in the worker's folder, and lays them below descriptors of real folders",
     "engine/workspace/git_settings.py": "looks whether a hook is executable, and opens all else by the door",
     "engine/unrecorded.py": "the data directory",
-    "engine/workspace/watched_files.py": "lists folders by descriptors that the door opened",
     "engine/mcp/mcp_serving.py": "copies modules of evalhub into folders that no agent can write to",
     "engine/mcp/mcp_packages.py": "moves and copies packages without following links; no agent or trial can write to them",
     "engine/mcp/mcp_connect.py": "runs inside the sandbox",
