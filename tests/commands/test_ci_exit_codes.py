@@ -37,6 +37,7 @@ def test_an_agent_without_its_key_ends_with_4(job: Job) -> None:
     assert all("API_KEY" in test["message"] for test in tests)
 
 
+@pytest.mark.slow
 def test_a_tool_that_is_missing_ends_with_4(job: Job) -> None:
     (job.folder / "evals" / "fx" / "tool.sh").write_text("#!/bin/sh\nexit 3\n")
     ended = job.run("--fail-on-regression")

@@ -133,10 +133,10 @@ def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _cost_json(detail: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return how a cost is known; None for trials of releases that didn't say."""
-    if not detail.get("cost"):
+    """Return how a cost is known; None where it isn't and no limit was reached, and for releases that didn't say."""
+    if not detail.get("cost") and not detail.get("cost_limit"):
         return None
-    known = TrialCost(**detail["cost"])
+    known = TrialCost(**detail.get("cost") or {})
     return {
         "limit": detail.get("cost_limit", ""),
         "reported_usd": known.reported,

@@ -146,6 +146,7 @@ def gunicorn(tmp_path_factory):
         process.wait(30)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("length", [LONGEST_ADDRESS + 1, 20_000], ids=["that it reads", "that it does not"])
 def test_gunicorn_answers_a_long_address_as_json(gunicorn, length):
     with closing(http.client.HTTPConnection("127.0.0.1", gunicorn, timeout=30)) as connection:

@@ -28,12 +28,13 @@ def _at_work() -> int:
     return Trial.objects.filter(state="running").count()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("before", [None, 0, 4])
 def test_open_runs_follow_at_the_end_of_their_trials(before: int | None) -> None:
     project = make_project("default")
     target = shell_target(project)
     _limit(target, before)
-    version = suite_of(project, a={"prompt": "sleep 0.4"})
+    version = suite_of(project, a={"prompt": "sleep 0.2"})
     run = running(version, targets=["shell"], trials=60, concurrency=4)
 
     def work() -> None:

@@ -18,6 +18,7 @@ def problems_of(files: dict[str, bytes]) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
+@pytest.mark.slow
 def test_a_refusal_has_a_limited_number_of_problems() -> None:
     problems = problems_of({"a.yaml": FULL})
     assert len(problems) == MOST_PROBLEMS

@@ -89,7 +89,7 @@ def test_what_opencode_was_repeating_when_its_time_was_up_is_an_error(project, t
     folder = "$XDG_DATA_HOME/opencode/log"
     kept = printed(log, f'> "{folder}/opencode.log"')
     script = f'mkdir -p "{folder}"\n{kept}exec sleep 60'
-    found = trials(project, tmp_path, "opencode", script, timeout_seconds=2)
+    found = trials(project, tmp_path, "opencode", script, timeout_seconds=1.2)
     outcome, error_kind, error = both(found)
     assert (outcome, error_kind) == ("error", "endpoint")
     assert "The script asks for 429." in error
@@ -98,7 +98,7 @@ def test_what_opencode_was_repeating_when_its_time_was_up_is_an_error(project, t
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_time_limit_is_the_trials_own_end(project, tmp_path, kind):
     stream = STREAMS / f"{kind}_cut.jsonl"
-    found = trials(project, tmp_path, kind, f"{printed(stream)}exec sleep 60", timeout_seconds=2)
+    found = trials(project, tmp_path, kind, f"{printed(stream)}exec sleep 60", timeout_seconds=1.2)
     assert found == {"passing": ("pass", "", ""), "failing": ("fail", "", "")}
     assert not any(trial.completed for trial in Trial.objects.all())
 

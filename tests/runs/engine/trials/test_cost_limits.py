@@ -20,11 +20,13 @@ LIMITING_TURN = 4
 """The turn whose cost exceeds 0.10 USD, from 0."""
 
 
-def session(folder: Path, *, max_usd: float, says: str = "", seconds_after_limit: float = 0.02) -> Called:
-    """Run the case's session of 12 turns for 0.279 USD; its result reports `says` more."""
+def session(
+    folder: Path, *, max_usd: float, says: str = "", seconds: float = 0.4, seconds_after_limit: float = 0.4
+) -> Called:
+    """Run the case's session of 12 turns for 0.279 USD, each of so many seconds; its result reports `says` more."""
     program = folder / "fake-claude"
-    seconds = f"time.sleep({seconds_after_limit} if i >= {LIMITING_TURN} else 0.02)"
-    text = (CASE / "fake-claude").read_text().replace("time.sleep(1.2)", seconds)
+    waits = f"time.sleep({seconds_after_limit} if i >= {LIMITING_TURN} else {seconds})"
+    text = (CASE / "fake-claude").read_text().replace("time.sleep(1.2)", waits)
     program.write_text(text.replace("total_cost_usd=cost", f"total_cost_usd=cost{says}"))
     program.chmod(0o755)
     (folder / "scenario.yaml").write_text(
@@ -44,7 +46,7 @@ def shown(run: Run, place: str) -> str:
 
 
 def test_a_session_below_its_limit_ends_by_itself(tmp_path: Path) -> None:
-    called = session(tmp_path, max_usd=0.5)
+    called = session(tmp_path, max_usd=0.5, seconds=0.02, seconds_after_limit=0.02)
     trial = Trial.objects.get()
     assert (trial.completed, trial.outcome) == (True, "pass")
     assert trial.cost_usd == pytest.approx(0.279, abs=0.0005)
@@ -64,9 +66,9 @@ def test_a_session_stops_at_its_limit_and_everything_says_so(tmp_path: Path) -> 
     called = session(tmp_path, max_usd=0.1, seconds_after_limit=30)
     trial = Trial.objects.get()
     sentence = "The agent was stopped: it cost more than $0.10 (cost.max_usd)."
-    a_turn = 0.279 / 12
-    assert trial.cost_usd is not None and 0.1 < trial.cost_usd < 0.1 + 1.5 * a_turn
-    assert trial.completed is False
+    # The output tokens of a session that is cut off are unknown, and so is its cost.
+    assert (trial.cost_usd, trial.tokens_out, trial.completed) == (None, None, False)
+    assert trial.tokens_in
     assert sentence in called.out and "1 trial reached the cost limit (cost.max_usd)." in called.out
     assert sentence in shown(trial.run, f"trials/{trial.pk}")
     assert "1 trial reached the cost limit (cost.max_usd)." in shown(trial.run, f"runs/{trial.run_id}")
@@ -79,7 +81,7 @@ def test_a_session_stops_at_its_limit_and_everything_says_so(tmp_path: Path) -> 
 
 
 def test_a_reported_cost_that_its_tokens_do_not_explain_is_shown(tmp_path: Path) -> None:
-    session(tmp_path, max_usd=1, says="*1.2")
+    session(tmp_path, max_usd=1, says="*1.2", seconds=0.02, seconds_after_limit=0.02)
     trial = Trial.objects.get()
     assert trial.cost_usd == pytest.approx(0.3346, abs=0.0005)
     assert trial.detail["price_source"] == "reported by the agent"
@@ -88,13 +90,12 @@ def test_a_reported_cost_that_its_tokens_do_not_explain_is_shown(tmp_path: Path)
     assert "1 trial where the agent" in shown(trial.run, f"runs/{trial.run_id}")
 
 
-def test_without_a_rate_of_the_cache_the_page_says_so(tmp_path: Path) -> None:
+def test_without_a_rate_of_the_cache_the_limit_counts_it_in_full(tmp_path: Path) -> None:
     project = make_project("default")
     ModelPrice.objects.create(
         project=project, model="claude-sonnet-4-5", input_per_million=3, output_per_million=15
     )
     session(tmp_path, max_usd=0.5)
     trial = Trial.objects.get()
-    assert trial.detail["cost_limit"] and trial.detail["cost"]["in_full"]
-    assert "Cached tokens charged in full: the model" in shown(trial.run, f"trials/{trial.pk}")
-    assert "1 trial with cached tokens charged in full" in shown(trial.run, f"runs/{trial.run_id}")
+    assert trial.detail["cost_limit"] and trial.cost_usd is None
+    assert "it cost more than $0.50" in shown(trial.run, f"trials/{trial.pk}")

@@ -219,10 +219,10 @@ def test_it_reads_and_never_writes_what_came_with_an_eval_file(tmp_path, level):
 
 def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
     seconds = unique_seconds()
-    slow = provider(f"echo early; sleep {seconds}", timeout_seconds=2.5)
+    slow = provider(f"echo early; sleep {seconds}", timeout_seconds=1.2)
     recording = slow.invoke(invocation(tmp_path))
     assert (recording.timed_out, recording.answer) == (True, "early\n")
-    with pytest.raises(ProviderError, match=r"timed out after 2\.5 s") as caught:
+    with pytest.raises(ProviderError, match=r"timed out after 1\.2 s") as caught:
         slow.invoke(invocation(tmp_path, in_workspace=False))
     assert caught.value.kind == "timeout"
     assert nothing_left(f"sleep\0{seconds}")

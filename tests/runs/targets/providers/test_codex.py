@@ -196,11 +196,11 @@ def test_in_a_workspace_what_cannot_be_read_is_left_to_the_reader(tmp_path):
 
 def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
     seconds = unique_seconds()
-    slow = codex(does=f"sleep {seconds}", timeout_seconds=2.5)
+    slow = codex(does=f"sleep {seconds}", timeout_seconds=1.2)
     recording = slow.invoke(invocation(tmp_path))
     assert recording.timed_out
     assert parse("codex", recording.raw).events
-    with pytest.raises(ProviderError, match=r"timed out after 2\.5 s") as caught:
+    with pytest.raises(ProviderError, match=r"timed out after 1\.2 s") as caught:
         slow.invoke(invocation(tmp_path, in_workspace=False))
     assert caught.value.kind == "timeout"
     assert nothing_left(f"sleep\0{seconds}")

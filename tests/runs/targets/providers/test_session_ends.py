@@ -56,7 +56,7 @@ def repeating(kind: str) -> str:
 
 @pytest.mark.parametrize("kind", ["gemini_cli", "qwen_code", "copilot_cli"])
 def test_a_request_that_is_repeated_until_the_time_limit_is_an_outage(kind: str, tmp_path: Path) -> None:
-    recording = played(kind, tmp_path, f"{repeating(kind)}exec sleep 60", seconds=3.0)
+    recording = played(kind, tmp_path, f"{repeating(kind)}exec sleep 60", seconds=2.0)
     broken = broken_by(recording)
     assert recording.timed_out
     assert broken is not None
@@ -67,7 +67,7 @@ def test_a_request_that_is_repeated_until_the_time_limit_is_an_outage(kind: str,
 @pytest.mark.parametrize("kind", ["gemini_cli", "qwen_code"])
 def test_the_time_limit_of_a_session_that_works_is_no_outage(kind: str, tmp_path: Path) -> None:
     recording = played(
-        kind, tmp_path, f"{printed((REPEATED / f'{kind}.jsonl').read_text())}exec sleep 60", 2.0
+        kind, tmp_path, f"{printed((REPEATED / f'{kind}.jsonl').read_text())}exec sleep 60", 1.2
     )
     assert recording.timed_out
     assert broken_by(recording) is None

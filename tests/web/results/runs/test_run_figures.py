@@ -64,6 +64,7 @@ def test_an_unmeasured_figure_is_replaced_by_a_sentence(signed_in, version):
     assert "of the cost" not in text
 
 
+@pytest.mark.slow
 def test_older_pages_have_rows_only(signed_in, version):
     for _ in range(52):
         tried(version, "pass", "pass")
