@@ -14,9 +14,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.requirements import required
@@ -36,7 +38,10 @@ ROOMS: dict[str, dict[str, list[str]]] = {
     "templates": {},
 }
 """The tests of folders that have none of the same name, by the part of the path that decides."""
-PURE = ["-c", "tests/evaluators/tables.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
+PURE = ["-c", "tests/evaluators/tables.ini", "--rootdir", ".", "-m", "table"]
+STATISTICS = "tests/evaluators/statistics"
+TABLES = ([STATISTICS], ["tests/evaluators", f"--ignore={STATISTICS}"])
+"""What each process of the first pass runs, which has no plugin to distribute tests."""
 LONG = "slow or fault or simulation or agents"
 """What `make test` leaves to `make test-all`."""
 ON_EVERY_DATABASE = (
@@ -116,11 +121,7 @@ def run(name: str, arguments: list[str], servers: Environment) -> int:
     code = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env={**kept, **servers}, check=False
     ).returncode
-    seconds = time.monotonic() - began
-    print(
-        f"\n*** {name}: {seconds:.0f} s, {_processor_seconds() - processor:.0f} s of processor time\n",
-        flush=True,
-    )
+    _print_times(name, began, processor)
     # A signal's number is negative, but not a success.
     return code if code >= 0 else 128 - code
 
@@ -128,6 +129,32 @@ def run(name: str, arguments: list[str], servers: Environment) -> int:
 def _processor_seconds() -> float:
     times = os.times()
     return times.children_user + times.children_system
+
+
+def run_tables(arguments: list[str]) -> int:
+    """Run the tables of the pure parts, in processes of their own side by side; return the worst exit code."""
+    name = "Pure parts by table"
+    print(f"\n*** {name}\n", flush=True)
+    began, processor = time.monotonic(), _processor_seconds()
+    with ExitStack() as opened:
+        halves = []
+        for half in TABLES:
+            output = opened.enter_context(tempfile.TemporaryFile("w+"))
+            argv = [sys.executable, "-m", "pytest", "-q", *PURE, *half, *arguments]
+            process = subprocess.Popen(argv, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+            halves.append((opened.enter_context(process), output))
+        codes = []
+        for process, output in halves:
+            codes.append(process.wait())
+            output.seek(0)
+            print(output.read(), flush=True)
+    _print_times(name, began, processor)
+    return find_worst(code if code >= 0 else 128 - code for code in codes)
+
+
+def _print_times(name: str, began: float, processor: float) -> None:
+    seconds, spent = time.monotonic() - began, _processor_seconds() - processor
+    print(f"\n*** {name}: {seconds:.0f} s, {spent:.0f} s of processor time\n", flush=True)
 
 
 def run_on_servers(name: str, arguments: list[str]) -> int:
@@ -168,7 +195,7 @@ def run_passes(arguments: list[str]) -> Iterator[int]:
 def run_on_sqlite(arguments: list[str]) -> Iterator[int]:
     """Run the pure parts, then everything else on SQLite; yield the passes' exit codes."""
     ordinary = ["-m", f"not table and not ({LONG})"]
-    yield run("Pure parts by table", [*PURE, *arguments], {})
+    yield run_tables(arguments)
     waiting = [*spread(PROCESSORS + 2), *ordinary, *WAITING]
     yield run("SQLite, tests that wait for processes", [*waiting, *arguments], {})
     computing = [*spread(PROCESSORS), *ordinary, *(f"--ignore={folder}" for folder in WAITING)]

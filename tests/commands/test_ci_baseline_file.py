@@ -50,6 +50,7 @@ def test_of_other_contents_it_says_that_ids_are_compared(job: Job) -> None:
     assert "compared by their ids" in job.summary
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("cases", "sentence"),
     [

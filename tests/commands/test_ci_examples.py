@@ -122,6 +122,7 @@ def test_other_commands_write_a_summary_file(checkout: Path, name: str) -> None:
     assert "cost $0.09" in summary
 
 
+@pytest.mark.slow
 def test_wrong_usage_fails_the_job(checkout: Path) -> None:
     (*_, script) = commands_of([step.get("run", "") for step in steps_of(EVALS)])
     broken = script.replace("--trials 3", "--trials 0")

@@ -134,6 +134,7 @@ def test_a_matrix_of_shards_is_one_run(tmp_path: Path, artifact: Path) -> None:
     assert (documents["run"]["trials"], documents["run"]["baseline"]) == (18, 1)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shard", ["0/3", "4/3", "1", "a/b"])
 def test_a_shard_that_is_none_is_wrong_use(tmp_path: Path, shard: str) -> None:
     ended = new_job(tmp_path, "job").run("--shard", shard)

@@ -65,6 +65,7 @@ def test_run_scenarios_groups_its_options() -> None:
     assert [title for title in titles if f"\n{title}\n" not in text] == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

@@ -110,6 +110,7 @@ def test_arguments_of_a_trajectory_are_compared(db, tmp_path):
     assert "COMPLETELY DIFFERENT" in score["message"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["grade", "run_scenarios"])
 def test_commands_do_not_load_the_rest_interface(command):
     module = f"runs.management.commands.{command}"

@@ -59,6 +59,7 @@ def test_a_reader_who_leaves_early_changes_nothing(start: Start, path: str, code
     assert (process.returncode, err) == (code, "")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", [("help",), ("migrate", "--help"), ("showmigrations",)])
 def test_nor_does_one_of_djangos_own_commands(start: Start, words: tuple[str, ...]) -> None:
     reader, writer = os.pipe()

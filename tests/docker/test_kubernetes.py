@@ -232,6 +232,7 @@ def rules() -> list[Manifest]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_adapters_rules_read_metrics_that_are_served():
     known = {metric.name for metric in collect_metrics()}

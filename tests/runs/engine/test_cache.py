@@ -67,6 +67,7 @@ def test_without_the_option_everything_runs(version):
     assert of(second, "good").answer != of(first, "good").answer
 
 
+@pytest.mark.slow
 def test_other_inputs_are_another_result(project, version):
     ran(version)
     target = Target.objects.get(project=project)

@@ -79,6 +79,7 @@ def ticking() -> Iterator[list[float]]:
         thread.join()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("javascript", [False, True], ids=["", "javascript"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_pattern_is_answered_soon(name, javascript):

@@ -221,6 +221,7 @@ def carried(project: Project, prompt: str, **content: object) -> Trial:
     return run.trial_set.get()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("how", SHELL)

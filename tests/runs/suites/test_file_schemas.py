@@ -105,6 +105,7 @@ def test_drafts_fit_the_schema_of_scenarios() -> None:
         assert [error.message for error in validator("llm-tool-test").iter_errors(value)] == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FILE_SCHEMAS)
 def test_a_schema_is_one(name: str) -> None:
     document = json.loads(schema_text(name))

@@ -74,6 +74,7 @@ def test_litellm_is_not_imported_where_no_model_is_asked(loaded_by_a_mock_run: s
     assert "litellm" not in loaded_by_a_mock_run
 
 
+@pytest.mark.slow
 def test_a_mock_run_loads_no_unused_reader_or_provider(loaded_by_a_mock_run: set[str]):
     assert loaded_by_a_mock_run.isdisjoint(UNMET)
 

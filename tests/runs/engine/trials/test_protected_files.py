@@ -89,6 +89,7 @@ CHEATS = {
 PROTECTED = "protected: [check.sh, 'tests/**']"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("prompt,restored,aside", CHEATS.values(), ids=CHEATS)
 @pytest.mark.parametrize("honest", [False, True], ids=["cheats", "does the task, too"])
 def test_what_the_agent_changed_is_laid_again(project, prompt, restored, aside, honest):

@@ -269,6 +269,7 @@ GIT: dict[str, tuple[str, str, str | None]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("prompt,command,name", GIT.values(), ids=GIT)
 def test_git_executes_nothing_that_the_agent_planted(project, prompt, command, name):
     trial = carried(project, prompt, command)

@@ -118,6 +118,7 @@ def test_the_time_limit_holds_over_all_attempts(models):
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_that_has_too_many_requests_until_the_time_limit_failed(models, kind):
     """A trial in a workspace would else be left to its gates, which fail it."""
@@ -160,6 +161,7 @@ def test_a_model_that_fell_silent_after_an_answer_failed(models, in_workspace):
     assert raised.value.kind == "endpoint"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_without_a_connection_failed_even_if_time_ran_out(models, kind):
     models.script.turns = [Broken("closed")] * 9
