@@ -44,7 +44,6 @@ JOURNEYS = (
     "tests/runs/sandbox/test_egress.py::test_what_the_operator_opens_answers_and_nothing_beside",
     "tests/runs/sandbox/test_large_bodies.py::test_a_stranger_cannot_fill_the_memory",
     "tests/runs/sandbox/test_strangers.py::test_gunicorn_answers_a_long_address_as_json",
-    "tests/test_architecture.py::test_no_private_module_of_a_library_is_imported",
     "tests/worker/test_nothing_is_lost.py::test_a_stopping_worker_finishes_its_trials_only",
     "tests/worker/test_up.py::test_a_program_reads_one_document",
     "tests/worker/test_workers.py::test_a_running_trial_shows_worker_and_last_call",

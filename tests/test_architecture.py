@@ -200,6 +200,7 @@ def test_nothing_imports_upwards(package: str) -> None:
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
+@pytest.mark.slow
 def test_no_private_module_of_a_library_is_imported() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}"

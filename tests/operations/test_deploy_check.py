@@ -42,6 +42,7 @@ def checked(given: dict[str, str], folder: Path) -> subprocess.CompletedProcess[
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("given", [written, composed])
 def test_the_documented_server_has_no_warning(given, tmp_path):
     done = checked(given(), tmp_path)

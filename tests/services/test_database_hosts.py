@@ -50,6 +50,7 @@ def test_hosts_that_are_none_are_refused_without_the_password(hosts):
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.own_servers
 def test_a_dead_first_host_is_passed_over(tmp_path: Path):
     try:

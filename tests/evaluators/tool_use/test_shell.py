@@ -260,7 +260,7 @@ def test_it_finds_every_joined_command(commands: list[str]) -> None:
     assert lines(" && ".join(commands)) == commands
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.hostile
 @pytest.mark.parametrize(
     "text",

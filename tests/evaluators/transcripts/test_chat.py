@@ -264,6 +264,7 @@ def test_a_failed_response_is_an_error():
         parse("chat", stream(failed))
 
 
+@pytest.mark.slow
 @pytest.mark.hostile
 def test_many_calls_and_results_are_put_together_in_linear_time():
     def events(number):

@@ -214,6 +214,7 @@ def session_to_lose() -> int:
         return 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("script", "state"),
     [

@@ -199,6 +199,7 @@ def merges(levels: int) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.hostile
 @pytest.mark.usefixtures("read_elsewhere")
 @pytest.mark.parametrize("field", ["base", "healthcheck"])

@@ -84,6 +84,7 @@ def test_a_draft_alone_is_an_incomplete_answer() -> None:
         read_reply('{"scores": {"a": 0.1}} and {"note": 1}', RUBRIC)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.hostile
 @pytest.mark.parametrize(
     "text",
@@ -99,6 +100,7 @@ def test_hostile_answers_take_linear_time(text: str) -> None:
     assert_linear_time(first_object, quarter(text), text)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.hostile
 @pytest.mark.parametrize(
     "text",
