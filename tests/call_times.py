@@ -1,7 +1,7 @@
 """Times every test, and fails a pass on a call that takes too long: pytest's `-p tests.call_times`, as `tests.all` has it.
 
-A call may take `MOST_UNITS` units. A unit is the time of a fixed loop that is timed while the tests run, about one
-second on an idle machine, so a busy machine is given more time. Longer tests are marked `slow`, or stand in `JOURNEYS`.
+A call may take `MOST_UNITS` units. A unit is the time of a fixed loop that is timed while the tests run, about 1.3
+seconds on an idle machine, so a busy machine is given more time; the slowest loop beside a call counts. Longer tests are marked `slow`, or stand in `JOURNEYS`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from statistics import median
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ import pytest
 MOST_UNITS = 3
 TURNS = 3_000_000
 """Of the loop, of which `LOOPS_A_UNIT` are a unit."""
-LOOPS_A_UNIT = 25
+LOOPS_A_UNIT = 40
 PAUSE = 2.0
 """Seconds between two loops."""
 DEAREST = 10
@@ -34,12 +33,14 @@ JOURNEYS = (
     "tests/commands/test_ci_walk.py::test_a_change_that_breaks_nothing_is_green",
     "tests/commands/test_ci_walk.py::test_a_change_that_breaks_the_tool_is_red",
     "tests/commands/test_lift.py::test_one_trial_of_each_case_shows_both_arms_and_their_statements",
+    "tests/commands/test_progress.py::test_on_a_terminal_a_bar_shows_the_running_trials",
     "tests/docker/test_compose.py::test_redis_with_that_configuration_refuses_strangers",
     "tests/runs/engine/test_ordinary_user.py::test_calls_under_a_tracer_of_the_agent_are_counted",
     "tests/runs/engine/test_ordinary_user.py::test_folders_that_an_agent_closes_hide_nothing",
     "tests/runs/sandbox/test_egress.py::test_a_trial_cannot_take_the_filter_away",
     "tests/runs/sandbox/test_egress.py::test_full_reaches_what_the_worker_reaches",
     "tests/runs/sandbox/test_egress.py::test_internet_means_public_addresses_and_no_others",
+    "tests/runs/sandbox/test_egress.py::test_names_are_resolved_by_a_resolver_on_loopback",
     "tests/runs/sandbox/test_egress.py::test_none_reaches_nothing",
     "tests/runs/sandbox/test_egress.py::test_what_the_operator_opens_answers_and_nothing_beside",
     "tests/runs/sandbox/test_large_bodies.py::test_a_stranger_cannot_fill_the_memory",
@@ -61,7 +62,7 @@ def find_long_calls(
     found = []
     for test, end, seconds in calls:
         beside = [each for at, each in loops if end - seconds <= at <= end + PAUSE]
-        if beside and (units := seconds / (LOOPS_A_UNIT * median(beside))) > MOST_UNITS:
+        if beside and (units := seconds / (LOOPS_A_UNIT * max(beside))) > MOST_UNITS:
             found.append((test, seconds, units))
     return sorted(found, key=lambda each: -each[2])
 
