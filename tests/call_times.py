@@ -1,7 +1,8 @@
 """Times every test, and fails a pass on a call that takes too long: pytest's `-p tests.call_times`, as `tests.all` has it.
 
 A call may take `MOST_UNITS` units. A unit is the time of a fixed loop that is timed while the tests run, about 1.3
-seconds on an idle machine, so a busy machine is given more time; the slowest loop beside a call counts. Longer tests are marked `slow`, or stand in `JOURNEYS`.
+seconds on an idle machine, so a busy machine is given more time; the slowest loop beside a call counts. Longer tests
+are marked `slow`, or stand in `JOURNEYS`.
 """
 
 from __future__ import annotations
