@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.all import (
     DIFFERING,
@@ -141,10 +144,26 @@ def order_sample(seed: str, changed: list[str]) -> list[tuple[str, str]]:
     return sorted(units, key=lambda each: not (each[0] == "slow" and each[1].startswith(tuple(changed))))
 
 
-def run_file(part: str, file: str, last_start: float) -> int | None:
-    """Run the tests of a part in one file; print what pytest says of them. Return its exit code, None where it is too late."""
-    if time.monotonic() > last_start:
+class Deadlines(NamedTuple):
+    """When a sample starts no further file, and when it ends those that run, by the monotonic clock."""
+
+    last_start: float
+    end: float
+
+
+def run_file(part: str, file: str, deadlines: Deadlines) -> int | None:
+    """Run the tests of a part in one file; print what pytest says of them.
+
+    Returns its exit code, None where time was up before it ended. A file that fails runs a second time, because two
+    files at once may disturb each other; both results are printed.
+    """
+    if time.monotonic() > deadlines.last_start:
         return None
+    code = _run_file_once(part, file, deadlines.end)
+    return code if code in (None, 0, NOTHING_COLLECTED) else _run_file_once(part, file, deadlines.end)
+
+
+def _run_file_once(part: str, file: str, end: float) -> int | None:
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-m", MARKS[part], file]
     servers = {}
     with ExitStack() as opened:
@@ -153,17 +172,25 @@ def run_file(part: str, file: str, last_start: float) -> int | None:
                 "DATABASE_URL": opened.enter_context(postgres()),
                 "EVALHUB_BROKER_URL": opened.enter_context(redis()),
             }
+        output = opened.enter_context(tempfile.TemporaryFile("w+"))
         began = time.monotonic()
-        done = subprocess.run(
-            argv, cwd=ROOT, env={**os.environ, **servers}, capture_output=True, text=True, check=False
+        process = subprocess.Popen(
+            argv, cwd=ROOT, env={**os.environ, **servers}, stdout=output, stderr=subprocess.STDOUT
         )
-    lines = done.stdout.splitlines()
-    print(
-        f"{time.monotonic() - began:6.1f} s  {part} {file}: {lines[-1] if lines else done.stderr}", flush=True
-    )
-    if done.returncode not in (0, NOTHING_COLLECTED):
-        print(done.stdout, done.stderr, sep="\n", flush=True)
-    return done.returncode
+        try:
+            code = process.wait(max(1.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            # As Ctrl-C does, so that the tests end what they started.
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            print(f"{time.monotonic() - began:6.1f} s  {part} {file}: ended, because time was up", flush=True)
+            return None
+        output.seek(0)
+        lines = output.read().splitlines()
+    print(f"{time.monotonic() - began:6.1f} s  {part} {file}: {lines[-1] if lines else code}", flush=True)
+    if code not in (0, NOTHING_COLLECTED):
+        print(*lines, sep="\n", flush=True)
+    return code
 
 
 def run_sample() -> int:
@@ -174,9 +201,10 @@ def run_sample() -> int:
     print(
         f"\n*** A sample of make test-all; again with: make test-all PART=sample SAMPLE={seed}\n", flush=True
     )
-    last_start = time.monotonic() + LAST_START
+    began = time.monotonic()
+    deadlines = Deadlines(began + LAST_START, began + SAMPLE_SECONDS)
     with ThreadPoolExecutor(PROCESSORS) as pool:
-        codes = list(pool.map(lambda unit: run_file(*unit, last_start), units))
+        codes = list(pool.map(lambda unit: run_file(*unit, deadlines), units))
     reached = [code for code in codes if code is not None]
     failed = sum(code not in (0, NOTHING_COLLECTED) for code in reached)
     print(f"\n{len(reached)} of {len(units)} files were run; {failed} failed.", flush=True)
