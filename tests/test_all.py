@@ -181,7 +181,7 @@ LONG_CALL = """
 from tests.call_times import time_loop
 
 def test_long():
-    for _ in range(200):
+    for _ in range(600):
         time_loop()
 """
 

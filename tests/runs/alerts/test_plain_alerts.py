@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
+from django.core.management import call_command
 
 from runs.models import Alert
 from tests.builders import make_compared, make_project, make_suite, make_target
@@ -25,7 +26,7 @@ def test_due_dates_and_tags_move_into_notes():
         told = before.objects.filter(run=runs[0].pk)
         told.update(note="A new flag.", due=date(2026, 11, 30), tags=["night", "flaky"])
     finally:
-        migrate_runs_to("0066_annotations")
+        call_command("migrate", verbosity=0)
     notes = dict(Alert.objects.values_list("run", "note"))
     assert notes.pop(runs[0].pk) == "A new flag.\nDue 2026-11-30.\nTags: night, flaky."
     assert set(notes.values()) <= {""}
