@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def run_session(lines: list[str], folder: Path) -> Transcript:
     return Transcript(tuple(events), "stream")
 
 
-def wrong_ends(found: Interaction, folder: Path, lines: list[str]) -> list[str]:
+def wrong_ends(found: Interaction, folder: Path, events: Sequence[Event]) -> list[str]:
     """Return the commands whose stated end is not the one of the tool's own log, and the calls that are missing.
 
     Of a line of `&&` that fails, the last command has the failure: it may be that of an earlier one.
@@ -56,7 +57,7 @@ def wrong_ends(found: Interaction, folder: Path, lines: list[str]) -> list[str]:
     for command in found.commands:
         word = command.line.split(" >", 1)[0].split(" 2>", 1)[0].split()[-1]
         codes = truth.pop(word, []) if not command.at_least else truth.get(word, [])
-        line = lines[(command.event or 0) // 2]
+        line = events[command.event or 0].command or ""
         if command.end != "reported" or (command.failed and not codes and "&&" in line):
             continue
         is_right = all(
@@ -78,7 +79,7 @@ def check(count: int, folder: Path) -> dict[str, int]:
         own = folder / str(n)
         transcript = run_session(lines, own)
         found = analyse(transcript, Tool(binary="mt"), completed=True)
-        assert not (wrong := wrong_ends(found, own, lines)), "\n".join([*wrong, "", *lines])
+        assert not (wrong := wrong_ends(found, own, transcript.events)), "\n".join([*wrong, "", *lines])
         totals["known"] += found.known
         totals["unknown"] += found.unknown_exit
     return totals

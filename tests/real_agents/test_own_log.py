@@ -81,5 +81,6 @@ def test_counts_are_those_of_the_tools_own_log(
     }
     assert recorded == counts(read_log(log)), lines
     assert (found["ends"], found["indirect"]) == ("recorded", 0)
-    by_events = analyse(trial.transcript.unpack(), Tool(binary="./mt"), completed=True)
-    assert wrong_ends(by_events, tmp_path) == [], lines
+    transcript = trial.transcript.unpack()
+    by_events = analyse(transcript, Tool(binary="./mt"), completed=True)
+    assert wrong_ends(by_events, tmp_path, transcript.events) == [], lines

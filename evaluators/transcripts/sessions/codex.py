@@ -104,16 +104,20 @@ class _History:
         """The session's own tokens so far."""
         self._ends: datetime | None = None
         self._own_begun = False
+        self._has_history = False
         self._base: Usage | None = None
 
     def begin(self, about: Object, time: str | None) -> None:
-        """Take the line with which a session begins; those of the copied history follow."""
+        """Take the line with which a session begins; those of the copied history follow, first its own such line."""
         if self._ends is not None or self._own_begun:
+            self._has_history |= about.get("id") in self.parents
             return
         source = mapping_or_empty(mapping_or_empty(about.get("source")).get("subagent"))
         spawned = mapping_or_empty(source.get("thread_spawn"))
         names = (about.get("forked_from_id"), about.get("parent_thread_id"), spawned.get("parent_thread_id"))
         self.parents = {name for name in names if isinstance(name, str)}
+        # A spawned agent may begin without any history, and act at once.
+        self._has_history = isinstance(about.get("forked_from_id"), str)
         began = moment_of(time or "")
         self._own_begun = not self.parents or began is None
         self._ends = began + _WRITTEN_ANEW if began else None
@@ -123,7 +127,7 @@ class _History:
         moment = moment_of(time or "")
         if moment and self._ends and moment > self._ends:
             self._own_begun = True
-        return not self._own_begun and self._ends is not None
+        return self._has_history and not self._own_begun and self._ends is not None
 
     def add(self, total: Usage | None, last: Usage | None, time: str | None) -> bool:
         """Take the tokens of the session and of its last turn; return whether the turn is its own."""

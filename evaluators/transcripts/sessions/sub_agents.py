@@ -64,8 +64,9 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
         for name, content in sorted(files.items())
         if name.startswith(SUB_AGENT)
         for session in _read(parser, content, problems)
-        # Qwen Code streams those in the foreground, too.
-        if not any(event.type == "tool_call" and event.id in streamed for event in session.transcript.events)
+        # Qwen Code streams those in the foreground, too; a rollout of Codex may repeat its parent's calls.
+        if parser != "qwen_code"
+        or not any(event.type == "tool_call" and event.id in streamed for event in session.transcript.events)
     ]
     transcript = _with_tokens(transcript, parser, main_sessions, subs)
     running = _running(main_sessions, transcript) if parser == "opencode" else ()

@@ -190,8 +190,9 @@ def called_at(time: str, id: str) -> dict[str, object]:
 
 
 SPAWNED: dict[str, object] = {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "parent"}}}}
-REPLAYED = (called_at("10:00:01", "a"), counted_at("10:00:02", 900, 900))
-WRITTEN_ANEW = (called_at("10:05:00.2", "a"), counted_at("10:05:00.3", 900, 900))
+OF_PARENT: dict[str, object] = {"type": "session_meta", "payload": {"id": "parent"}}
+REPLAYED = (OF_PARENT, called_at("10:00:01", "a"), counted_at("10:00:02", 900, 900))
+WRITTEN_ANEW = (OF_PARENT, called_at("10:05:00.2", "a"), counted_at("10:05:00.3", 900, 900))
 
 
 @pytest.mark.parametrize("about", [SPAWNED, {"forked_from_id": "parent"}, {"parent_thread_id": "parent"}])
@@ -222,6 +223,12 @@ def test_a_sub_agents_own_rollout_counts_in_full() -> None:
     _, (found,), _ = parse_session_file(BytesIO(forked(*own, about=SPAWNED)), IMPORTERS)
     assert found.transcript.usage == Usage(250, 0)
     assert (found.trail.forked_from, found.trail.replayed) == (frozenset(), 0)
+
+
+def test_a_spawned_agent_that_acts_at_once_has_no_history() -> None:
+    own = (called_at("10:05:00.1", "a"), counted_at("10:05:00.2", 100, 100))
+    _, (found,), _ = parse_session_file(BytesIO(forked(*own, about=SPAWNED)), IMPORTERS)
+    assert (found.transcript.usage, found.trail.replayed) == (Usage(100, 0), 0)
 
 
 def test_a_fork_without_its_parents_counts_has_what_its_own_turns_used() -> None:
