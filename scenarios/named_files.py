@@ -1,11 +1,13 @@
-"""Find the files of a workspace that commands name: their path or their name is a word of one."""
+"""Find files of a workspace: those that commands name, by path or name, and hidden ones."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+
+from scenarios.globs import matches
 
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _WORD = re.compile(r"[^\s'\"`;|&<>()=${},:]+")
@@ -38,3 +40,14 @@ class NamedFiles:
 
 def _means(word: str, path: str) -> bool:
     return f"/{path}".endswith(f"/{word}") or f"/{word}".endswith(f"/{path}")
+
+
+def is_hidden(path: str, patterns: Sequence[str]) -> bool:
+    """Return whether a pattern of hidden files matches a path of the workspace."""
+    return any(matches(path, pattern) for pattern in patterns)
+
+
+def find_named(paths: Iterable[str], commands: Iterable[str]) -> frozenset[str]:
+    """Return the paths that a command names, by the whole path or the file's name."""
+    named = NamedFiles(commands)
+    return frozenset(path for path in paths if named.has(path))

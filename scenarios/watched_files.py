@@ -38,7 +38,7 @@ _NEVER_COLLECTED = frozenset(
 
 
 class Runners(NamedTuple):
-    """Which runners stand in commands."""
+    """The runners that commands name."""
 
     python: bool
     make: bool
@@ -68,7 +68,7 @@ class WatchedNames:
             packages=not _PACKAGE_MANAGERS.isdisjoint(programs),
         )
 
-    def watched(self, files: Mapping[str, bool], read: Read) -> frozenset[str]:
+    def find_watched(self, files: Mapping[str, bool], read: Read) -> frozenset[str]:
         """Return which files are watched. `files` says of each path whether it is executable."""
         scripts = {path for path in files if self._named.has(path) and _is_script(path, files[path], read)}
         tests = {path for path in files if self._runners.python and _is_collected(path)}

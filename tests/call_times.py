@@ -16,7 +16,7 @@ import pytest
 
 MOST_UNITS = 3
 TURNS = 3_000_000
-"""Of the loop, of which `LOOPS_A_UNIT` are a unit."""
+"""Turns of the loop."""
 LOOPS_A_UNIT = 40
 PAUSE = 2.0
 """Seconds between two loops."""

@@ -88,7 +88,7 @@ def find_python_mutants(path: str, source: str) -> list[Mutant]:
 
 
 def find_script_mutants(path: str, source: str) -> list[Mutant]:
-    """Return the mutants of a script: each swap at each place that is no comment."""
+    """Return the mutants of a script: each swap at each place outside comments."""
     found = []
     lines = source.splitlines(keepends=True)
     for number, line in enumerate(lines):

@@ -34,15 +34,13 @@ from tests.all import (
     run,
     run_on_servers,
     run_on_sqlite,
-    spread,
 )
 from tests.services.servers import postgres, redis
 
 SAMPLE_SECONDS = 300
+WITHOUT_ROWS = ("tests/bench", "tests/browser", "tests/evaluators", "tests/real_agents")
 LAST_START = 200
 """Seconds of a sample after which no file is started."""
-SLOW = "slow and not (fault or simulation or agents)"
-POSTGRESQL = f"{ON_EVERY_DATABASE} and not (fault or simulation)"
 
 
 def find_marked_files(*marks: str) -> list[str]:
@@ -59,67 +57,60 @@ def find_folder_files(folder: str) -> list[str]:
     return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / folder).rglob("test_*.py"))]
 
 
-def choose(files: list[str], arguments: list[str]) -> list[str]:
-    """Return pytest's arguments, with these files unless they name some."""
-    return arguments if names_files(arguments) else [*files, *arguments]
+def find_files_with_rows() -> list[str]:
+    """Return the test files in which a test may use the database, which fixtures decide."""
+    return [file for file in find_folder_files("tests") if not file.startswith(WITHOUT_ROWS)]
 
 
-def run_postgresql(arguments: list[str]) -> int:
-    return run_on_servers(
-        "PostgreSQL and Redis", [*spread(PROCESSORS + 1), "-m", POSTGRESQL, *choose(["tests"], arguments)]
-    )
+class Part(NamedTuple):
+    """A part of `make test-all`: its tests and how many processes run them."""
+
+    mark: str
+    """pytest's expression for its tests."""
+    find_files: Callable[[], list[str]]
+    processes: int
+    distribution: tuple[str, ...] = ("load", "--maxschedchunk", "1")
+    on_servers: bool = False
 
 
-def run_slow(arguments: list[str]) -> int:
-    one_by_one = ["-n", str(PROCESSORS + 1), "--dist", "load", "--maxschedchunk", "1"]
-    return run("Slow", [*one_by_one, "-m", SLOW, *choose(PART_FILES["slow"](), arguments)], {})
-
-
-def run_simulations(arguments: list[str]) -> int:
-    one_by_one = ["-n", str(PROCESSORS), "--dist", "load", "--maxschedchunk", "1"]
-    files = PART_FILES["simulations"]()
-    return run("Simulations", [*one_by_one, "-m", "simulation", *choose(files, arguments)], {})
-
-
-def run_faults(arguments: list[str]) -> int:
+PARTS = {
+    "postgresql": Part(
+        f"{ON_EVERY_DATABASE} and not (fault or simulation)",
+        find_files_with_rows,
+        PROCESSORS + 1,
+        ("worksteal",),
+        on_servers=True,
+    ),
+    "slow": Part(
+        "slow and not (fault or simulation or agents)",
+        lambda: find_marked_files("slow", "sampled"),
+        PROCESSORS + 1,
+    ),
+    "simulations": Part("simulation", lambda: find_marked_files("simulation"), PROCESSORS),
     # These wait for servers to come back.
-    waiting = ["-n", str(PROCESSORS + 3), "--dist", "load", "--maxschedchunk", "1"]
-    return run("Faults", [*waiting, "-m", "fault", *choose(PART_FILES["faults"](), arguments)], {})
-
-
-def run_agents(arguments: list[str]) -> int:
-    installed = subprocess.run(["bin/agents"], cwd=ROOT, check=False).returncode == 0
-    if not installed:
-        print("SKIPPED the agents: npm can't install them here.", flush=True)
-        return 0
-    os.environ["EVALHUB_TEST_REQUIRE"] = ",".join(
-        filter(None, [os.environ.get("EVALHUB_TEST_REQUIRE"), "agents"])
-    )
-    grouped = ["-n", str(PROCESSORS + 1), "--dist", "loadgroup", "--no-loadscope-reorder", "-m", "agents"]
-    return run("Agents", [*grouped, *choose(PART_FILES["agents"](), arguments)], {})
-
-
-PARTS: dict[str, Callable[[list[str]], int]] = {
-    "postgresql": run_postgresql,
-    "slow": run_slow,
-    "simulations": run_simulations,
-    "faults": run_faults,
-    "agents": run_agents,
+    "faults": Part("fault", lambda: find_marked_files("fault"), PROCESSORS + 3),
+    "agents": Part(
+        "agents",
+        lambda: find_folder_files("tests/real_agents"),
+        PROCESSORS + 1,
+        ("loadgroup", "--no-loadscope-reorder"),
+    ),
 }
-PART_FILES: dict[str, Callable[[], list[str]]] = {
-    "slow": lambda: find_marked_files("slow", "sampled"),
-    "simulations": lambda: find_marked_files("simulation"),
-    "faults": lambda: find_marked_files("fault"),
-    "agents": lambda: find_folder_files("tests/real_agents"),
-    "postgresql": lambda: [each for each in find_marked_files("django_db") if not each.startswith(DIFFERING)],
-}
-MARKS = {
-    "postgresql": POSTGRESQL,
-    "slow": SLOW,
-    "simulations": "simulation",
-    "faults": "fault",
-    "agents": "agents",
-}
+
+
+def run_part(name: str, arguments: list[str]) -> int:
+    """Run a part; return pytest's exit code."""
+    if name == "agents":
+        if subprocess.run(["bin/agents"], cwd=ROOT, check=False).returncode != 0:
+            print("SKIPPED the agents: npm can't install them here.", flush=True)
+            return 0
+        required = filter(None, [os.environ.get("EVALHUB_TEST_REQUIRE"), "agents"])
+        os.environ["EVALHUB_TEST_REQUIRE"] = ",".join(required)
+    part = PARTS[name]
+    files = [] if names_files(arguments) else part.find_files()
+    spread = ["-n", str(part.processes), "--dist", *part.distribution]
+    argv = [*spread, "-m", part.mark, *files, *arguments]
+    return run_on_servers(name, argv) if part.on_servers else run(name, argv, {})
 
 
 def ask_git(*words: str) -> list[str]:
@@ -137,7 +128,13 @@ def find_changed_tests(base: str) -> list[str]:
 
 def order_sample(seed: str, changed: list[str]) -> list[tuple[str, str]]:
     """Return (part, file) for each file of each part: the slow ones of changed folders first, the rest as the seed has it."""
-    units = [(part, file) for part, files in PART_FILES.items() for file in files()]
+    units = [
+        (name, file)
+        for name, part in PARTS.items()
+        for file in part.find_files()
+        # `make test` has these.
+        if not (part.on_servers and file.startswith(DIFFERING))
+    ]
     if not (ROOT / ".agents").is_dir():
         units = [each for each in units if each[0] != "agents"]
     random.Random(seed).shuffle(units)
@@ -151,23 +148,17 @@ class Deadlines(NamedTuple):
     end: float
 
 
-def run_file(part: str, file: str, deadlines: Deadlines) -> int | None:
+def run_file(name: str, file: str, deadlines: Deadlines) -> int | None:
     """Run the tests of a part in one file; print what pytest says of them.
 
-    Returns its exit code, None where time was up before it ended. A file that fails runs a second time, because two
-    files at once may disturb each other; both results are printed.
+    Returns its exit code, None where time was up before it ended.
     """
     if time.monotonic() > deadlines.last_start:
         return None
-    code = _run_file_once(part, file, deadlines.end)
-    return code if code in (None, 0, NOTHING_COLLECTED) else _run_file_once(part, file, deadlines.end)
-
-
-def _run_file_once(part: str, file: str, end: float) -> int | None:
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-m", MARKS[part], file]
-    servers = {}
+    part, servers = PARTS[name], {}
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-m", part.mark, file]
     with ExitStack() as opened:
-        if part == "postgresql":
+        if part.on_servers:
             servers = {
                 "DATABASE_URL": opened.enter_context(postgres()),
                 "EVALHUB_BROKER_URL": opened.enter_context(redis()),
@@ -178,16 +169,16 @@ def _run_file_once(part: str, file: str, end: float) -> int | None:
             argv, cwd=ROOT, env={**os.environ, **servers}, stdout=output, stderr=subprocess.STDOUT
         )
         try:
-            code = process.wait(max(1.0, end - time.monotonic()))
+            code = process.wait(max(1.0, deadlines.end - time.monotonic()))
         except subprocess.TimeoutExpired:
             # As Ctrl-C does, so that the tests end what they started.
             process.send_signal(signal.SIGINT)
             process.wait()
-            print(f"{time.monotonic() - began:6.1f} s  {part} {file}: ended, because time was up", flush=True)
+            print(f"{time.monotonic() - began:6.1f} s  {name} {file}: ended, because time was up", flush=True)
             return None
         output.seek(0)
         lines = output.read().splitlines()
-    print(f"{time.monotonic() - began:6.1f} s  {part} {file}: {lines[-1] if lines else code}", flush=True)
+    print(f"{time.monotonic() - began:6.1f} s  {name} {file}: {lines[-1] if lines else code}", flush=True)
     if code not in (0, NOTHING_COLLECTED):
         print(*lines, sep="\n", flush=True)
     return code
@@ -218,7 +209,7 @@ def run_parts(arguments: list[str]) -> Iterator[int]:
     if not named:
         yield from run_on_sqlite(rest)
     for part in named or PARTS:
-        yield PARTS[part](rest)
+        yield run_part(part, rest)
 
 
 if __name__ == "__main__":

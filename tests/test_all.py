@@ -20,7 +20,7 @@ from tests.all import (
     names_files,
 )
 from tests.call_times import JOURNEYS, MOST_JOURNEYS, TURNS, find_long_calls
-from tests.parts import PART_FILES, find_changed_tests, order_sample
+from tests.parts import PARTS, find_changed_tests, order_sample
 
 FILE = """
 import os
@@ -117,10 +117,10 @@ def test_a_pass_names_missing_servers(required: str, code: int) -> None:
 def test_a_part_runs_alone() -> None:
     found = _all("postgresql", "--version", module="tests.parts", PATH="/nowhere")
     assert "SKIPPED the whole pass: There is no " in found.stdout
-    assert "Slow" not in found.stdout
+    assert "*** slow" not in found.stdout
     found = _all("slow", "--version", module="tests.parts", PATH="/nowhere")
-    assert "*** Slow" in found.stdout
-    assert "PostgreSQL" not in found.stdout
+    assert "*** slow" in found.stdout
+    assert "postgresql" not in found.stdout
 
 
 def test_folders_of_passes_exist() -> None:
@@ -140,7 +140,7 @@ def test_marked_tests_are_where_their_part_looks(part: str, mark: str) -> None:
         )
     }
     assert marked
-    assert marked <= {*PART_FILES[part]()}
+    assert marked <= {*PARTS[part].find_files()}
 
 
 def test_a_sample_is_the_same_for_a_seed_and_begins_with_what_changed() -> None:

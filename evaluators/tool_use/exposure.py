@@ -86,7 +86,7 @@ def opened_paths(paths: Sequence[str], transcript: Transcript) -> tuple[str, ...
     return tuple(path for path in paths if path in read_paths)
 
 
-def failed_loads(path: str, transcript: Transcript) -> tuple[str, ...]:
+def find_failed_loads(path: str, transcript: Transcript) -> tuple[str, ...]:
     """Return what the agent's program said of its calls of a skill that failed: the skill could not be read."""
     return tuple(
         call_message(call).strip()

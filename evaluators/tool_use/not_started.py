@@ -21,7 +21,7 @@ _SAYS_NOT_FOUND = re.compile(r"not found|no such file|not recognized|permission 
 
 
 class NotStarted(Struct, frozen=True):
-    """The calls of a tool of which none started."""
+    """The calls of a trial's tool, where none of them started."""
 
     calls: int
     line: str
@@ -64,7 +64,7 @@ def find_not_started(
     return NotStarted(len(stated), stated[0].line, _code(stated[0], by_index))
 
 
-def not_started_in(found: Sequence[NotStarted], title: str, trials: int) -> str:
+def describe_not_started(found: Sequence[NotStarted], title: str, trials: int) -> str:
     """Return in how many trials no call of a tool started and what to do, in sentences."""
     return (
         f"{title} was not found in {len(found)} of {trials} trial{'s' if trials > 1 else ''}: no call of it started. "

@@ -321,7 +321,7 @@ class _Reader:
         return Repeated(repeating, leaf) if repeating else leaf
 
     def inside(self, launchers: tuple[str, ...], script: str, depth: int) -> Statements:
-        """Read the script that a launcher runs: but for `eval`, in a shell of its own."""
+        """Read the script that a launcher runs, in a separate shell except for `eval`."""
         outer, self.outer = self.outer, (*self.outer, *launchers)
         known = self.values, self.functions
         if launchers[-1] != "eval":

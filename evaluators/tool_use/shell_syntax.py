@@ -46,7 +46,7 @@ class Statements(Struct, frozen=True):
     is_hidden: bool = False
     """Whether its output goes elsewhere than to the terminal."""
     is_subshell: bool = False
-    """Whether a shell of its own runs it, which forgets what is defined there."""
+    """Whether a separate shell runs it, which forgets its definitions."""
 
 
 class If(Struct, frozen=True):

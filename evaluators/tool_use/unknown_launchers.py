@@ -15,7 +15,7 @@ _KNOWN = frozenset([*TEXT_PROGRAMS, *LAUNCHERS, *SUBCOMMANDS, *INTERPRETERS, *SH
 _SHOWN = 5
 
 
-def unknown_launchers(transcript: Transcript, tool: Tool) -> Counter[str]:
+def count_unknown_launchers(transcript: Transcript, tool: Tool) -> Counter[str]:
     """Return how many commands have the tool right behind a program that may start it, by this program.
 
     Where a pattern finds the tool's commands, nothing is unknown.

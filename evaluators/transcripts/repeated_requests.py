@@ -21,7 +21,7 @@ _ATTEMPT = re.compile(
 _MESSAGE = re.compile(r'"message"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
-def repeated_request(parser: str, logs: Mapping[str, bytes]) -> FailedRequest:
+def find_repeated_request(parser: str, logs: Mapping[str, bytes]) -> FailedRequest:
     """Return the failed request that nothing of the session follows, from the artifacts of a session that was cut.
 
     Gemini CLI names it on standard error, Qwen Code in its session file. Without one, `said` is empty. What the service

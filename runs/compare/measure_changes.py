@@ -70,9 +70,9 @@ class RunComparison:
     samples: Mapping[str, MeasureSamples] = field(default_factory=dict, repr=False)
     """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
     no_verdict: str = ""
-    """Why there is no verdict, from the run in whose way something is.
+    """Why there is no verdict, as the run says that has the reason.
 
-    Nothing is compared then, but for a run that nothing checked all measures but its outcomes.
+    Nothing is compared then. Of a run that nothing checked, all measures but its outcomes are.
     """
     verdict_reason: str | None = None
     """The same for machines."""

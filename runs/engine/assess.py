@@ -46,8 +46,8 @@ from runs.targets.agents.session_end import Broken, account_of, broken_by
 from runs.targets.pricing import note_cost_limit, price_recording
 from runs.targets.providers.base import Recording
 from runs.targets.providers.prices import price_source
-from scenarios.globs import matches
 from scenarios.guidance import Guidance
+from scenarios.named_files import is_hidden
 from scenarios.spec import ScenarioSpec
 
 GROUP = "evalhub.tokenizers"
@@ -104,7 +104,7 @@ def assess(
         safeguards.open_folders()
     if task.context.keeps_files:
         hidden = task.hidden
-        start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
+        start = [file for file in task.files if not is_hidden(file.path, hidden)]
         stored = keep_trial_files(
             recording, folder, task.secrets, start if folder else (), TimeLeft(stopped=task.stopped)
         )

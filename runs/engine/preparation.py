@@ -40,7 +40,7 @@ from runs.targets.definitions import hints_of, version_of
 from runs.targets.providers.registry import MODELS, TAKE_MCP, TAKE_STUBS
 from runs.workers import claims, fair_share
 from runs.workers.heartbeat import heartbeat
-from runs.workers.worker_registry import any_judges, own_judge
+from runs.workers.worker_registry import any_judges, find_own_judge
 from scenarios.formats.parsed import Fixture
 from scenarios.models import ScenarioVersion
 from scenarios.spec import ScenarioSpec
@@ -228,7 +228,7 @@ def _check_judge(context: RunContext, warnings: list[str]) -> None:
         JudgedTrials(run.target, {content["key"]: deciders_of(content)}, counts[pk])
         for pk, content in contents
     ]
-    workers = own_judge if run.launch.held_by else any_judges
+    workers = find_own_judge if run.launch.held_by else any_judges
     unjudged = find_unjudged(run.project, judged, context.options, workers)
     if unjudged and unjudged.refusal:
         raise NotReady(unjudged.refusal)

@@ -34,7 +34,7 @@ from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row
 from runs.results import spending
-from runs.results.never_started import never_starts
+from runs.results.never_started import describe_if_never_started
 from runs.results.rollups import write_rollups
 from runs.results.search.search_index import facets_of
 from runs.results.spending import month_spent_sentence
@@ -162,7 +162,7 @@ def _count(run_id: int, result: TrialResult) -> _After:
     if after.open and _cannot_start(run_id, result):
         sentence = f"{NOT_STARTED} {result.error}"
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
-    if after.open and result.detail.get("not_started") and (sentence := never_starts(run_id)):
+    if after.open and result.detail.get("not_started") and (sentence := describe_if_never_started(run_id)):
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
     if after.open and total_cost(result) and (sentence := _month_spent(run_id)):
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)

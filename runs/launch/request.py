@@ -32,7 +32,7 @@ from runs.models.run_options import RunOptions, Selection
 from runs.results.spending import month_spent_sentence
 from runs.workers import holds, wakeups
 from runs.workers.labels import refuse_missing_labels
-from runs.workers.worker_registry import WorkerJudge, judges_of_workers, own_judge
+from runs.workers.worker_registry import WorkerJudge, find_own_judge, judges_of_workers
 from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, Suite, SuiteVersion
 
@@ -144,7 +144,7 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
     return tuple(planned)
 
 
-def unjudged_of(
+def find_unjudged_trials(
     project: Project,
     planned: Sequence[PlannedRun],
     options: RunOptions,
@@ -229,8 +229,8 @@ def store_launch(
     if spent := month_spent_sentence(project):
         raise RequestError(f"{spent} An admin can raise it in the project's settings.")
     request = planned[0][1]
-    workers = judges_of_workers if wake else own_judge
-    unjudged = unjudged_of(project, [each for each, _ in planned], request.options, workers)
+    workers = judges_of_workers if wake else find_own_judge
+    unjudged = find_unjudged_trials(project, [each for each, _ in planned], request.options, workers)
     if unjudged and unjudged.refusal:
         raise NoJudge(unjudged.refusal)
     launch = Launch.objects.create(

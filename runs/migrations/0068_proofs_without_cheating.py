@@ -6,7 +6,7 @@ UNTRIED = "Unproved against the judge: no planted verdict was tried (--judge-att
 
 
 def keep_what_null_agent_and_solution_proved(apps: Any, schema_editor: Any) -> None:
-    """Take the agent that cheats, which was tried only where all else proved a scenario, out of its seal."""
+    """Turn *passes a cheating agent* into *proved*: that agent was tried only on proved scenarios."""
     proofs = apps.get_model("runs", "ScenarioProof").objects.using(schema_editor.connection.alias)
     proofs.filter(seal="passes_cheating").update(seal="proved", reason="")
     proved = proofs.filter(seal="proved")

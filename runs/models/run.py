@@ -113,10 +113,8 @@ def has_too_many_errors(passed: int, failed: int, errors: int) -> bool:
 
 
 class Outcomes(Protocol):
-    """What a missing verdict needs of a run, whether it is read as a model or as a row."""
+    """What came of a run's trials, whether the run is read as a model or as a row."""
 
-    @property
-    def id(self) -> int: ...
     @property
     def passed(self) -> int: ...
     @property
@@ -124,11 +122,18 @@ class Outcomes(Protocol):
     @property
     def errors(self) -> int: ...
     @property
-    def unjudged(self) -> int: ...
-    @property
     def not_started(self) -> str: ...
     @property
     def is_unchecked(self) -> bool: ...
+
+
+class ClosedRun(Outcomes, Protocol):
+    """What the sentences on a missing verdict need of a run."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def unjudged(self) -> int: ...
 
 
 def reason_without_verdict(run: Outcomes) -> str:
@@ -140,7 +145,7 @@ def reason_without_verdict(run: Outcomes) -> str:
     return UNCHECKED if run.is_unchecked else ""
 
 
-def no_verdict(run: Outcomes) -> str:
+def no_verdict(run: ClosedRun) -> str:
     """Return why a run has no verdict, in sentences; empty if nothing is in its way."""
     reason = reason_without_verdict(run)
     if reason == NOT_STARTED:
@@ -153,10 +158,10 @@ def no_verdict(run: Outcomes) -> str:
     if reason != ERRORS:
         return ""
     whole = counted(run.passed + run.failed + run.errors, "trial")
-    return f"Run {run.id} has no verdict: {run.errors} of {whole} hit errors, a third or more. {_mend(run)}"
+    return f"Run {run.id} has no verdict: {run.errors} of {whole} hit errors, a third or more. {_advise(run)}"
 
 
-def _mend(run: Outcomes) -> str:
+def _advise(run: ClosedRun) -> str:
     """Return what to do about a run's errors."""
     if not run.unjudged:
         return "Fix their cause, then retry them."

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from django.db.models import F, QuerySet
 
-from evaluators.tool_use.not_started import NotStarted, not_started_in
+from evaluators.tool_use.not_started import NotStarted, describe_not_started
 from evaluators.tool_use.tool import Tool
 from runs.models import Trial
 from runs.models.trial import TrialState
@@ -16,7 +16,7 @@ FIRST_TRIALS = 3
 """So many trials of a run decide that its tool never starts; all of a shorter run."""
 
 
-def tool_not_started(run: int) -> str:
+def describe_tool_not_started(run: int) -> str:
     """Return in how many trials of a run no call of the tool started, in sentences.
 
     Empty unless the first three finished trials, or all of fewer, called the tool and no call of it started. One query,
@@ -29,13 +29,13 @@ def tool_not_started(run: int) -> str:
         _finished(run).values_list("scenario_version__content__criteria__tool", flat=True).first() or {}
     )
     found = [msgspec.convert(row, NotStarted) for row in rows if row]
-    return not_started_in(found, tool.title, len(rows))
+    return describe_not_started(found, tool.title, len(rows))
 
 
-def never_starts(run: int) -> str:
-    """Return what `tool_not_started` does once exactly the first three trials have finished; empty before and after."""
+def describe_if_never_started(run: int) -> str:
+    """Return what `describe_tool_not_started` does once exactly the first three trials have finished; empty before and after."""
     finished = list(_finished(run).values_list("detail__not_started", flat=True)[: FIRST_TRIALS + 1])
-    return tool_not_started(run) if len(finished) == FIRST_TRIALS and all(finished) else ""
+    return describe_tool_not_started(run) if len(finished) == FIRST_TRIALS and all(finished) else ""
 
 
 def _finished(run: int) -> QuerySet[Trial, Any]:

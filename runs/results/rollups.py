@@ -35,7 +35,7 @@ from runs.results.counting import as_stored as counting_of_run
 from runs.results.digests import FINISHED, read_scores, write_digest
 from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.measures import REPORTED, measure_ids
-from runs.results.never_started import tool_not_started
+from runs.results.never_started import describe_tool_not_started
 from runs.results.trial_costs import PaidTrial, run_notes
 
 Key = tuple[str, str]
@@ -273,7 +273,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     run.is_unchecked = bool(trials) and all(
         is_vacuous(trial.outcome, read_scores(trial.scores)) for trial in trials
     )
-    run.not_started = tool_not_started(run.pk)
+    run.not_started = describe_tool_not_started(run.pk)
     run.unjudged = Trial.objects.filter(run=run, outcome="error", error_kind__in=UNJUDGED).count()
     _mark_measured(run)
     write_digest(run)

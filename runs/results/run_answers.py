@@ -7,7 +7,7 @@ from typing import Protocol
 
 from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict
 from runs.models import Run
-from runs.models.run import OPEN, RunState, has_too_many_errors
+from runs.models.run import OPEN, Outcomes, RunState, has_too_many_errors
 from runs.results.release_rule import MISSED, ReleaseResult, release_result
 from runs.results.run_rows import TOOL_FORGE
 from scenarios.models import SESSIONS
@@ -51,23 +51,13 @@ BY_VERDICT = {
 }
 
 
-class EndedRun(Protocol):
+class EndedRun(Outcomes, Protocol):
     """What the answer of a run needs of it, whether it is read as a model or as a row."""
 
     @property
     def state(self) -> str: ...
     @property
     def error(self) -> str: ...
-    @property
-    def passed(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def errors(self) -> int: ...
-    @property
-    def not_started(self) -> str: ...
-    @property
-    def is_unchecked(self) -> bool: ...
     @property
     def verdict(self) -> str | None: ...
 

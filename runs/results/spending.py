@@ -40,7 +40,7 @@ def month_start(now: datetime) -> datetime:
 
 
 def spent_this_month(project: int) -> float:
-    """Return what the runs requested this month have cost so far, as far as they report costs. One query.
+    """Return what the runs requested this month have cost so far; those that report no cost are left out. One query.
 
     People's sessions are not paid for by the project's runs.
     """

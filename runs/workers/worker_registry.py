@@ -165,7 +165,7 @@ class WorkerJudge(NamedTuple):
         return self.labels is None or set(labels) <= set(self.labels)
 
 
-def own_judge() -> list[WorkerJudge]:
+def find_own_judge() -> list[WorkerJudge]:
     """Return whether this process has a judge, for launches that it executes itself."""
     return [WorkerJudge(bool(settings.DEFAULT_JUDGE), None)]
 
@@ -177,4 +177,4 @@ def judges_of_workers() -> list[WorkerJudge]:
 
 def any_judges() -> list[WorkerJudge]:
     """Return whether this process or which workers online have a judge. One query."""
-    return [*own_judge(), *judges_of_workers()]
+    return [*find_own_judge(), *judges_of_workers()]

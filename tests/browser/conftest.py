@@ -29,7 +29,7 @@ SCREENSHOTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Programs to look for; the first is Chromium without windows, which needs a third less of the processors."""
 POLL_MS = 3_000
-"""As long as a page may wait before it asks again; a test whose page has a clock of its own skips it."""
+"""Milliseconds, longer than any page waits before it asks again; a test with the page's clock skips them."""
 COLLECT_VIOLATIONS = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) =>

@@ -169,7 +169,7 @@ def test_a_part_of_an_imported_session_replaces_nothing(tmp_path: Path) -> None:
     for part in parts:
         out = call("import_sessions", str(part), "--tool", "taskmgr").out
     assert (
-        "two.jsonl: a part of the session c-1, of which another part is imported, with 3 calls that this"
+        "two.jsonl: a part of the session c-1, and another part of it is imported, with 3 calls that this"
         in out
     )
     assert CommandRecord.objects.count() == 3

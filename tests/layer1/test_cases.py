@@ -97,12 +97,12 @@ def test_copilots_powershell_is_a_shell() -> None:
     assert [each.subcommand for each in found.commands] == ["add", "rm", "list", "rm"]
 
 
-def imported(case: str, tool: str = "mytool") -> dict[str, Any]:
+def import_case(case: str, tool: str = "mytool") -> dict[str, Any]:
     return call("import_sessions", str(CASES / case), "--tool", tool, "--json").document
 
 
 def test_the_exit_code_of_a_span_is_read() -> None:
-    (session,) = imported("60", "shelf")["sessions"]
+    (session,) = import_case("60", "shelf")["sessions"]
     found = [(each["line"], each["exit_code"], each["failed"], each["end"]) for each in session["commands"]]
     assert found == [
         ("shelf add home --txt plants", 2, True, "reported"),
@@ -133,7 +133,7 @@ def test_a_stream_without_a_call_is_its_own_answer() -> None:
 
 
 def test_the_costs_that_sessions_state_are_stored() -> None:
-    imported("31")
+    import_case("31")
     run = Run.objects.get()
     trial = run.trial_set.get()
     assert (trial.cost_usd, run.cost_usd, run.price_source) == (0.25, 0.25, "reported by the agent")
@@ -142,7 +142,7 @@ def test_the_costs_that_sessions_state_are_stored() -> None:
 
 
 def test_copilot_states_exit_codes_in_text() -> None:
-    (session,) = imported("36")["sessions"]
+    (session,) = import_case("36")["sessions"]
     assert [(each["exit_code"], each["end"]) for each in session["commands"]] == [
         (0, "reported"),
         (3, "reported"),
@@ -172,20 +172,20 @@ def tokens_and_calls() -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("folder", FORKS)
 def test_copied_tokens_count_once(folder: str) -> None:
-    imported(f"34/{folder}")
+    import_case(f"34/{folder}")
     assert tokens_and_calls() == (*FORKS[folder][:2], 3)
 
 
 @pytest.mark.parametrize("folder", FORKS)
 def test_copied_tokens_count_once_over_two_imports(folder: str) -> None:
     for file in FORKS[folder][2]:
-        imported(f"34/{folder}/{file}.jsonl")
+        import_case(f"34/{folder}/{file}.jsonl")
     assert tokens_and_calls() == (*FORKS[folder][:2], 3)
 
 
 @pytest.mark.parametrize(("folder", "own"), [("claude", (3_000, 30)), ("codex", (1_500, 20))])
 def test_where_the_parent_is_not_kept_its_tokens_are_not_the_forks(folder: str, own: tuple[int, int]) -> None:
-    imported(f"34/{folder}/{FORKS[folder][2][1]}.jsonl")
+    import_case(f"34/{folder}/{FORKS[folder][2][1]}.jsonl")
     assert tokens_and_calls()[:2] == own
 
 

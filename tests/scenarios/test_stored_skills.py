@@ -23,13 +23,13 @@ MIGRATION = import_module("scenarios.migrations.0007_guidance_left_out")
 ANSWER = {"notes-workspace/iteration-1/eval-1/grading.json": "{}"}
 
 
-def uploaded(project: Any, *, skill_text: str = SKILL, folder: str = "", **more: str) -> Imported:
+def upload(project: Any, *, skill_text: str = SKILL, folder: str = "", **more: str) -> Imported:
     files = {"SKILL.md": skill_text, "evals/evals.json": evals(case(expected_output="x")), **more}
     contents = {f"{folder}{path}": text.encode() for path, text in files.items()}
     return import_files(Bundle("notetool", contents), project=project, by=None)[0]
 
 
-def stored_earlier(upload: Imported, number: int, *, name: str = "", **files: str) -> Guidance:
+def store_earlier(upload: Imported, number: int, *, name: str = "", **files: str) -> Guidance:
     """Return a version as an earlier release stored it, with everything in the skill's folder."""
     documents = [
         {"path": f"{SKILLS}/notetool/{path}", "content": text} for path, text in sorted(files.items())
@@ -48,11 +48,11 @@ def paths_of(guidance: Guidance) -> list[str]:
 
 def test_an_unchanged_skill_is_no_new_version_and_keeps_its_name() -> None:
     project = make_project()
-    first = uploaded(project, skill_text=f"{SKILL}Of another time.\n")
+    first = upload(project, skill_text=f"{SKILL}Of another time.\n")
     files = {"SKILL.md": SKILL, "tests/a.py": "x", "scripts/run.sh": "x", **ANSWER}
-    earlier = stored_earlier(first, 2, name="Second try", **files)
+    earlier = store_earlier(first, 2, name="Second try", **files)
     MIGRATION.leave_out(apps, None)
-    again = uploaded(project, **files)
+    again = upload(project, **files)
     assert (again.guidance, again.new_guidance) == (earlier, False)
     earlier.refresh_from_db()
     assert (earlier.name, paths_of(earlier)) == ("Second try", ["SKILL.md", "scripts/run.sh"])
@@ -65,33 +65,33 @@ def test_an_unchanged_skill_is_no_new_version_and_keeps_its_name() -> None:
 def test_below_a_repositorys_root_tests_are_part_of_the_skill() -> None:
     project = make_project()
     files = {"SKILL.md": SKILL, "tests/a.py": "x", **ANSWER}
-    first = uploaded(project, folder="skills/notetool/", skill_text=f"{SKILL}Other.\n")
-    earlier = stored_earlier(first, 2, **files)
+    first = upload(project, folder="skills/notetool/", skill_text=f"{SKILL}Other.\n")
+    earlier = store_earlier(first, 2, **files)
     MIGRATION.leave_out(apps, None)
-    assert uploaded(project, folder="skills/notetool/", **files).guidance == earlier
+    assert upload(project, folder="skills/notetool/", **files).guidance == earlier
 
 
 def test_where_versions_become_equal_uploads_match_the_oldest() -> None:
     project = make_project()
-    first = uploaded(project, skill_text=f"{SKILL}Of another time.\n")
-    oldest = stored_earlier(first, 2, **{"SKILL.md": SKILL, **ANSWER})
-    without = stored_earlier(first, 3, **{"SKILL.md": SKILL})
-    newest = stored_earlier(first, 4, **{"SKILL.md": SKILL, "benchmark.md": "x"})
+    first = upload(project, skill_text=f"{SKILL}Of another time.\n")
+    oldest = store_earlier(first, 2, **{"SKILL.md": SKILL, **ANSWER})
+    without = store_earlier(first, 3, **{"SKILL.md": SKILL})
+    newest = store_earlier(first, 4, **{"SKILL.md": SKILL, "benchmark.md": "x"})
     hashes = [each.sha256 for each in (oldest, without, newest)]
     MIGRATION.leave_out(apps, None)
     stored = dict(Guidance.objects.values_list("number", "sha256"))
     assert (stored[2], stored[3], stored[4]) == (hashes[1], hashes[0], hashes[2])
     assert stored[1] == first.guidance.sha256  # type: ignore[union-attr]
-    assert uploaded(project).guidance == oldest
+    assert upload(project).guidance == oldest
     newest.refresh_from_db()
     assert paths_of(newest) == ["SKILL.md"]
 
 
 def test_documents_over_rest_and_of_archives_are_stored_without_answers() -> None:
-    upload = uploaded(make_project())
+    first = upload(make_project())
     files = tuple(
         FixtureFile(f"{SKILLS}/notetool/{path}", text.encode())
         for path, text in sorted({"SKILL.md": SKILL, "evals/evals.json": "{}", **ANSWER}.items())
     )
-    guidance, is_new = keep_guidance(upload.suite, files, by=None)
-    assert (guidance, is_new) == (upload.guidance, False)
+    guidance, is_new = keep_guidance(first.suite, files, by=None)
+    assert (guidance, is_new) == (first.guidance, False)

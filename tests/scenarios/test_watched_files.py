@@ -89,22 +89,25 @@ COMMANDS: dict[str, tuple[str, set[str]]] = {
 }
 
 
-def watched(command: str, tool: Tool | None = None) -> set[str]:
+def find_watched(command: str, tool: Tool | None = None) -> set[str]:
     names = WatchedNames([command], tool, lambda path: FILES.get(path, b""))
-    return {*names.watched({path: path in EXECUTABLE for path in FILES}, FILES.__getitem__)}
+    return {*names.find_watched({path: path in EXECUTABLE for path in FILES}, FILES.__getitem__)}
 
 
 @pytest.mark.parametrize("command,files", COMMANDS.values(), ids=COMMANDS)
 def test_scripts_that_a_command_names_and_what_runners_take_are_watched(
     command: str, files: set[str]
 ) -> None:
-    assert watched(command) == files
+    assert find_watched(command) == files
 
 
 def test_the_tools_own_files_are_watched() -> None:
-    assert watched("true", Tool(binary="mytool", files=("lib/mytool/**",))) == {"mytool", "lib/mytool/a.txt"}
+    assert find_watched("true", Tool(binary="mytool", files=("lib/mytool/**",))) == {
+        "mytool",
+        "lib/mytool/a.txt",
+    }
 
 
 def test_a_path_of_the_tools_variables_is_a_named_folder() -> None:
     tool = Tool(binary="git", env={"PYTHONPATH": "${LLM_TOOL_TEST_FIXTURE_DIR}/src:${PYTHONPATH}"})
-    assert watched("python3 -c 'import re'", tool) == {*PYTHON, "src/types.py"}
+    assert find_watched("python3 -c 'import re'", tool) == {*PYTHON, "src/types.py"}

@@ -11,7 +11,7 @@ from evalhub.lib.numbers import counted
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Score
-from evaluators.tool_use.exposure import failed_loads, opened_paths
+from evaluators.tool_use.exposure import find_failed_loads, opened_paths
 from evaluators.tool_use.interaction import describe_unknown, describe_unread
 from evaluators.transcripts.stream import unseen_sentence
 
@@ -115,7 +115,7 @@ class _SkillGate(BaseGate):
             return self.score(None, NO_EVENTS, error=NO_EVENTS, skill=self.skill)
         path = f"skills/{self.skill}/SKILL.md"
         loaded = bool(opened_paths((path,), evidence.transcript))
-        if not loaded and (said := failed_loads(path, evidence.transcript)):
+        if not loaded and (said := find_failed_loads(path, evidence.transcript)):
             message = (
                 f"The agent called the skill '{self.skill}', and its program could not read it: "
                 f"{said[0][:LONGEST_ERROR].rstrip('.')}. Fix that on the worker, and run the trial again."

@@ -32,14 +32,8 @@ def matches(value: Object) -> bool:
 
 def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
-    turns, once, ends, hooked = Turns(), WrittenOnce(), TaskEnds(), _HookedCalls()
-    usages: dict[str, tuple[str, Usage]] = {}
-    """The model and usage of each message, which is repeated for each of its blocks."""
-    own: set[str] = set()
-    """The messages that the file doesn't mark as copies."""
-    messages: set[int] = set()
-    forked: set[str] = set()
-    id = model = root = ""
+    turns, once, ends, hooked, messages = Turns(), WrittenOnce(), TaskEnds(), _HookedCalls(), _Messages()
+    id = model = ""
     for line in read_objects(file, problems):
         kind, message = text_or_none(line.get("type")) or "", mapping_or_empty(line.get("message"))
         ends.add_notices(
@@ -51,48 +45,59 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
         if kind not in ("assistant", "user") or line.get("isMeta") is True:
             continue
         id = id or _id(line)
-        origin = mapping_or_empty(line.get("forkedFrom"))
-        uuids = [
-            uuid for uuid in (text_or_none(origin.get("messageUuid")), text_or_none(line.get("uuid"))) if uuid
-        ]
-        messages.update(map(_digest, uuids))
-        root = root or next(iter(uuids), "")
-        forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
-        if kind == "assistant":
-            model = _model(message) or model
-            key = message_key(message.get("id") or line.get("uuid"))
-            usages[key] = _model(message), usage_of(mapping_or_empty(message.get("usage")))
-            own.update(() if origin else (key,))
+        messages.add(line, kind, message)
+        model = (_model(message) if kind == "assistant" else "") or model
         read = (
             hooked.mark(_mark_refused(event, line), line)
             for event in message_events(line, kind, _agent(line, id))
         )
         turns.add(line, kind, map(reduce, once.first(read, text_or_none(message.get("id")) or "")))
     events = with_task_ends(turns.events, ends)
-    times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
-    tokens = {key: used for key, used in usages.items() if key in own}
-    trail = Trail(
-        frozenset(messages),
-        # A sub-agent may begin with the messages of the session that asked it.
-        frozenset(forked or ({id.partition("/")[0]} if "/" in id else ())),
-        root,
-        dict(zip(places, once.calls, strict=True)),
-        tokens,
-        frozenset(usages),
-    )
-    session = Session(
-        id,
-        transcript(
-            events,
-            usage=total_usage(used for _, used in tokens.values()),
-            usage_by_model=by_model(tokens.values()),
-        ),
-        model,
-        *times,
-        trail,
-    )
-    return only_session(session, "Claude Code")
+    trail = messages.trail(id, dict(zip(places, once.calls, strict=True)))
+    used = trail.tokens.values()
+    content = transcript(events, usage=total_usage(usage for _, usage in used), usage_by_model=by_model(used))
+    times = span_of(event.timestamp for event in events)
+    return only_session(Session(id, content, model, *times, trail), "Claude Code")
+
+
+class _Messages:
+    """The messages of a file: their tokens, and which are copies of another session's."""
+
+    def __init__(self) -> None:
+        self._usages: dict[str, tuple[str, Usage]] = {}
+        """The model and usage of each message, which is repeated for each of its blocks."""
+        self._own: set[str] = set()
+        """Those that the file doesn't mark as copies."""
+        self._digests: set[int] = set()
+        self._forked: set[str] = set()
+        self._root = ""
+
+    def add(self, line: Object, kind: str, message: Object) -> None:
+        """Take a line with a message or a block of one."""
+        origin = mapping_or_empty(line.get("forkedFrom"))
+        uuids = [
+            uuid for uuid in (text_or_none(origin.get("messageUuid")), text_or_none(line.get("uuid"))) if uuid
+        ]
+        self._digests.update(map(_digest, uuids))
+        self._root = self._root or next(iter(uuids), "")
+        self._forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
+        if kind == "assistant":
+            key = message_key(message.get("id") or line.get("uuid"))
+            self._usages[key] = _model(message), usage_of(mapping_or_empty(message.get("usage")))
+            self._own.update(() if origin else (key,))
+
+    def trail(self, id: str, calls: dict[int, tuple[str, ...]]) -> Trail:
+        """Return what links the session of this id to others; `calls` are the keys of its calls by place."""
+        return Trail(
+            frozenset(self._digests),
+            # A sub-agent may begin with the messages of the session that asked it.
+            frozenset(self._forked or ({id.partition("/")[0]} if "/" in id else ())),
+            self._root,
+            calls,
+            {key: used for key, used in self._usages.items() if key in self._own},
+            frozenset(self._usages),
+        )
 
 
 def _id(line: Object) -> str:
@@ -126,7 +131,7 @@ def _mark_refused(event: Event, line: Object) -> Event:
 
 
 class _HookedCalls:
-    """Finds the commands that a hook denied in words of its own: since version 2.1, failed ones state an exit code."""
+    """Finds commands that a hook denied in its own words: since version 2.1, failed commands state an exit code."""
 
     def __init__(self) -> None:
         self._shells: set[str | None] = set()

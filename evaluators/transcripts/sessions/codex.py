@@ -166,7 +166,7 @@ class _Items:
         """The number of commands in a script, by the id of its call."""
 
     def append(self, event: Event) -> None:
-        """Add an event, as far as it is kept."""
+        """Add an event, reduced to what is kept."""
         if event.type == "tool_call":
             key = content_key(event)
             self._counts[key] += 1

@@ -47,7 +47,7 @@ def outline(file: IO[bytes]) -> Iterator[Object]:
             yield from _of_document(_read_whole(file))
             return
         except UnreadableSession:
-            # Lines of which the first is cut off are read all the same.
+            # The first line may be cut off; the others are read.
             file.seek(0)
             values = list(_of_lines(file))
             if not values:

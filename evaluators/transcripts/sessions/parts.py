@@ -35,7 +35,8 @@ def _join(parts: list[Traced]) -> Traced:
     return first
 
 
-def _add(one: Traced, other: Traced) -> Traced:
+def _find_missing(one: Traced, other: Traced) -> tuple[list[Command], dict[int, Command]]:
+    """Return the commands that only the other part has, and those with an end that the first part lacks, by number."""
     known = {key for keys in one.trail.calls.values() for key in keys}
     new = [each for each in other.kept.commands if known.isdisjoint(other.trail.calls.get(each.n, ()))]
     ended = {
@@ -50,6 +51,11 @@ def _add(one: Traced, other: Traced) -> Traced:
         if each.end == "unknown"
         and (found := next((ended[key] for key in one.trail.calls.get(each.n, ()) if key in ended), None))
     }
+    return new, ends
+
+
+def _add(one: Traced, other: Traced) -> Traced:
+    new, ends = _find_missing(one, other)
     shares = bool(one.trail.all_calls & other.trail.all_calls or one.trail.seen & other.trail.seen)
     if (
         not new

@@ -40,7 +40,7 @@ class Trail(Struct, frozen=True):
     seen: frozenset[str] = frozenset()
     """The hashes of all its messages' ids."""
     all_calls: frozenset[int] = frozenset()
-    """What tells each of its calls, of the tool or not, from others, as hashes."""
+    """Hashes that identify each of its calls, of the tool or not."""
     replayed: int = 0
     """The number of events at the beginning that the session's own program copied from another one."""
 

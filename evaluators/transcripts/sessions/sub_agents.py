@@ -83,7 +83,7 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
     )
 
 
-def own_account(parser: str, raw: bytes, files: Mapping[str, bytes]) -> Transcript | None:
+def read_own_account(parser: str, raw: bytes, files: Mapping[str, bytes]) -> Transcript | None:
     """Return a session by the agent's own file, where its stream has no closing event and the file ends with an answer.
 
     For a program that ended by itself with 0: what it wrote last into its stream may be lost.

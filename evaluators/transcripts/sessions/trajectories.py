@@ -64,7 +64,7 @@ def parse_inspect(file: IO[bytes], problems: Problems, reduce: Reduce = keep_who
 
 
 def _sample_id(about: Object, sample: Object) -> str:
-    """Return what tells a sample of an older log from others: its evaluation, its own id and its epoch."""
+    """Return an id for a sample of an older log: its evaluation, id and epoch."""
     run = text_or_none(about.get("eval_id")) or digest(about)
     return f"{run}/{sample.get('id')}/{sample.get('epoch', 1)}"
 

@@ -18,7 +18,7 @@ def content_key(event: Event) -> str:
 
 
 def call_key(event: Event) -> str:
-    """Return what tells a call from others of its session, in each part of it. Some models give many the same id."""
+    """Return the keys that identify a call in every part of its session. Some models repeat ids."""
     return digest(event.id, event.name, event.command, event.timestamp)
 
 
@@ -28,7 +28,7 @@ def digest(*parts: Json) -> str:
 
 
 KEY = 12
-"""Characters of a message's key, of which a session stores many."""
+"""Characters of a message's key; a session stores one for each message."""
 
 
 def message_key(id: Json) -> str:

@@ -80,7 +80,7 @@ class LiftAnswer:
     previous: PreviousArm | None
     """None where no previous version ran beside it."""
     was_opened: bool = True
-    """Whether a trial opened the skill, as far as the agents' events tell."""
+    """Whether a trial opened the skill, by the agents' events."""
 
     @property
     def sentence(self) -> str:

@@ -178,7 +178,7 @@ def lifts_of_launch(launch: int) -> list[Lift]:
     return [read_lift(setting.load()) for old, new in pairs for setting in settings_of(old, new, launch)]
 
 
-def stopped_arms(launch: int) -> list[str]:
+def describe_stopped_arms(launch: int) -> list[str]:
     """Return why arms of a launch's lift have no results, in the order of their runs. One query."""
     runs = Run.objects.filter(launch=launch, options__lift=True).select_related("guidance").order_by("pk")
     return [why_no_results(run) for run in runs if not run.is_open and (run.error or run.is_unusable)]

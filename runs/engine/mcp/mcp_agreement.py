@@ -5,7 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from runs.engine.mcp.mcp_stdio import META, UNKNOWN_METHOD, UNSUPPORTED_VERSION, refusal, supported_revisions
+from runs.engine.mcp.mcp_stdio import (
+    META,
+    UNKNOWN_METHOD,
+    UNSUPPORTED_VERSION,
+    read_supported_revisions,
+    refusal,
+)
 
 GREETINGS = ("initialize", "server/discover")
 """The first request of each era; its result has the server's instructions."""
@@ -55,7 +61,7 @@ class Agreement:
         error = message.get("error")
         code = error.get("code") if isinstance(error, dict) else None
         if code in (_OTHER_ERA if is_opening else _OTHER_REVISION):
-            spoken = ", ".join(supported_revisions(error))
+            spoken = ", ".join(read_supported_revisions(error))
             self._refuse(f"the server speaks {spoken}" if spoken else refusal(error))
         else:
             # Any other answer is one to a request that the server understood.

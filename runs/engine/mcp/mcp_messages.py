@@ -25,7 +25,7 @@ LARGEST_MESSAGE = 16 << 20
 """Bytes of a message that is read as a whole."""
 SERVER_ENDED = -32000
 SUBSCRIPTION = "subscriptions/listen"
-"""A request whose response is a stream of notifications that has no end of its own."""
+"""A request whose response is a stream of notifications without an end."""
 _DEEPEST = 900
 """Levels of nesting that every reader of the record takes."""
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)

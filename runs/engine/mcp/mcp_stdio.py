@@ -56,7 +56,7 @@ class EraRefused(NoAnswer):
     def __init__(self, why: str, error: Any = None, supported: list[str] | None = None) -> None:
         super().__init__(why)
         self.code = error.get("code") if isinstance(error, dict) else None
-        self.supported = supported if supported is not None else supported_revisions(error)
+        self.supported = supported if supported is not None else read_supported_revisions(error)
         """The revisions that it speaks, if it says so."""
 
 
@@ -155,7 +155,7 @@ def revisions_in(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-def supported_revisions(error: Any) -> list[str]:
+def read_supported_revisions(error: Any) -> list[str]:
     """Return the revisions that an error names as those of the server."""
     data = error.get("data") if isinstance(error, dict) else None
     return revisions_in(data.get("supported")) if isinstance(data, dict) else []

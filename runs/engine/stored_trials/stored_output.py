@@ -8,7 +8,7 @@ from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Transcript
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import with_cut_ends
-from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, own_account, with_sub_agents
+from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, read_own_account, with_sub_agents
 from runs.models import Artifact, Run, Trial
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 
@@ -40,7 +40,7 @@ def read_stored(trial: Trial, parser: str) -> Transcript | None:
     try:
         content = {name: content_of(each) for name, each in files.items()}
         by_itself = trial.exit_code == 0 and not trial.timed_out
-        account = own_account(parser, content["transcript"], content) if by_itself else None
+        account = read_own_account(parser, content["transcript"], content) if by_itself else None
         read = account or parse(parser, content["transcript"], content.get("events"))
         read = with_sub_agents(read, parser, content)
         return with_cut_ends(read) if trial.timed_out else read

@@ -19,7 +19,7 @@ from runs.errors import ProviderError
 from runs.sandbox.safe_paths import FOLDER, open_beneath
 from runs.sandbox.safe_walk import entries_beneath
 from scenarios.globs import matches
-from scenarios.hidden_files import is_hidden, named_in_setup
+from scenarios.named_files import find_named, is_hidden
 from scenarios.tool_files import is_tool_file
 
 _AT_ONCE = 1 << 20
@@ -88,7 +88,7 @@ class ProtectedFiles:
         self._kept.mkdir()
         files = [path for path, state in entries_beneath(self._workspace) if stat.S_ISREG(state.st_mode)]
         hidden = [path for path in files if is_hidden(path, self._hidden) and self._is_ours(path)]
-        self._aside = sorted({*hidden} - named_in_setup(hidden, setup))
+        self._aside = sorted({*hidden} - find_named(hidden, setup))
         for number, path in enumerate(self._aside):
             (self._workspace / path).rename(self._kept / f"aside-{number}")
 
@@ -120,7 +120,7 @@ class ProtectedFiles:
                 self._folders[folder] = stat.S_IMODE((self._workspace / folder).lstat().st_mode)
 
     def put_back(self) -> None:
-        """Put back what was away during the setup, unless that made a file of its own there. Raises `ProviderError`."""
+        """Put back the files removed for the setup, unless the setup wrote one there. Raises `ProviderError`."""
         try:
             for number, path in enumerate(self._aside):
                 *folders, name = path.split("/")

@@ -101,7 +101,9 @@ class Safeguards:
         """
         changes = self.protected.lay(self.closed.get(self.folder.workspace, {}))
         removed = tuple(self.git.clean(TimeLeft(stopped=stopped))) if self.git else ()
-        changed, uncompared = self.watched.changed(TimeLeft(stopped=stopped)) if self.watched else ([], 0)
+        changed, uncompared = (
+            self.watched.find_changed(TimeLeft(stopped=stopped)) if self.watched else ([], 0)
+        )
         for root, modes in self.closed.items():
             close_folders(root, modes)
         executed = tuple(path for path in changed if path not in allowed)

@@ -54,7 +54,7 @@ class WatchedFiles:
         watched.before = watched.hashes(left)
         return watched
 
-    def changed(self, left: TimeLeft) -> tuple[list[str], int]:
+    def find_changed(self, left: TimeLeft) -> tuple[list[str], int]:
         """Return the paths that the agent changed, added or removed, and how many there was no time to compare."""
         after = self.hashes(left)
         both = {
@@ -80,7 +80,7 @@ class WatchedFiles:
             for path, state in entries_beneath(self.workspace.path)
             if not stat.S_ISDIR(state.st_mode)
         }
-        paths = self.names.watched(files, lambda path: _beginning(self.workspace, path, len(b"#!")))
+        paths = self.names.find_watched(files, lambda path: _beginning(self.workspace, path, len(b"#!")))
         hashed = ((path, self._hash(path, left)) for path in sorted(paths))
         return {path: each for path, each in hashed if each != _ABSENT}
 

@@ -20,7 +20,7 @@ from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.interaction import describe_unread
 from evaluators.tool_use.tool import Tool
-from evaluators.tool_use.unknown_launchers import unknown_launchers
+from evaluators.tool_use.unknown_launchers import count_unknown_launchers
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
 from evaluators.transcripts.sessions.kept import KeptSession, keep_session
@@ -52,7 +52,7 @@ class ReadSessions:
     trails: list[Trail] = field(default_factory=list)
     """Of each session, what shows whether another file has its calls."""
     others: list[Traced] = field(default_factory=list)
-    """Sessions without the tool, parts or messages of which another file may have; nothing of them is stored."""
+    """Sessions without the tool, which aren't stored. Another file may have parts or messages of them."""
 
     def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
         """Add a file's sessions, or a sentence on why there are none."""
@@ -62,7 +62,7 @@ class ReadSessions:
                 file, IMPORTERS, keep_whole if whole else ToolOnly(tool)
             )
             for session in sessions:
-                self._count_launchers(unknown_launchers(session.transcript, tool))
+                self._count_launchers(count_unknown_launchers(session.transcript, tool))
                 read = keep_session(
                     session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole
                 )
@@ -125,7 +125,7 @@ class ReadSessions:
         return self
 
     def without_parts_of(self, stored: Mapping[str, frozenset[str]]) -> ReadSessions:
-        """Leave out sessions of which another part was imported, with a sentence on each.
+        """Leave out a session if another part of it was imported, with a sentence on each.
 
         Either has calls that the other lacks. `stored` are what is the same in a copy of the imported calls, by the
         session's id.
@@ -140,7 +140,7 @@ class ReadSessions:
         for each in parts:
             calls = counted(len(stored[each.id].difference(each.copies)), "call")
             self.problems.append(
-                f"{each.file}: a part of the session {each.id}, of which another part is imported, with {calls} "
+                f"{each.file}: a part of the session {each.id}, and another part of it is imported, with {calls} "
                 "that this one lacks. Import both files together."
             )
         pairs = [pair for pair in zip(self.sessions, self.trails, strict=True) if pair[0] not in parts]

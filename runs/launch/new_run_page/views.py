@@ -43,7 +43,7 @@ from runs.launch.new_run_page.named_choices import (
     tier_choices,
 )
 from runs.launch.new_run_page.run_choices import RunChoices, baselines_of, run_choices
-from runs.launch.request import PlannedRun, plan, request_runs, unjudged_of
+from runs.launch.request import PlannedRun, find_unjudged_trials, plan, request_runs
 from runs.launch.run_history import RunHistory, read_history
 from runs.launch.selection import ChosenScenario, ProjectReader
 from runs.models import Run
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def refusal(self) -> str:
-        """Why nothing of it may start, beside the button; empty if something may."""
+        """Why the run can't start, shown beside the button; empty if it can."""
         return self.unjudged.refusal if self.unjudged else ""
 
     @property
@@ -165,7 +165,7 @@ class NewRunPage:
             warning=warning,
             looks=looks,
             max_usd=request.options.max_usd,
-            unjudged=unjudged_of(self.project, planned, request.options, judges_of_workers),
+            unjudged=find_unjudged_trials(self.project, planned, request.options, judges_of_workers),
         )
 
 

@@ -20,7 +20,7 @@ from evalhub.teams.models import Project
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import can_reach
-from runs.compare.guidance.lift_findings import lift_json, lifts_of_launch, stopped_arms
+from runs.compare.guidance.lift_findings import describe_stopped_arms, lift_json, lifts_of_launch
 from runs.engine import run_here, wait
 from runs.engine.interruption import exit_code_of, interruptible
 from runs.errors import NoJudge, RequestError
@@ -57,14 +57,14 @@ from runs.launch.budgets import estimates_of, over_budget
 from runs.launch.look_plan import look_plan
 from runs.launch.looks import with_looks
 from runs.launch.option_files import apply_config, given_sources
-from runs.launch.request import PlannedRun, Request, plan, request_runs, unjudged_of
+from runs.launch.request import PlannedRun, Request, find_unjudged_trials, plan, request_runs
 from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
 from runs.results.release_rule import MET
-from runs.workers.worker_registry import any_judges, judges_of_workers, own_judge
+from runs.workers.worker_registry import any_judges, find_own_judge, judges_of_workers
 from scenarios.annotations import shows_annotations
 from scenarios.commands import (
     FAILED,
@@ -108,8 +108,10 @@ class Command(EvalhubCommand):
             if warning := over_budget(project, planned, request.options):
                 self.stderr.write(warning)
             here = options["now"]
-            workers = own_judge if here else judges_of_workers
-            if (unjudged := unjudged_of(project, planned, request.options, workers)) and unjudged.warning:
+            workers = find_own_judge if here else judges_of_workers
+            if (
+                unjudged := find_unjudged_trials(project, planned, request.options, workers)
+            ) and unjudged.warning:
                 self.stderr.write(unjudged.warning)
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
             for warnings in launch.runs.order_by("pk").values_list("warnings", flat=True):
@@ -191,7 +193,7 @@ class Command(EvalhubCommand):
         answer: dict[str, Any] = {"launch": launch.pk, "runs": documents}
         if options["lift"]:
             lifts = lifts_of_launch(launch.pk)
-            text = "\n".join([text, *stopped_arms(launch.pk), *map(plain_lift, lifts)])
+            text = "\n".join([text, *describe_stopped_arms(launch.pk), *map(plain_lift, lifts)])
             answer["lift"] = [lift_json(lift) for lift in lifts]
         return Result(text, answer, code)
 
@@ -341,7 +343,7 @@ def _dry_run(project: Project, options: dict[str, Any]) -> Result:
     request = _request(project, options)
     runs = plan(project, request)
     # A dry run shows what --now and the workers would do.
-    unjudged = unjudged_of(project, runs, request.options, any_judges)
+    unjudged = find_unjudged_trials(project, runs, request.options, any_judges)
     if unjudged and unjudged.refusal:
         raise NoJudge(unjudged.refusal)
     planned = _with_looks(_show_plan(runs), project, runs, request)

@@ -12,7 +12,7 @@ from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
 from runs.targets.agents.session_end import has_closed
-from runs.targets.agents.sub_agents import make_home, own_sessions
+from runs.targets.agents.sub_agents import make_home, read_own_sessions
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.options import ResolvedTarget
 
@@ -81,7 +81,7 @@ class ClaudeCode:
             env={"HOME": sandbox.inside(home), **self._env()},
             log=self._program.log(invocation),
             stdin=prompt,
-            sessions=lambda recording: {} if has_closed(recording) else own_sessions(home, *SESSIONS),
+            sessions=lambda recording: {} if has_closed(recording) else read_own_sessions(home, *SESSIONS),
         )
 
     def _arguments(self, invocation: Invocation) -> list[str]:

@@ -26,11 +26,10 @@ from runs.sandbox.process import SHELL, ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_paths import read_beneath, remove_beneath, write_next_to_workspace
 from runs.sandbox.target_roots import Use
-from runs.targets.agents.cli_answer import CliAnswer, read_answer
+from runs.targets.agents.cli_answer import CliAnswer, note_on_end, outage_of, read_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses
 from runs.targets.agents.known_programs import how_to_read
 from runs.targets.agents.program_lookup import advise_on_program, look_up, missing_word
-from runs.targets.agents.unanswered import note_on_end, outage_of
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.healthcheck import (
     CommandHealthcheck,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import AliasChoices, Field
 
 from evaluators.model import Json
-from evaluators.transcripts.repeated_requests import repeated_request
+from evaluators.transcripts.repeated_requests import find_repeated_request
 from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
-from runs.targets.agents.sub_agents import make_home, own_sessions
+from runs.targets.agents.sub_agents import make_home, read_own_sessions
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
 
@@ -107,8 +107,8 @@ class SessionAgent(ABC):
                 **self._options.env,
             },
             log=self._program.log(invocation),
-            sessions=lambda recording: own_sessions(home, *self.sessions),
-            repeating=lambda recording: repeated_request(recording.parser, recording.logs),
+            sessions=lambda recording: read_own_sessions(home, *self.sessions),
+            repeating=lambda recording: find_repeated_request(recording.parser, recording.logs),
         )
 
     def settings(self) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evalhub.lib.limits import LONGEST_ERROR
 from evaluators.model import Transcript
 from evaluators.transcripts.endings import SessionEnd, ending_of
-from evaluators.transcripts.sessions.sub_agents import own_account
+from evaluators.transcripts.sessions.sub_agents import read_own_account
 from runs.targets.providers.base import ENDED_BY_SIGNAL, Recording
 from runs.targets.providers.failures import advise_on_failure, describe_failure
 from runs.targets.providers.retry import RequestFailure
@@ -69,7 +69,7 @@ def account_of(recording: Recording) -> Transcript | None:
     """Return a session by the agent's own file, where its program ended by itself with 0 and its stream lost the end."""
     if recording.exit_code != 0 or recording.was_cut or recording.was_stopped:
         return None
-    return own_account(recording.parser, recording.raw, recording.logs)
+    return read_own_account(recording.parser, recording.raw, recording.logs)
 
 
 def has_answered(recording: Recording) -> bool:

@@ -56,7 +56,7 @@ def codex_sessions(home: Path, *, with_main: bool) -> dict[str, bytes]:
     return sessions
 
 
-def own_sessions(home: Path, folder: str, suffix: str) -> dict[str, bytes]:
+def read_own_sessions(home: Path, folder: str, suffix: str) -> dict[str, bytes]:
     """Return the session file that an agent wrote for itself, by artifact, and those of its sub-agents beside it."""
     sessions: dict[str, bytes] = {}
     for content in _contents(home, folder, suffix):

@@ -34,7 +34,7 @@ from scenarios.formats.agent_skills.skill_folders import (
     lower_case_problem,
     skills_of,
 )
-from scenarios.formats.agent_skills.trigger_reader import skill_named
+from scenarios.formats.agent_skills.trigger_reader import read_skill_name
 from scenarios.formats.candidates import decode_file
 from scenarios.formats.other_programs import hints_of_others
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
@@ -174,7 +174,7 @@ def _read_file(
     triggers = [
         find_trigger(case, by_skill=is_trigger_list)[1] for _, case, _ in written if isinstance(case, dict)
     ]
-    named = {skill_named(each) for each in triggers if isinstance(each, str)}
+    named = {read_skill_name(each) for each in triggers if isinstance(each, str)}
     tested += tuple(skill for skill in skills if skill.name in named and skill not in tested)
     read = _EvalFile(document, name, tested, gates, written, is_trigger_list)
     if not read.skills:

@@ -17,7 +17,7 @@ from scenarios.formats.text_decoding import MAX_BYTES
 from scenarios.spec import ScenarioSpec
 
 SHORTEST = 40
-"""Characters of an assertion or expected output from which on it doesn't stand in a file by chance."""
+"""Characters from which on an assertion or expected output isn't in a file by chance."""
 
 
 def answers_in_files(files: Sequence[FixtureFile], specs: Sequence[ScenarioSpec]) -> Iterator[Problem]:

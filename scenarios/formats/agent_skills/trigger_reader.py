@@ -19,7 +19,7 @@ def read_trigger(
 ) -> tuple[SkillLoaded | SkillNotLoaded, ...]:
     """Return the gates on which skills are loaded, for a case that says so: of the skill it names, else of its own."""
     key, wanted = context.trigger_of(case)
-    if isinstance(wanted, str) and (name := skill_named(wanted)) in _names(context):
+    if isinstance(wanted, str) and (name := read_skill_name(wanted)) in _names(context):
         return (SkillLoaded(skill=name),)
     if isinstance(wanted, str):
         wanted = _unknown_skill(key, wanted, context, at, problems)
@@ -40,7 +40,7 @@ def read_trigger(
     return (SkillLoaded(skill=context.skills[0].name),) if len(context.skills) == 1 else ()
 
 
-def skill_named(text: str) -> str:
+def read_skill_name(text: str) -> str:
     """Return the name of a skill, before which a plug-in's may stand."""
     return text.strip().rpartition(":")[2]
 
@@ -53,7 +53,7 @@ def _unknown_skill(
     key: str, wanted: str, context: SkillContext, at: Location, problems: list[Problem]
 ) -> bool | None:
     """Return False for no skill of the upload; None with an error for what is probably a mistake."""
-    if key not in TRIGGER_KEYS and skill_named(wanted).lower() in _NONE:
+    if key not in TRIGGER_KEYS and read_skill_name(wanted).lower() in _NONE:
         return False
     close = did_you_mean(wanted, _names(context))
     what = f"'{key}' is '{wanted}', and the upload has no skill of that name."

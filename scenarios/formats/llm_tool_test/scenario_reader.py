@@ -16,7 +16,7 @@ from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.rubric_reader import read_judge
 from scenarios.formats.llm_tool_test.scenario_lints import lints
 from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
-from scenarios.formats.llm_tool_test.unprotected_files import hidden_lints, unprotected_lints
+from scenarios.formats.llm_tool_test.unprotected_files import lint_hidden_files, unprotected_lints
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles
@@ -64,7 +64,7 @@ def read_scenario(
         reading.spec = _spec(scenario_file, criteria, document, settings)
         fixture = upload.below(reading.fixture_folder) if reading.fixture_folder is not None else ()
         reading.problems += unprotected_lints(reading.spec, fixture, document)
-        reading.problems += hidden_lints(reading.spec, fixture, document)
+        reading.problems += lint_hidden_files(reading.spec, fixture, document)
     return reading
 
 

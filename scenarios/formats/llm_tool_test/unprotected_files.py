@@ -9,7 +9,7 @@ from evaluators.name_lists import list_names
 from scenarios.formats.parsed import Fixture
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
-from scenarios.hidden_files import is_hidden, named_in_setup
+from scenarios.named_files import find_named, is_hidden
 from scenarios.spec import ScenarioSpec
 from scenarios.tool_files import is_tool_file
 from scenarios.watched_files import WatchedNames
@@ -36,7 +36,7 @@ def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: Positioned
     ]
 
 
-def hidden_lints(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocument) -> list[Problem]:
+def lint_hidden_files(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocument) -> list[Problem]:
     """Return a lint for each setup command that names hidden files, which therefore stay during the setup."""
     paths = [file.path for file in fixture if is_hidden(file.path, spec.hidden)]
     return [
@@ -49,7 +49,7 @@ def hidden_lints(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocum
             lint=True,
         )
         for index, command in enumerate(spec.setup)
-        if (named := named_in_setup(paths, [command]))
+        if (named := find_named(paths, [command]))
     ]
 
 
@@ -57,7 +57,7 @@ def suggest_protected(spec: ScenarioSpec, fixture: Fixture) -> list[str]:
     """Return patterns for the fixture's files that scripts and gates run or name, without the tool's own files."""
     texts = {file.path: file.content for file in fixture}
     names = WatchedNames(spec.commands_after_agent, spec.criteria.tool, lambda path: texts.get(path, b""))
-    watched = names.watched({file.path: file.executable for file in fixture}, texts.__getitem__)
+    watched = names.find_watched({file.path: file.executable for file in fixture}, texts.__getitem__)
     paths = [path for path in sorted(watched) if not is_tool_file(path, spec.criteria.tool)]
     return list(_as_patterns(paths))
 

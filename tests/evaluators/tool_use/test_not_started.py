@@ -24,7 +24,7 @@ def transcript(*calls: tuple[str, int | None, str]) -> Transcript:
     return Transcript(events=tuple(events), source="events")
 
 
-def found(*calls: tuple[str, int | None, str], record: Any = None) -> NotStarted | None:
+def find(*calls: tuple[str, int | None, str], record: Any = None) -> NotStarted | None:
     told = transcript(*calls)
     return find_not_started(told, TALLY, analyse(told, TALLY, completed=True, record=record))
 
@@ -43,8 +43,8 @@ def found(*calls: tuple[str, int | None, str], record: Any = None) -> NotStarted
     ],
 )
 def test_calls_of_a_missing_program_did_not_start(call):
-    assert found(call) is not None
-    assert found(call, record=()) is not None
+    assert find(call) is not None
+    assert find(call, record=()) is not None
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_calls_of_a_missing_program_did_not_start(call):
     ],
 )
 def test_other_calls_started_or_are_none_of_the_tool(call):
-    assert found(call) is None
+    assert find(call) is None
 
 
 def test_one_call_that_started_is_enough():
     missing = ("./tally add 3", 127, "sh: 1: ./tally: not found")
-    assert found(missing, missing).calls == 2
-    assert found(missing, ("files/tally add 3", 0, "")) is None
+    assert find(missing, missing).calls == 2
+    assert find(missing, ("files/tally add 3", 0, "")) is None
 
 
 def test_the_blind_judge_reads_that_no_call_started():

@@ -6,12 +6,12 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.tool import Tool
-from evaluators.tool_use.unknown_launchers import describe_launchers, unknown_launchers
+from evaluators.tool_use.unknown_launchers import count_unknown_launchers, describe_launchers
 
 GIT = Tool(binary="git")
 
 
-def ran(*lines: str) -> Transcript:
+def make_transcript(*lines: str) -> Transcript:
     return Transcript(tuple(Event("tool_call", name="Bash", command=line) for line in lines), "stream")
 
 
@@ -29,15 +29,17 @@ def ran(*lines: str) -> Transcript:
     ],
 )
 def test_what_stands_right_before_the_tool(line: str, expected: dict[str, int]) -> None:
-    assert unknown_launchers(ran(line), GIT) == expected
+    assert count_unknown_launchers(make_transcript(line), GIT) == expected
 
 
 def test_a_pattern_leaves_nothing_unknown() -> None:
-    assert not unknown_launchers(ran("rtk git status"), Tool(binary="git", command_pattern=r"rtk git (\S+)"))
+    assert not count_unknown_launchers(
+        make_transcript("rtk git status"), Tool(binary="git", command_pattern=r"rtk git (\S+)")
+    )
 
 
 def test_the_note_names_program_number_and_pattern() -> None:
-    counts = unknown_launchers(ran("rtk git a", "rtk git b", "lazy git c"), GIT)
+    counts = count_unknown_launchers(make_transcript("rtk git a", "rtk git b", "lazy git c"), GIT)
     assert list(describe_launchers(counts, GIT)) == [
         "2 commands have git behind `rtk`, which evalhub doesn't know, and count only if a pattern names them, "
         r"such as `rtk git (\S+)`.",

@@ -1,4 +1,4 @@
-"""Large session files are read with little memory: measured in a process of its own."""
+"""Large session files are read with little memory, measured in a separate process."""
 
 from __future__ import annotations
 

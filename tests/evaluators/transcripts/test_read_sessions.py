@@ -164,13 +164,13 @@ def test_a_codex_command_that_was_refused_never_ran(text: str, tmp_path: Path) -
     assert lines_and_ends(below, tmp_path) == [("mytool list", 1)]
 
 
-def forked(*lines: dict[str, object], about: dict[str, object], began: str = "10:05:00.0") -> bytes:
+def make_rollout(*lines: dict[str, object], about: dict[str, object], began: str = "10:05:00.0") -> bytes:
     """Return a rollout that begins at a time and whose first line says what it comes from."""
     meta = {"type": "session_meta", "timestamp": f"2026-08-01T{began}Z", "payload": {"id": "child", **about}}
     return lines_of([meta, *lines])
 
 
-def counted_at(time: str, total: int, last: int) -> dict[str, object]:
+def make_count(time: str, total: int, last: int) -> dict[str, object]:
     about = {"total_token_usage": {"input_tokens": total}, "last_token_usage": {"input_tokens": last}}
     return {
         "type": "event_msg",
@@ -179,7 +179,7 @@ def counted_at(time: str, total: int, last: int) -> dict[str, object]:
     }
 
 
-def called_at(time: str, id: str) -> dict[str, object]:
+def make_call(time: str, id: str) -> dict[str, object]:
     call = {
         "type": "function_call",
         "name": "exec_command",
@@ -191,8 +191,8 @@ def called_at(time: str, id: str) -> dict[str, object]:
 
 SPAWNED: dict[str, object] = {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "parent"}}}}
 OF_PARENT: dict[str, object] = {"type": "session_meta", "payload": {"id": "parent"}}
-REPLAYED = (OF_PARENT, called_at("10:00:01", "a"), counted_at("10:00:02", 900, 900))
-WRITTEN_ANEW = (OF_PARENT, called_at("10:05:00.2", "a"), counted_at("10:05:00.3", 900, 900))
+REPLAYED = (OF_PARENT, make_call("10:00:01", "a"), make_count("10:00:02", 900, 900))
+WRITTEN_ANEW = (OF_PARENT, make_call("10:05:00.2", "a"), make_count("10:05:00.3", 900, 900))
 
 
 @pytest.mark.parametrize("about", [SPAWNED, {"forked_from_id": "parent"}, {"parent_thread_id": "parent"}])
@@ -200,8 +200,8 @@ WRITTEN_ANEW = (OF_PARENT, called_at("10:05:00.2", "a"), counted_at("10:05:00.3"
 @pytest.mark.parametrize(
     ("own", "tokens"),
     [
-        ((counted_at("10:05:04", 1000, 100),), 100),
-        ((counted_at("10:05:04", 100, 100), counted_at("10:05:08", 250, 150)), 250),
+        ((make_count("10:05:04", 1000, 100),), 100),
+        ((make_count("10:05:04", 100, 100), make_count("10:05:08", 250, 150)), 250),
         ((), None),
     ],
     ids=["the count goes on", "the count begins again", "nothing of its own"],
@@ -212,34 +212,36 @@ def test_the_history_of_another_rollout_is_not_its_own(
     history: tuple[dict[str, object], ...],
     about: dict[str, object],
 ) -> None:
-    _, (found,), _ = parse_session_file(BytesIO(forked(*history, *own, about=about)), IMPORTERS)
+    _, (found,), _ = parse_session_file(BytesIO(make_rollout(*history, *own, about=about)), IMPORTERS)
     usage = found.transcript.usage
     assert (usage.input if usage else None) == tokens
     assert (found.trail.forked_from, found.trail.replayed) == ({"parent"}, 1)
 
 
 def test_a_sub_agents_own_rollout_counts_in_full() -> None:
-    own = (called_at("10:05:03", "a"), counted_at("10:05:04", 100, 100), counted_at("10:05:08", 250, 150))
-    _, (found,), _ = parse_session_file(BytesIO(forked(*own, about=SPAWNED)), IMPORTERS)
+    own = (make_call("10:05:03", "a"), make_count("10:05:04", 100, 100), make_count("10:05:08", 250, 150))
+    _, (found,), _ = parse_session_file(BytesIO(make_rollout(*own, about=SPAWNED)), IMPORTERS)
     assert found.transcript.usage == Usage(250, 0)
     assert (found.trail.forked_from, found.trail.replayed) == (frozenset(), 0)
 
 
 def test_a_spawned_agent_that_acts_at_once_has_no_history() -> None:
-    own = (called_at("10:05:00.1", "a"), counted_at("10:05:00.2", 100, 100))
-    _, (found,), _ = parse_session_file(BytesIO(forked(*own, about=SPAWNED)), IMPORTERS)
+    own = (make_call("10:05:00.1", "a"), make_count("10:05:00.2", 100, 100))
+    _, (found,), _ = parse_session_file(BytesIO(make_rollout(*own, about=SPAWNED)), IMPORTERS)
     assert (found.transcript.usage, found.trail.replayed) == (Usage(100, 0), 0)
 
 
 def test_a_fork_without_its_parents_counts_has_what_its_own_turns_used() -> None:
-    own = (called_at("10:05:03", "a"), counted_at("10:05:04", 5_000, 100), counted_at("10:05:08", 5_150, 150))
-    _, (found,), _ = parse_session_file(BytesIO(forked(*own, about={"forked_from_id": "parent"})), IMPORTERS)
+    own = (make_call("10:05:03", "a"), make_count("10:05:04", 5_000, 100), make_count("10:05:08", 5_150, 150))
+    _, (found,), _ = parse_session_file(
+        BytesIO(make_rollout(*own, about={"forked_from_id": "parent"})), IMPORTERS
+    )
     assert found.transcript.usage == Usage(250, 0)
 
 
 def test_a_live_sub_agents_history_is_not_read_again() -> None:
-    rollout = forked(
-        *WRITTEN_ANEW, called_at("10:05:03", "b"), counted_at("10:05:04", 1000, 100), about=SPAWNED
+    rollout = make_rollout(
+        *WRITTEN_ANEW, make_call("10:05:03", "b"), make_count("10:05:04", 1000, 100), about=SPAWNED
     )
     read = with_sub_agents(
         Transcript(source="stream", usage=Usage(900, 0)), "codex", {f"{SUB_AGENT}1": rollout}

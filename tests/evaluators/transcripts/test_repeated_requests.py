@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.transcripts.endings import FailedRequest, ending_of
-from evaluators.transcripts.repeated_requests import LOG, repeated_request
+from evaluators.transcripts.repeated_requests import LOG, find_repeated_request
 from evaluators.transcripts.sessions.sub_agents import MAIN
 
 FILES = Path(__file__).parents[2] / "files/repeated_outages"
@@ -17,9 +17,9 @@ ASKED = FailedRequest("The script asks for 503.", 503)
 
 
 def test_gemini_names_the_request_on_standard_error() -> None:
-    assert repeated_request("gemini_cli", {LOG: GEMINI_LOG}) == ASKED
+    assert find_repeated_request("gemini_cli", {LOG: GEMINI_LOG}) == ASKED
     went_on = GEMINI_LOG + b"[+00:40] [stdout] message: Done.\n"
-    assert repeated_request("gemini_cli", {LOG: went_on}) == FailedRequest()
+    assert find_repeated_request("gemini_cli", {LOG: went_on}) == FailedRequest()
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ def test_gemini_names_the_request_on_standard_error() -> None:
     ],
 )
 def test_the_words_of_an_attempt(line: str, expected: FailedRequest) -> None:
-    assert repeated_request("gemini_cli", {LOG: f"[+00:01] [stderr] {line}".encode()}) == expected
+    assert find_repeated_request("gemini_cli", {LOG: f"[+00:01] [stderr] {line}".encode()}) == expected
 
 
 def test_qwen_names_the_request_in_its_session_file() -> None:
-    assert repeated_request("qwen_code", {MAIN: QWEN_SESSION}) == FailedRequest(
+    assert find_repeated_request("qwen_code", {MAIN: QWEN_SESSION}) == FailedRequest(
         "503 The script asks for 503.", 503
     )
     answered = b'{"type":"system","systemPayload":{"uiEvent":{"event.name":"qwen-code.api_response"}}}\n'
-    assert repeated_request("qwen_code", {MAIN: QWEN_SESSION + answered}) == FailedRequest()
-    assert repeated_request("qwen_code", {}) == FailedRequest()
+    assert find_repeated_request("qwen_code", {MAIN: QWEN_SESSION + answered}) == FailedRequest()
+    assert find_repeated_request("qwen_code", {}) == FailedRequest()
 
 
 def test_copilot_names_the_request_in_its_stream() -> None:

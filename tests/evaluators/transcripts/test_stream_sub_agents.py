@@ -14,7 +14,7 @@ from evaluators.model import Event, Transcript, Usage
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
-from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, own_account, with_sub_agents
+from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, read_own_account, with_sub_agents
 
 FILES = Path(__file__).parents[2] / "files"
 KINDS = ("gemini_cli", "qwen_code")
@@ -24,7 +24,7 @@ def content(kind: str, name: str) -> bytes:
     return (FILES / f"sub_agents/{kind}.{name}.jsonl").read_bytes()
 
 
-def counted(read: Transcript, binary: str = "taskmgr") -> Interaction:
+def count(read: Transcript, binary: str = "taskmgr") -> Interaction:
     return analyse(read, Tool(binary=binary), completed=True)
 
 
@@ -32,7 +32,7 @@ def counted(read: Transcript, binary: str = "taskmgr") -> Interaction:
 def test_their_commands_and_tokens_come_from_their_session_files(kind: str) -> None:
     files = {MAIN: content(kind, "session"), f"{SUB_AGENT}1": content(kind, "sub-agent")}
     read = with_sub_agents(parse(kind, content(kind, "stream")), kind, files)
-    found = counted(read)
+    found = count(read)
     ends = {command.line.partition(" ")[2]: command.exit_code for command in found.commands}
     expected = {"--help": 0, "creat": 1, "create 'scripts system'": 0}
     assert {name: ends.get(name) for name in expected} == expected
@@ -45,12 +45,12 @@ def test_their_commands_and_tokens_come_from_their_session_files(kind: str) -> N
 def test_without_the_files_the_rates_are_not_available(kind: str) -> None:
     read = parse(kind, content(kind, "stream"))
     assert read.unseen_agents == 1
-    assert counted(read).error_rate is None
+    assert count(read).error_rate is None
 
 
 def test_a_gate_says_that_commands_are_not_known() -> None:
     read = parse("gemini_cli", (FILES / "cases/68/gemini.jsonl").read_bytes())
-    found = counted(read, "kv")
+    found = count(read, "kv")
     assert (found.total_commands, found.error_rate, found.first_try_success_rate) == (3, None, None)
     score = NoTranscriptErrors().check(Evidence(transcript=read, tool=Tool(binary="kv")))
     assert "1 sub-agent session not seen" in score.message
@@ -79,9 +79,9 @@ def test_a_sub_agent_that_stands_in_the_stream_counts_once() -> None:
 def test_a_stream_that_lost_its_end_is_read_from_the_session_file(kind: str) -> None:
     files = {MAIN: content(kind, "session")}
     stream = content(kind, "stream")
-    assert own_account(kind, stream, files) is None
+    assert read_own_account(kind, stream, files) is None
     cut = b"".join(stream.splitlines(keepends=True)[:-2])
-    found = own_account(kind, cut, files)
+    found = read_own_account(kind, cut, files)
     assert found is not None
     assert found.answer == "done"
     assert [event.command for event in found.events if event.command] == [
@@ -90,5 +90,5 @@ def test_a_stream_that_lost_its_end_is_read_from_the_session_file(kind: str) -> 
     ]
     assert "the agent's own account" in found.problems[-1]
     unanswered = b"".join(files[MAIN].splitlines(keepends=True)[:4])
-    assert own_account(kind, cut, {MAIN: unanswered}) is None
-    assert own_account(kind, cut, {}) is None
+    assert read_own_account(kind, cut, {MAIN: unanswered}) is None
+    assert read_own_account(kind, cut, {}) is None

@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> LocalWorkspace:
     return LocalWorkspace(tmp_path / "workspace", tmp_path / "scratch", containment())
 
 
-def watching(workspace: LocalWorkspace) -> WatchedFiles:
+def watch(workspace: LocalWorkspace) -> WatchedFiles:
     gate = CommandSucceeds(type="command_succeeds", command="sh a.sh && sh b.sh")
     spec = ScenarioSpec(key="a", prompt="x", criteria=Criteria(gates=(gate,)))
     return WatchedFiles.of(spec, workspace, TimeLeft())
@@ -36,23 +36,23 @@ def test_a_file_above_64_mb_is_compared_by_size_and_time(workspace: LocalWorkspa
     large = workspace.path / "a.sh"
     with large.open("wb") as file:
         file.truncate(4 << 30)
-    watched = watching(workspace)
-    assert watched.changed(TimeLeft()) == ([], 0)
+    watched = watch(workspace)
+    assert watched.find_changed(TimeLeft()) == ([], 0)
     large.touch()
-    assert watched.changed(NONE) == (["a.sh"], 0)
+    assert watched.find_changed(NONE) == (["a.sh"], 0)
 
 
 def test_files_that_there_is_no_time_to_read_are_counted(workspace: LocalWorkspace) -> None:
     for name in ("a.sh", "b.sh"):
         (workspace.path / name).write_text("exit 1")
-    watched = watching(workspace)
+    watched = watch(workspace)
     (workspace.path / "a.sh").unlink()
-    assert watched.changed(NONE) == (["a.sh"], 1)
+    assert watched.find_changed(NONE) == (["a.sh"], 1)
 
 
 def test_a_cancelled_trial_ends_the_look(workspace: LocalWorkspace) -> None:
     (workspace.path / "a.sh").write_text("exit 1")
-    assert watching(workspace).changed(TimeLeft(stopped=lambda: True)) == ([], 1)
+    assert watch(workspace).find_changed(TimeLeft(stopped=lambda: True)) == ([], 1)
 
 
 def test_settings_of_a_repository_that_is_reached_too_late_go_whole(workspace: LocalWorkspace) -> None:

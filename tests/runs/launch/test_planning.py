@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.teams.models import AuditEvent
 from runs.errors import NoJudge, NothingToRun, RequestError, UnknownTarget
-from runs.launch.request import Request, plan, request_runs, unjudged_of
+from runs.launch.request import Request, find_unjudged_trials, plan, request_runs
 from runs.models import Launch, Run, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
@@ -189,7 +189,7 @@ def unjudged(project, *workers, gates=(), **changes):
     """Return the trials that nothing could judge of a suite whose scenario has this judge."""
     scenario = {"criteria": {"judge": {**JUDGED, **changes}, "gates": list(gates)}}
     planned = plan(project, Request([suite_of(project, a=scenario)]))
-    return unjudged_of(project, planned, RunOptions(), lambda: workers)
+    return find_unjudged_trials(project, planned, RunOptions(), lambda: workers)
 
 
 WITHOUT, WITH = WorkerJudge(False, None), WorkerJudge(True, None)

@@ -1,4 +1,4 @@
-"""What of a skill's folder no agent gets, in uploads, and which of its files say what it is judged by."""
+"""Files of a skill's folder that agents don't get, and files that contain assertions."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ def test_what_is_left_out_is_named_by_folders() -> None:
     ]
 
 
-def laid(files: dict[str, Any]) -> list[str]:
+def lay(files: dict[str, Any]) -> list[str]:
     (suite,) = parse(files)
     return [file.path for file in suite_guidance(suite, named_guidelines(suite))]
 
 
 def test_only_at_a_repositorys_root_its_authors_files_stay_out() -> None:
     files = skill(evals(case(expected_output="x")), **dict.fromkeys(OF_AUTHORS, "x"))
-    assert laid(files) == [f"{SKILLS}/notetool/SKILL.md"]
+    assert lay(files) == [f"{SKILLS}/notetool/SKILL.md"]
     within = {f"skills/notetool/{path}": content for path, content in files.items()}
-    assert laid(within) == sorted(f"{SKILLS}/notetool/{path}" for path in ("SKILL.md", *OF_AUTHORS))
+    assert lay(within) == sorted(f"{SKILLS}/notetool/{path}" for path in ("SKILL.md", *OF_AUTHORS))
 
 
 def test_copies_of_the_skill_in_a_workspace_have_no_evals() -> None:
@@ -125,7 +125,7 @@ def test_a_snapshot_of_the_skill_in_a_workspace_is_no_skill() -> None:
         evals(case(expected_output="x")), **{"old/iteration-1/a": "", "old/skill-snapshot/SKILL.md": snapshot}
     )
     (suite,) = parse(files)
-    assert laid(files) == [f"{SKILLS}/notetool/SKILL.md"]
+    assert lay(files) == [f"{SKILLS}/notetool/SKILL.md"]
     assert suite.left_out == ("evals/ (1 file)", "old/ (2 files)")
 
 
@@ -133,7 +133,7 @@ def test_a_skill_below_a_folder_with_iterations_is_found() -> None:
     files = {
         f"shop/skills/notetool/{path}": text for path, text in skill(evals(case(expected_output="x"))).items()
     }
-    assert laid({**files, "shop/iteration-1/a": ""}) == [f"{SKILLS}/notetool/SKILL.md"]
+    assert lay({**files, "shop/iteration-1/a": ""}) == [f"{SKILLS}/notetool/SKILL.md"]
 
 
 LONG = 'The list "shop" has a note titled Milk, and nothing else was changed.'

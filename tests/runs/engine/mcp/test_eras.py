@@ -38,14 +38,14 @@ def request(method: str, id: int = 7, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**ENVELOPE, **params}}
 
 
-def listed(server: str) -> subprocess.CompletedProcess[str]:
+def list_tools(server: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-IS", mcp_stdio.__file__, server]
     return subprocess.run(words, capture_output=True, text=True, timeout=20)
 
 
 @pytest.mark.parametrize("mode", ["later", "both", "locked", "ends"])
 def test_a_server_of_either_era_lists_its_tools_on_standard_output(mode):
-    found = json.loads(listed(command(mode)).stdout)
+    found = json.loads(list_tools(command(mode)).stdout)
     assert [tool["name"] for tool in found["tools"]] == ["put"]
     assert found["serverInfo"] == {"name": "shelves", "version": "3"}
     assert found["instructions"].endswith(" words.")
@@ -62,7 +62,7 @@ def test_a_server_of_either_era_lists_its_tools_over_http(tmp_path, mode):
 
 def test_a_server_of_another_revision_is_named_at_once(tmp_path):
     began = time.monotonic()
-    ended = listed(command("next"))
+    ended = list_tools(command("next"))
     assert time.monotonic() - began < 5, "it waited for the server's end, which doesn't come"
     why = "it speaks MCP 2027-01-01, and evalhub 2025-06-18 and 2026-07-28"
     assert (ended.returncode, ended.stderr) == (1, f"The MCP server returned no tools: {why}.\n")
@@ -75,7 +75,7 @@ def test_a_server_of_another_revision_is_named_at_once(tmp_path):
 
 
 def test_a_server_that_does_not_start_is_started_once(tmp_path):
-    ended = listed(f"echo began >> {tmp_path}/starts; no-such-server")
+    ended = list_tools(f"echo began >> {tmp_path}/starts; no-such-server")
     assert ended.returncode == 127
     assert (tmp_path / "starts").read_text() == "began\n"
 
@@ -150,7 +150,7 @@ def test_a_call_that_is_repeated_with_input_is_one(tmp_path):
     assert recorded.output["content"][0]["text"] == "put on which"
 
 
-def said(control: Any) -> str:
+def describe(control: Any) -> str:
     control.socket.settimeout(10)
     return str(json.loads(control.read())["disagreement"])
 
@@ -162,7 +162,7 @@ def test_no_common_revision_is_said_a_second_after_the_refusal(tmp_path):
         connection.send(line_of(INITIALIZE))
         assert json.loads(connection.read())["error"]["code"] == -32022
         began = time.monotonic()
-        sentence = said(proxy.control)
+        sentence = describe(proxy.control)
     assert 0.7 < time.monotonic() - began < 5
     assert "the agent asked for 2025-11-25, and the server speaks 2026-07-28." in sentence
 
@@ -171,7 +171,7 @@ def test_a_server_that_ends_at_the_first_message_is_said(tmp_path):
     with running(tmp_path, command=command("ends")) as proxy:
         assert proxy.wait() == ""
         proxy.connect().send(line_of(INITIALIZE))
-        assert "the agent asked for 2025-11-25, and the server gave no response." in said(proxy.control)
+        assert "the agent asked for 2025-11-25, and the server gave no response." in describe(proxy.control)
 
 
 def test_an_agent_that_tries_the_other_revision_in_time_is_let_be(tmp_path):

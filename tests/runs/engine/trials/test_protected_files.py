@@ -170,7 +170,7 @@ evaluation:
 """
 
 
-def committed(project: Project, setup: str, prompt: str) -> Trial:
+def run_committing(project: Project, setup: str, prompt: str) -> Trial:
     """Return the trial of an agent in a fixture that the setup commits, with hidden files."""
     files = {"order.yaml": CLEAN.format(setup=setup, prompt=prompt).encode()}
     hidden = {"answer.txt": b"GOLD\n", "gold/a [1].txt": b"GOLD\n", "order.csv": b"lamp\n"}
@@ -183,23 +183,23 @@ def committed(project: Project, setup: str, prompt: str) -> Trial:
 
 def test_what_the_setup_commits_has_no_hidden_file(project):
     prompt = "git log -p --all | cat; git ls-files; git show HEAD:answer.txt; cat answer.txt; ls -A . gold"
-    trial = committed(project, COMMIT, prompt)
+    trial = run_committing(project, COMMIT, prompt)
     assert trial.outcome == "pass", (trial.error, trial.scores)
     assert "GOLD" not in trial.answer and "+lamp" in trial.answer
 
 
 def test_hidden_files_stay_out_of_the_status_of_a_repository_that_the_agent_makes(project):
-    assert committed(project, "true", f"rm -rf .git; {COMMIT}; rm -r .git/info").outcome == "pass"
+    assert run_committing(project, "true", f"rm -rf .git; {COMMIT}; rm -r .git/info").outcome == "pass"
 
 
 def test_the_setup_has_the_hidden_files_that_it_names(project):
-    trial = committed(project, f"cp answer.txt copy; {COMMIT}", "cat copy; git ls-files")
+    trial = run_committing(project, f"cp answer.txt copy; {COMMIT}", "cat copy; git ls-files")
     assert trial.answer.split() == ["GOLD", "answer.txt", "copy", "order.csv"]
     assert trial.outcome == "pass", trial.scores
 
 
 def test_a_setup_that_reads_a_hidden_file_without_naming_it_says_so(project):
-    trial = committed(project, "cat ans*.txt", "true")
+    trial = run_committing(project, "cat ans*.txt", "true")
     assert trial.outcome == "error"
     assert trial.error.endswith(
         "Hidden files are away during the setup, unless one of its commands names them."
@@ -208,7 +208,7 @@ def test_a_setup_that_reads_a_hidden_file_without_naming_it_says_so(project):
 
 def test_a_hidden_file_that_the_setup_makes_is_kept(project):
     setup = "printf GOLD > gold/made.txt; rm -rf gold/a*; git init -q . && git add order.csv"
-    trial = committed(project, setup, "cat gold/*; rm -rf gold; touch gold")
+    trial = run_committing(project, setup, "cat gold/*; rm -rf gold; touch gold")
     gates = [score["passed"] for score in trial.scores if score["layer"] == "gates"]
     assert (trial.error, trial.answer, gates[:1]) == ("", "", [True])
 

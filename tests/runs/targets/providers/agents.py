@@ -14,6 +14,13 @@ from tests.runs.containments import containment
 
 FILES = Path(__file__).parents[3] / "files"
 SECRET = "sesame-open-wide"
+SESSION_FILES = {
+    "gemini_cli": ".gemini/tmp/workspace/chats/session-1.jsonl",
+    "qwen_code": ".qwen/projects/-work/chats/1.jsonl",
+    "copilot_cli": ".copilot/session-state/1/events.jsonl",
+    "claude_code": ".claude/projects/-work/1.jsonl",
+}
+"""Where agents keep their own session, in their home."""
 
 
 def agent(kind: str, program: str, level: Level | None = None, **fields: Any) -> Provider:

@@ -17,13 +17,12 @@ from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult
 from runs.sandbox.recording.record import RecordedTool, ToolRecord
 from runs.sandbox.sandbox import Level
-from runs.targets.agents.cli_answer import CliAnswer, read_answer
+from runs.targets.agents.cli_answer import CliAnswer, outage_of, read_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.agents.known_programs import how_to_read
 from runs.targets.agents.program_lookup import hidden_files
 from runs.targets.agents.session_end import broken_by
-from runs.targets.agents.unanswered import outage_of
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Look, Provider
 from runs.targets.providers.registry import make_provider

@@ -18,13 +18,8 @@ from runs.engine.assess import describe_recording
 from runs.targets.agents.session_agents import HOME
 from runs.targets.definitions import define
 from runs.targets.providers.base import McpEndpoint
-from tests.runs.targets.providers.agents import SECRET, agent, invocation
+from tests.runs.targets.providers.agents import SECRET, SESSION_FILES, agent, invocation
 
-SESSIONS = {
-    "gemini_cli": ".gemini/tmp/work/chats/session-1.jsonl",
-    "qwen_code": ".qwen/projects/-work/chats/1.jsonl",
-    "copilot_cli": ".copilot/session-state/1/events.jsonl",
-}
 ARGUMENTS = {
     "gemini_cli": "--output-format stream-json --approval-mode yolo --model m --own --prompt=",
     "qwen_code": "--output-format stream-json --yolo --auth-type openai --model m --own --prompt=",
@@ -49,7 +44,7 @@ SERVICE = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "api_key": "${{ SE
 
 
 def played(kind: str, tmp_path: Path, **fields: Any) -> Any:
-    env = {"FAKE_KIND": kind, "FAKE_SESSION": SESSIONS[kind], **fields.pop("env", {})}
+    env = {"FAKE_KIND": kind, "FAKE_SESSION": SESSION_FILES[kind], **fields.pop("env", {})}
     mcp = fields.pop("mcp", None)
     provider = agent(kind, "session-agent", env=env, **fields)
     return provider.invoke(invocation(tmp_path, in_workspace=True, mcp=mcp))
@@ -64,14 +59,14 @@ def variables(tmp_path: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-@pytest.mark.parametrize("kind", SESSIONS)
+@pytest.mark.parametrize("kind", ARGUMENTS)
 def test_it_starts_with_ready_settings(kind: str, tmp_path: Path) -> None:
     played(kind, tmp_path, args=["--own"], **SERVICE)
     assert words(tmp_path).startswith(ARGUMENTS[kind])
     assert variables(tmp_path) == VARIABLES[kind]
 
 
-@pytest.mark.parametrize("kind", SESSIONS)
+@pytest.mark.parametrize("kind", ARGUMENTS)
 def test_the_session_file_tells_the_ends_and_the_tokens(kind: str, tmp_path: Path) -> None:
     recording = played(kind, tmp_path, **SERVICE)
     read = with_sub_agents(parse(recording.parser, recording.raw), recording.parser, recording.logs)

@@ -11,30 +11,24 @@ from evaluators.model import Usage
 from runs.engine.assess import parse_recording
 from runs.targets.agents.session_end import broken_by
 from runs.targets.providers.base import Recording
-from tests.runs.targets.providers.agents import agent, invocation
+from tests.runs.targets.providers.agents import SESSION_FILES, agent, invocation
 
 FILES = Path(__file__).parents[3] / "files"
 REPEATED, SUBS = FILES / "repeated_outages", FILES / "sub_agents"
-HOMES = {
-    "gemini_cli": ".gemini/tmp/work/chats/session-1.jsonl",
-    "qwen_code": ".qwen/projects/-work/chats/1.jsonl",
-    "copilot_cli": ".copilot/session-state/1/events.jsonl",
-    "claude_code": ".claude/projects/-work/1.jsonl",
-}
 SERVICE = {"model": "m", "base_url": "http://127.0.0.1:9/v1"}
 
 
-def printed(content: str, to: str = "") -> str:
+def print_file(content: str, to: str = "") -> str:
     return f"cat {to} <<'END_OF_FILE'\n{content}END_OF_FILE\n"
 
 
-def kept(kind: str, content: str) -> str:
+def keep_session(kind: str, content: str) -> str:
     """Return a command that writes an agent's session file."""
-    path = f'"$HOME/{HOMES[kind]}"'
-    return f"mkdir -p $(dirname {path})\n{printed(content, f'> {path}')}"
+    path = f'"$HOME/{SESSION_FILES[kind]}"'
+    return f"mkdir -p $(dirname {path})\n{print_file(content, f'> {path}')}"
 
 
-def played(kind: str, tmp_path: Path, script: str, seconds: float = 20.0) -> Recording:
+def play(kind: str, tmp_path: Path, script: str, seconds: float = 20.0) -> Recording:
     program = tmp_path / "agent"
     program.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo 1.2.3 && exit\n{script}\n')
     program.chmod(0o755)
@@ -42,10 +36,10 @@ def played(kind: str, tmp_path: Path, script: str, seconds: float = 20.0) -> Rec
     return agent(kind, "", executable=str(program), **SERVICE).invoke(asked)
 
 
-def repeating(kind: str) -> str:
-    script = printed((REPEATED / f"{kind}.jsonl").read_text())
+def repeat_request(kind: str) -> str:
+    script = print_file((REPEATED / f"{kind}.jsonl").read_text())
     if kind == "qwen_code":
-        script += kept(kind, (REPEATED / "qwen_code.session.jsonl").read_text())
+        script += keep_session(kind, (REPEATED / "qwen_code.session.jsonl").read_text())
     if kind == "gemini_cli":
         lines = (REPEATED / "gemini_cli.log").read_text().splitlines()
         attempts = [line.partition("[stderr] ")[2] for line in lines if "[stderr]" in line]
@@ -56,7 +50,7 @@ def repeating(kind: str) -> str:
 
 @pytest.mark.parametrize("kind", ["gemini_cli", "qwen_code", "copilot_cli"])
 def test_a_request_that_is_repeated_until_the_time_limit_is_an_outage(kind: str, tmp_path: Path) -> None:
-    recording = played(kind, tmp_path, f"{repeating(kind)}exec sleep 60", seconds=2.0)
+    recording = play(kind, tmp_path, f"{repeat_request(kind)}exec sleep 60", seconds=2.0)
     broken = broken_by(recording)
     assert recording.timed_out
     assert broken is not None
@@ -66,8 +60,8 @@ def test_a_request_that_is_repeated_until_the_time_limit_is_an_outage(kind: str,
 
 @pytest.mark.parametrize("kind", ["gemini_cli", "qwen_code"])
 def test_the_time_limit_of_a_session_that_works_is_no_outage(kind: str, tmp_path: Path) -> None:
-    recording = played(
-        kind, tmp_path, f"{printed((REPEATED / f'{kind}.jsonl').read_text())}exec sleep 60", 1.2
+    recording = play(
+        kind, tmp_path, f"{print_file((REPEATED / f'{kind}.jsonl').read_text())}exec sleep 60", 1.2
     )
     assert recording.timed_out
     assert broken_by(recording) is None
@@ -79,8 +73,8 @@ def test_a_stream_that_lost_its_end_is_read_from_the_session_file(
     kind: str, code: int, crashed: bool, tmp_path: Path
 ) -> None:
     stream = (SUBS / f"{kind}.stream.jsonl").read_text().splitlines(keepends=True)
-    session = kept(kind, (SUBS / f"{kind}.session.jsonl").read_text())
-    recording = played(kind, tmp_path, f"{session}{printed(''.join(stream[:-2]))}exit {code}")
+    session = keep_session(kind, (SUBS / f"{kind}.session.jsonl").read_text())
+    recording = play(kind, tmp_path, f"{session}{print_file(''.join(stream[:-2]))}exit {code}")
     broken = broken_by(recording)
     assert (broken is not None and broken.kind == "crash") is crashed
     if not crashed:
@@ -91,11 +85,11 @@ def test_a_stream_that_lost_its_end_is_read_from_the_session_file(
 
 def test_claude_codes_session_file_is_kept_where_its_stream_lost_its_end(tmp_path: Path) -> None:
     file = (FILES / "sessions/history-written-twice/resumed.jsonl").read_text()
-    script = kept("claude_code", file)
+    script = keep_session("claude_code", file)
     whole = (FILES / "streams/claude_code.jsonl").read_text()
-    assert "session" not in played("claude_code", tmp_path, f"cat >/dev/null\n{script}{printed(whole)}").logs
+    assert "session" not in play("claude_code", tmp_path, f"cat >/dev/null\n{script}{print_file(whole)}").logs
     cut = "".join(whole.splitlines(keepends=True)[:-1])
-    assert "session" in played("claude_code", tmp_path, f"cat >/dev/null\n{script}{printed(cut)}").logs
+    assert "session" in play("claude_code", tmp_path, f"cat >/dev/null\n{script}{print_file(cut)}").logs
 
 
 def test_a_failed_turn_of_codex_has_the_tokens_of_its_rollout(tmp_path: Path) -> None:
@@ -108,17 +102,17 @@ def test_a_failed_turn_of_codex_has_the_tokens_of_its_rollout(tmp_path: Path) ->
         f'"info":{{"total_token_usage":{tokens},"last_token_usage":{tokens}}}}}}}\n'
     )
     path = '"$CODEX_HOME/sessions/2026/rollout-1.jsonl"'
-    script = f"cat >/dev/null\nmkdir -p $(dirname {path})\n{printed(rollout, f'> {path}')}"
-    recording = played(
-        "codex", tmp_path, script + printed((FILES / "cases/66/codex.jsonl").read_text()) + "exit 1"
+    script = f"cat >/dev/null\nmkdir -p $(dirname {path})\n{print_file(rollout, f'> {path}')}"
+    recording = play(
+        "codex", tmp_path, script + print_file((FILES / "cases/66/codex.jsonl").read_text()) + "exit 1"
     )
     assert parse_recording(recording).usage == Usage(800, 60, cache_read=200)
 
 
 @pytest.mark.slow
 def test_a_program_that_waits_for_its_background_processes_is_ended(tmp_path: Path) -> None:
-    stream = printed((FILES / "streams/claude_code.jsonl").read_text())
-    recording = played("claude_code", tmp_path, f"cat >/dev/null\n{stream}sleep 300 &\nwait", seconds=60.0)
+    stream = print_file((FILES / "streams/claude_code.jsonl").read_text())
+    recording = play("claude_code", tmp_path, f"cat >/dev/null\n{stream}sleep 300 &\nwait", seconds=60.0)
     assert (recording.timed_out, recording.exit_code, broken_by(recording)) == (False, 0, None)
     assert 10 <= recording.seconds < 40
     assert any("10 s after its last event" in note for note in recording.notes)

@@ -45,7 +45,7 @@ class SlowReader:
         time.sleep(0.002)
 
 
-def printed(argv: list[str], folder: Path) -> ProcessResult:
+def print_stream(argv: list[str], folder: Path) -> ProcessResult:
     return run_process(
         argv,
         cwd=folder,
@@ -57,7 +57,7 @@ def printed(argv: list[str], folder: Path) -> ProcessResult:
 
 
 def test_a_writer_waits_for_its_reader(tmp_path: Path) -> None:
-    result = printed([sys.executable, "-c", WRITER], tmp_path)
+    result = print_stream([sys.executable, "-c", WRITER], tmp_path)
     assert (result.exit_code, len(result.stdout)) == (0, len('{"type":"init"}\n') + SIZE + 1 + 18)
     assert result.stdout.endswith(b'\n{"type":"result"}\n')
 
@@ -65,7 +65,7 @@ def test_a_writer_waits_for_its_reader(tmp_path: Path) -> None:
 def test_the_output_of_a_process_ends_with_it(tmp_path: Path) -> None:
     """The worker holds the writing end, too."""
     began = time.monotonic()
-    result = printed(["/bin/sh", "-c", "echo all; exec 1>&-; true"], tmp_path)
+    result = print_stream(["/bin/sh", "-c", "echo all; exec 1>&-; true"], tmp_path)
     assert (result.stdout, result.exit_code) == (b"all\n", 0)
     assert time.monotonic() - began < 20
 
@@ -73,5 +73,5 @@ def test_the_output_of_a_process_ends_with_it(tmp_path: Path) -> None:
 @pytest.mark.agents
 def test_five_megabytes_of_node_arrive_whole_every_time(tmp_path: Path) -> None:
     node = shutil.which("node") or missing("agents", "Node.js is not installed.")
-    results = [printed([str(node), "-e", NODE], tmp_path) for _ in range(20)]
+    results = [print_stream([str(node), "-e", NODE], tmp_path) for _ in range(20)]
     assert [len(each.stdout) for each in results] == [len('{"type":"init"}\n') + SIZE + 1 + 18] * 20
