@@ -140,7 +140,7 @@ def run_tests(copy: Path, arguments: list[str]) -> bool:
 
 
 def judge(mutant: Mutant, copy: Path) -> str:
-    """Return who finds a mutant: the room, make test, slow tests alone (*lost*) or nobody."""
+    """Return who finds a mutant: the room, make test, slow tests alone (*lost*); one that its room misses has *survived*."""
     room = find_tests(mutant.path)
     path = copy / mutant.path
     original = path.read_text(encoding="utf-8")
@@ -149,7 +149,7 @@ def judge(mutant: Mutant, copy: Path) -> str:
         if not run_tests(copy, room):
             return "room"
         if run_tests(copy, [*room, "-m", "slow and not (fault or simulation or agents)"]):
-            return "nobody"
+            return "survived"
         return "lost" if run_tests(copy, []) else "make test"
     finally:
         path.write_text(original, encoding="utf-8")
@@ -181,7 +181,7 @@ def main() -> int:
             f"{seconds:6.0f} s  {by:9}  {mutant.path}:{mutant.line}: {' '.join(mutant.change.split())[:150]}",
             flush=True,
         )
-    print(", ".join(f"{found.count(by)} {by}" for by in ("room", "make test", "lost", "nobody")))
+    print(", ".join(f"{found.count(by)} {by}" for by in ("room", "make test", "lost", "survived")))
     return int("lost" in found)
 
 

@@ -36,7 +36,7 @@ def test_a_worker_says_whether_it_has_a_judge(settings, judge: str) -> None:
     settings.DEFAULT_JUDGE = judge
     worker_registry.heartbeat(1)
     assert [each.has_judge for each in worker_registry.judges_of_workers()] == [bool(judge)]
-    assert worker_registry.own_judge()[0].has_judge is bool(judge)
+    assert worker_registry.find_own_judge()[0].has_judge is bool(judge)
 
 
 def test_one_that_was_silent_for_a_day_is_forgotten() -> None:
