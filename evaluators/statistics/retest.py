@@ -1,0 +1,131 @@
+"""Decide which scenarios of a run are run again, how often, and what their fresh trials say.
+
+The first trials only choose: of many scenarios, some fall by chance. The fresh trials alone decide, against the same
+old trials, so that a scenario is named falsely once in ten months of nights (`tests/evaluators/statistics/test_nights.py`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from math import comb
+from typing import NamedTuple
+
+BATCH = 3
+"""Scenarios that are run again at a time; the next ones only while all of a batch were named."""
+FEWEST, MOST = 6, 12
+"""Fresh trials of a scenario."""
+IN_TURN = 6
+"""Fresh trials of a scenario on each of two arms that run in turn."""
+LEAST_FALL = 0.25
+"""By how much a scenario's pass rate must have fallen to be run again, and to be named."""
+CHOSEN, CHOSEN_BY_ONE_TRIAL = 0.05, 0.12
+"""The largest one-sided p with which a scenario is run again."""
+ENOUGH_OLD = 15
+"""Old trials from which on `STRICT` decides."""
+STRICT, LOOSE = 0.001, 0.01
+"""The level at which a scenario of a batch of one is named."""
+MENDED = 0.01
+"""The level at which fresh trials beat those since a scenario was named."""
+_TOLERANCE = 1e-9
+
+
+class Passes(NamedTuple):
+    """How many of a scenario's trials passed."""
+
+    passed: int
+    trials: int
+
+    @property
+    def rate(self) -> float:
+        """The share that passed, 0 to 1. Requires a trial."""
+        return self.passed / self.trials
+
+
+class RetestOutcome(StrEnum):
+    """What fresh trials say of a scenario."""
+
+    NAMED = "named"
+    PASSES_AGAIN = "passes_again"
+    NOT_DECIDED = "not_decided"
+    TOO_FEW = "too_few_earlier_trials"
+    """It got no fresh trials, because not even `MOST` of which none passes would name it."""
+
+
+class Planned(NamedTuple):
+    """A scenario of a batch."""
+
+    key: str
+    trials: int
+    """Fresh trials; 0 where `MOST` can't decide."""
+    level: float
+    """The largest p that names it."""
+
+
+@lru_cache(maxsize=4096)
+def lower_p(new: Passes, old: Passes) -> float:
+    """Return the one-sided p of a lower pass rate than the old one (Fisher 1935)."""
+    passed, trials = new.passed + old.passed, new.trials + old.trials
+    ways = range(max(0, passed - old.trials), new.passed + 1)
+    return sum(comb(new.trials, k) * comb(old.trials, passed - k) for k in ways) / comb(trials, passed)
+
+
+def has_fallen(new: Passes, old: Passes) -> bool:
+    """Return whether a scenario looks worse: by `LEAST_FALL` and the level that chooses."""
+    if not new.trials or not old.trials or old.rate - new.rate < LEAST_FALL - _TOLERANCE:
+        return False
+    return lower_p(new, old) <= (CHOSEN if new.trials > 1 else CHOSEN_BY_ONE_TRIAL) + _TOLERANCE
+
+
+def choose_fallen(new: Mapping[str, Passes], old: Mapping[str, Passes], seed: int) -> list[str]:
+    """Return the scenarios to run again, smallest p first, ties by a shuffle that is the same for a seed."""
+    fallen = [key for key in sorted(new) if key in old and has_fallen(new[key], old[key])]
+    random.Random(seed).shuffle(fallen)  # noqa: S311 (no secret)
+    return sorted(fallen, key=lambda key: lower_p(new[key], old[key]))
+
+
+def plan_batch(keys: Sequence[str], old: Mapping[str, Passes], left: int, *, is_first: bool) -> list[Planned]:
+    """Return the next scenarios with their fresh trials; those that can't be decided have none.
+
+    `left` is how many fresh trials the run may still have: only a first batch may exceed it.
+    """
+    batch = keys[:BATCH]
+    planned = []
+    for key in batch:
+        level = (STRICT if old[key].trials >= ENOUGH_OLD else LOOSE) / len(batch)
+        trials = _fewest(old[key], level)
+        if not is_first and trials > left:
+            break
+        left -= trials
+        planned.append(Planned(key, trials, level))
+    return planned
+
+
+def _fewest(old: Passes, level: float) -> int:
+    """Return the fewest fresh trials of which none passing names a scenario; 0 where `MOST` don't."""
+    enough = (n for n in range(FEWEST, MOST + 1) if lower_p(Passes(0, n), old) < level)
+    return next(enough, 0) if old.rate > LEAST_FALL else 0
+
+
+def decide_retest(fresh: Passes, old: Passes, level: float) -> RetestOutcome:
+    """Return what fresh trials say against the old ones."""
+    if fresh.trials and fresh.passed == fresh.trials:
+        return RetestOutcome.PASSES_AGAIN
+    if not fresh.trials or old.rate - fresh.rate < LEAST_FALL - _TOLERANCE:
+        return RetestOutcome.NOT_DECIDED
+    return RetestOutcome.NAMED if lower_p(fresh, old) < level else RetestOutcome.NOT_DECIDED
+
+
+def plan_in_turn(keys: Sequence[str]) -> list[Planned]:
+    """Return the next scenarios of two arms, each with its fresh trials on either arm."""
+    batch = keys[:BATCH]
+    return [Planned(key, IN_TURN, LOOSE / len(batch)) for key in batch]
+
+
+def is_mended(fresh: Passes, since: Passes) -> bool:
+    """Return whether fresh trials beat a scenario's trials since it was named, those that named it included."""
+    if not fresh.trials or not since.trials:
+        return False
+    return lower_p(since, fresh) < MENDED
