@@ -1,57 +1,85 @@
 """Compare a run with its line: the earlier runs of the same suite and target.
 
-Two things vary between runs: the trials, and whatever changes from run to run without anybody changing it, such as the
-model behind an address. The trials' part is known from their numbers. The other part, the run-to-run variance, is what
-is left of the variance of the line's means; few runs say little of it, so every value that it may have is weighed by how
-well the line agrees with it. All measures here have values from 0 to 1.
-
-numpy and scipy are imported where they are used, because they would double the time in which a web process starts.
+The suite is compared by Student's t over the line's runs and, within scenarios, by permuting trials, and both must agree:
+t knows how runs vary from day to day, and is wrong where nothing has varied yet; the other is exact there. Scenarios are
+compared by their trials of the last runs together. numpy and scipy are imported where they are used, because they would
+double the time in which a web process starts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from math import sqrt
-from typing import TYPE_CHECKING
+from functools import reduce
+from math import expm1, log1p, sqrt
+from statistics import fmean, stdev, variance
 
-from evaluators.statistics.descriptive import Z_95, mean_difference
+from evaluators.statistics.descriptive import mean_difference
 from evaluators.statistics.error_shares import AGAINST_LINE, ALPHA, scale_p, share_error
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     ComparisonTest,
     MeasureChange,
     MeasureRule,
-    Pairs,
     Sample,
     Scale,
     arms_of,
     count_changes,
     pool_samples,
 )
-from evaluators.statistics.measure_power import MOST_TRIALS
-from evaluators.statistics.power import POWER, RELIABLE, smallest_enough
-from evaluators.statistics.regression import CONFIDENCE, FEWEST_FOR_EQUIVALENCE, verdict_of, with_scenarios
-from evaluators.statistics.run_variance import RunToRunVariance, run_to_run_variance
+from evaluators.statistics.power import POWER
+from evaluators.statistics.regression import (
+    CONFIDENCE,
+    FEWEST_FOR_EQUIVALENCE,
+    permuted_p,
+    verdict_of,
+    with_scenarios,
+)
 from evaluators.statistics.significance import (
-    Values,
     benjamini_hochberg,
     jeffreys_variance,
-    within_moments_p,
+    t_quantile,
     within_scenario_p,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 FEWEST_RUNS = 5
-"""Fewest runs that are a line; with fewer, the run-to-run variance is hardly known, and a run is compared with one."""
+"""Fewest runs that are a line; with fewer, what varies from run to run is hardly known, and a run is compared with one."""
 MOST_RUNS = 10
-"""Most runs of a line, the newest."""
+"""Most runs of a line before a window."""
+WINDOWS = ((1, 2.0), (3, 4.0), (7, 4.0))
+"""How many of the newest runs are compared together, and what their p is multiplied with (Bonferroni, by weights)."""
+SCENARIO_WINDOWS = (2, 3, 5, 10)
+"""Windows of single scenarios. Of one run, fresh trials decide (`evaluators.statistics.retest`)."""
+AMOUNTS_LEVEL = 0.01
+"""The level of time, cost and tokens."""
+RECENT = MOST_RUNS + max(SCENARIO_WINDOWS) - 1
+"""How many earlier runs a comparison reads."""
+DRIFT_RUNS, DRIFT_FEWEST, DRIFT_ENDS, DRIFT_LEVEL = 60, 30, 10, 0.01
+"""The runs that show a drift, the fewest, how many at either end are compared, and the level."""
+_LEAST_ERROR = 1e-9
 Runs = Sequence[Mapping[str, Sample]]
-"""A measure's samples by scenario key in each run of a line; a run may lack scenarios."""
+"""A measure's samples by scenario key in each run, newest first; a run may lack scenarios."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The earlier runs of one measure, newest first."""
+
+    runs: Runs
+    pending: int = 0
+    """How many of the newest runs wait for a decision: while some do, the others are the old side."""
+    since_mended: Mapping[str, int] | None = None
+    """How many runs, with the new one, a scenario has had since it was mended; it has no larger window."""
+
+    def before(self, window: int) -> Runs:
+        """Return the runs that a window of so many is compared with; none where it reaches beyond what is pending."""
+        if not self.pending:
+            return self.runs[window - 1 :][:MOST_RUNS]
+        return self.runs[self.pending :][:MOST_RUNS] if window <= self.pending + 1 else ()
+
+    def window(self, after: Mapping[str, Sample], window: int) -> Runs:
+        """Return the new run and those just before it."""
+        return (after, *self.runs[: window - 1])
 
 
 @dataclass(frozen=True)
@@ -59,272 +87,314 @@ class LineComparison:
     """A run compared with its line."""
 
     headline: list[MeasureChange]
-    """The pass rate's change names the scenarios that broke."""
+    """Empty for fewer than `FEWEST_RUNS` runs. The pass rate's change names the scenarios that broke."""
     scenarios: dict[str, MeasureChange]
     """The pass rate's change by scenario key."""
 
 
-def compare_with_line(measures: Sequence[tuple[MeasureRule, Runs, Mapping[str, Sample]]]) -> LineComparison:
-    """Compare the headline measures of a run with those of its line, with one error for all and the table of scenarios.
+def compare_with_line(measures: Sequence[tuple[MeasureRule, Line, Mapping[str, Sample]]]) -> LineComparison:
+    """Compare the headline measures of a run with those of its line, and the pass rate of each scenario.
 
-    Takes the pass rate first, and each measure's samples in the line's runs and in the new one; only scenarios that can
-    be compared may be among them. A scenario uses the runs that have it, and is left out where none has. Raises
-    `ValueError` for a measure on the relative scale.
+    Takes the pass rate first, with the line and the new run's samples of each; only scenarios that can be compared may
+    be among them. Raises `ValueError` for a measure on the relative scale.
     """
-    sides = [_Sides(rule, runs, after) for rule, runs, after in measures]
-    ps = [each.p for each in sides]
-    has_passes = bool(sides) and sides[0].rule.is_outcome and ps[0] is not None
-    levels = share_error(ps, AGAINST_LINE, has_passes=has_passes)
-    headline = [_judge_change(each, p, share) for each, (p, share) in zip(sides, levels, strict=True)]
-    table = _scenarios(sides[0]) if has_passes else {}
-    if has_passes:
+    for rule, _, _ in measures:
+        if rule.scale is not Scale.POINTS:
+            raise ValueError(f"{rule.name} isn't a measure from 0 to 1, so it can't be compared with a line.")
+    table = _scenarios(*measures[0]) if measures and measures[0][0].is_outcome else {}
+    compared = [(rule, _strongest(rule, line, after)) for rule, line, after in measures]
+    if not compared or (compared[0][1] is None and compared[0][0].is_outcome):
+        return LineComparison([], table)
+    ps = [found.p if found else None for _, found in compared]
+    parts = share_error(ps, AGAINST_LINE, has_passes=compared[0][0].is_outcome)
+    headline = [
+        _judge_change(rule, found, p, is_outcome=rule.is_outcome) if found else _nothing(rule)
+        for (rule, found), (p, _) in zip(compared, parts, strict=True)
+    ]
+    if table:
         headline[0] = with_scenarios(headline[0], table)
     return LineComparison(headline, table)
 
 
-class _Sides:
-    """One measure in the line and in the new run, over the scenarios that both have."""
+def compare_amount(
+    rule: MeasureRule, line: Line, after: Mapping[str, Sample], *, has_logs: bool
+) -> MeasureChange:
+    """Compare an amount of a run, such as cost, with its line by t alone.
 
-    def __init__(self, rule: MeasureRule, runs: Runs, after: Mapping[str, Sample]) -> None:
-        if rule.scale is not Scale.POINTS:
-            raise ValueError(f"{rule.name} isn't a measure from 0 to 1, so it can't be compared with a line.")
-        self.rule = rule
-        self.keys = [key for key in after if any(key in run for run in runs)]
-        self.runs = [run for run in runs if any(key in run for key in self.keys)]
-        self.old = {
-            key: reduce(pool_samples, (run[key] for run in self.runs if key in run)) for key in self.keys
-        }
-        self.new = {key: after[key] for key in self.keys}
+    With `has_logs` the samples are of logarithms of trials, and the change is the typical trial's.
+    """
+    found = _strongest(rule, line, after, has_logs=has_logs)
+    if found is None:
+        return _nothing(rule)
+    return _judge_change(rule, found, scale_p(found.p, AMOUNTS_LEVEL), is_outcome=False)
 
-    @property
-    def pairs(self) -> Pairs:
-        return [(self.old[key], self.new[key]) for key in self.keys]
 
-    @cached_property
-    def differences(self) -> list[float]:
-        return [new.mean - old.mean for old, new in self.pairs]
+@dataclass(frozen=True)
+class _Compared:
+    """A window of runs compared with those before it."""
 
-    @property
-    def mean(self) -> float:
-        return float(sum(self.differences) / len(self.differences))
+    window: int
+    old: Mapping[str, Sample]
+    new: Mapping[str, Sample]
+    runs: int
+    """Runs before the window."""
+    effect: float
+    """The change as it is tested."""
+    unit: float
+    """What a change is divided by to be a share; 0 for logarithms."""
+    deviation: float
+    """From run to run."""
+    p: float
+    """After the correction for windows."""
 
-    @cached_property
-    def trial_variances(self) -> list[float]:
-        """The variance of one trial of each scenario.
-
-        A pass varies by its rate, and never not at all (Jeffreys' prior). Other values vary as those of all scenarios
-        do within their runs; with single trials, as they do between runs.
-        """
-        if self.rule.is_outcome:
-            both = [pool_samples(old, new) for old, new in self.pairs]
-            return [jeffreys_variance(min(max(each.mean, 0.0), 1.0) * each.n, each.n) for each in both]
-        single = [run[key] for run in self.runs for key in self.keys if key in run]
-        samples = [*single, *self.new.values()]
-        if all(each.n == 1 for each in samples):
-            samples = [*self.old.values(), *self.new.values()]
-        freedom = sum(each.n - 1 for each in samples)
-        if freedom < 1:
-            return []
-        # One more value, as far off as the smallest effect: equal values of few trials don't mean that nothing varies.
-        squares = sum(each.m2 for each in samples) + self.rule.smallest**2
-        return [squares / (freedom + 1)] * len(self.keys)
+    def shown(self, change: float) -> float:
+        """Return a change as it is reported: a difference from 0 to 1, or a share."""
+        return expm1(min(change, 700.0)) if not self.unit else change / self.unit
 
     @property
-    def has_variance(self) -> bool:
-        return bool(self.keys and self.trial_variances)
+    def error(self) -> float:
+        """The standard error of the effect."""
+        return self.deviation * sqrt(1 / self.window + 1 / self.runs)
 
-    @cached_property
-    def shares(self) -> NDArray[np.floating]:
-        """Each run's share of the line's trials of each scenario, by run and scenario."""
-        import numpy as np
-
-        counts = np.array([[run[key].n if key in run else 0.0 for key in self.keys] for run in self.runs])
-        shares: NDArray[np.floating] = counts / counts.sum(axis=0)
-        return shares
-
-    @cached_property
-    def from_trials(self) -> float:
-        """The variance of the mean difference that comes from trials, of both sides at their own counts."""
-        rows = zip(self.trial_variances, self.pairs, strict=True)
-        return sum(variance * (1 / old.n + 1 / new.n) for variance, (old, new) in rows) / len(self.keys) ** 2
-
-    @cached_property
-    def from_runs(self) -> float:
-        """What the run-to-run variance is multiplied with: 1 for the new run, and for the line its runs' weights."""
-        weights = self.shares.mean(axis=1)
-        return 1.0 + float((weights**2).sum())
-
-    @cached_property
-    def drift(self) -> RunToRunVariance:
-        """How the line's means vary from run to run beyond their trials."""
-        import numpy as np
-
-        means = np.array([[run[key].mean if key in run else 0.0 for key in self.keys] for run in self.runs])
-        counts = np.array([[run[key].n if key in run else 0 for key in self.keys] for run in self.runs])
-        return run_to_run_variance(means, counts, np.array(self.trial_variances))
-
-    @cached_property
-    def p(self) -> float | None:
-        """The p of the mean difference: the larger of two, None where nothing says how much trials vary.
-
-        One permutes trials between the line and the run within each scenario, which is exact for few trials and near
-        0 or 100 %; the other has the run-to-run variance.
-        """
-        if not self.has_variance:
-            return None
-        drifted = self.drift.tail(self.mean, self.from_trials, self.from_runs)
-        if self.rule.is_outcome:
-            return max(drifted, within_scenario_p([arms_of(*pair) for pair in self.pairs], mid=True))
-        values = [Values(old.n, old.mean, old.m2, new.n, new.mean, new.m2) for old, new in self.pairs]
-        return max(drifted, within_moments_p(values))
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the interval of the effect, as it is tested."""
+        half = t_quantile((1 + confidence) / 2, self.runs - 1) * self.error
+        return self.effect - half, self.effect + half
 
 
-def _judge_change(sides: _Sides, corrected: float | None, share: float) -> MeasureChange:
-    """Return the change of the whole with its verdict; `share` is the part of the error that its test has."""
-    rule, pairs = sides.rule, sides.pairs
-    if not pairs:
-        return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0, runs_before=len(sides.runs))
-    sizes = _Sizes(sides.mean, sides, share) if sides.has_variance else None
+def _strongest(
+    rule: MeasureRule, line: Line, after: Mapping[str, Sample], *, has_logs: bool = False
+) -> _Compared | None:
+    """Return the window with the smallest p among those with a change of the smallest effect, else the new run alone."""
+    windows = WINDOWS[:1] if line.pending else WINDOWS
+    compared = [
+        found
+        for window, factor in windows
+        if (found := _compare_window(rule, line, after, window, factor, has_logs=has_logs))
+    ]
+    large = [each for each in compared if abs(each.shown(each.effect)) >= rule.smallest - 1e-12]
+    return min(large, key=lambda each: each.p, default=compared[0] if compared else None)
+
+
+def _compare_window(
+    rule: MeasureRule, line: Line, after: Mapping[str, Sample], window: int, factor: float, *, has_logs: bool
+) -> _Compared | None:
+    """Compare the newest runs with those before them, over the scenarios that the new run and the line have."""
+    before = [run for run in line.before(window) if run.keys() & after.keys()]
+    news = line.window(after, window)
+    if len(before) < FEWEST_RUNS or len(news) < window:
+        return None
+    old = _pool(before, after)
+    new = _pool(news, old)
+    level = {key: sample.mean for key, sample in old.items()}
+    distances = [_distance(run, level) for run in before]
+    news_distances = [_distance(run, level) for run in news if run.keys() & level.keys()]
+    effect = fmean(news_distances) - fmean(distances)
+    unit = 0.0 if has_logs else (abs(fmean(level.values())) or 1.0) if rule.scale is Scale.RELATIVE else 1.0
+    found = _Compared(window, old, new, len(before), effect, unit, stdev(distances), 1.0)
+    p = factor * _t_p(effect, found.error, len(before) - 1)
+    if p < ALPHA and rule.scale is Scale.POINTS:
+        # Slower, and only where t alone would decide.
+        p = max(p, factor * _within_p(rule, old, new))
+    return replace(found, p=min(1.0, p))
+
+
+def _pool(runs: Runs, keys: Mapping[str, object]) -> dict[str, Sample]:
+    """Return each scenario's trials of all these runs, of the scenarios among the keys."""
+    shared = dict.fromkeys(key for run in runs for key in run if key in keys)
+    return {key: reduce(pool_samples, (run[key] for run in runs if key in run)) for key in shared}
+
+
+def _distance(run: Mapping[str, Sample], level: Mapping[str, float]) -> float:
+    """Return how far a run's scenarios lie from their means in the line, so that runs may lack scenarios."""
+    return fmean(run[key].mean - level[key] for key in run if key in level)
+
+
+def _t_p(effect: float, error: float, freedom: int) -> float:
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(freedom, -abs(effect) / max(error, _LEAST_ERROR)))
+
+
+def _within_p(rule: MeasureRule, old: Mapping[str, Sample], new: Mapping[str, Sample]) -> float:
+    return permuted_p(rule, [(old[key], new[key]) for key in new if key in old])
+
+
+def _nothing(rule: MeasureRule) -> MeasureChange:
+    return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0, runs_before=0)
+
+
+def _judge_change(
+    rule: MeasureRule, found: _Compared, corrected: float | None, *, is_outcome: bool
+) -> MeasureChange:
+    """Return the change of the whole with its verdict and the interval in which the line expects the run."""
+    pairs = [(found.old[key], found.new[key]) for key in found.new]
+    differences = [new.mean - old.mean for old, new in pairs]
+    effect = found.shown(found.effect)
     is_significant = corrected is not None and corrected < ALPHA
-    is_large = abs(sides.mean) >= rule.smallest - 1e-12
-    lower, upper = sizes.interval(CONFIDENCE) if sizes else (None, None)
+    after = fmean(found.new[key].mean for key in found.new)
+    expected = _expected(found, after - found.effect, is_outcome=is_outcome)
+    low, high = found.interval(1 - 2 * ALPHA)
+    is_near = max(-found.shown(low), found.shown(high)) < rule.smallest
+    verdict = verdict_of(
+        rule,
+        effect,
+        (rule.smallest, rule.smallest),
+        is_significant=is_significant,
+        is_equivalent=lambda: len(pairs) >= FEWEST_FOR_EQUIVALENCE and found.deviation > 0 and is_near,
+    )
+    if verdict in (ChangeVerdict.TOO_LITTLE, ChangeVerdict.NO_EVIDENCE):
+        is_expected = expected[0] - 1e-9 <= after <= expected[1] + 1e-9
+        verdict = ChangeVerdict.AS_EXPECTED if is_expected else ChangeVerdict.NO_EVIDENCE
+    lower, upper = (found.shown(end) for end in found.interval(CONFIDENCE))
+    limit = 1.0 if rule.scale is Scale.POINTS else None
     return replace(
-        count_changes(rule, pairs, sides.differences),
-        verdict=verdict_of(
-            rule,
-            sides.mean,
-            (rule.smallest, RELIABLE * rule.smallest),
-            is_significant=is_significant,
-            is_equivalent=lambda: sizes is not None and sizes.is_equivalent(),
-            is_enough=lambda: sizes is not None and sizes.detectable <= RELIABLE * rule.smallest,
-        ),
-        effect=sides.mean,
-        lower=lower,
-        upper=upper,
-        test=ComparisonTest.LINE if sizes else ComparisonTest.NONE,
-        p=sides.p,
+        count_changes(rule, pairs, differences),
+        verdict=verdict,
+        before=after - found.effect,
+        after=after,
+        effect=effect,
+        lower=lower if limit is None else max(-limit, lower),
+        upper=upper if limit is None else min(limit, upper),
+        test=ComparisonTest.LINE,
+        p=found.p,
         corrected=corrected,
-        detectable=sizes.detectable if sizes else None,
-        more_trials=sizes.more_trials() if sizes else None,
-        below_threshold=is_significant and not is_large,
-        runs_before=len(sides.runs),
-        run_to_run=sides.drift.deviation if sizes else None,
+        detectable=_detectable(rule, found),
+        below_threshold=is_significant and abs(effect) < rule.smallest - 1e-12,
+        runs_before=found.runs,
+        window=found.window,
+        expected=expected if rule.scale is Scale.POINTS else None,
     )
 
 
-def _quantiles(drift: RunToRunVariance, share: float, trials: float, runs: float) -> tuple[float, float]:
-    """Return the difference that is significant, and by how much a true one must exceed it to be found with `POWER`.
+def _expected(found: _Compared, before: float, *, is_outcome: bool) -> tuple[float, float]:
+    """Return where 95 % of windows like the new one are expected, from 0 to 1."""
+    spread = found.deviation**2
+    if is_outcome:
+        # A line without failures varies, too: at least as its trials do.
+        trials = sum(
+            jeffreys_variance(old.mean * old.n, old.n) / found.new[key].n * found.window
+            for key, old in found.old.items()
+            if key in found.new
+        )
+        spread = max(spread, trials / len(found.new) ** 2)
+    half = t_quantile((1 + CONFIDENCE) / 2, found.runs - 1) * sqrt(
+        spread * (1 / found.window + 1 / found.runs)
+    )
+    return max(0.0, before - half), min(1.0, before + half)
 
-    A difference is missed as often as chance makes up for what exceeds the limit: one tail of 1 - POWER.
-    """
-    return drift.quantile(share, trials, runs), drift.quantile(2 * (1 - POWER), trials, runs)
+
+def _detectable(rule: MeasureRule, found: _Compared) -> float:
+    """Return the smallest change of the new run alone that is found with `POWER`, as it is reported."""
+    level = AGAINST_LINE.pass_rate if rule.is_outcome else AGAINST_LINE.others
+    change = _found_change(
+        found.deviation, found.runs, level, log1p(rule.smallest) if not found.unit else rule.smallest
+    )
+    return found.shown(change)
+
+
+def _found_change(deviation: float, runs: int, level: float, smallest: float) -> float:
+    error = deviation * sqrt(1 + 1 / runs)
+    limit = t_quantile(1 - level / WINDOWS[0][1] / 2, runs - 1) * error
+    return max(limit, smallest) + t_quantile(POWER, runs - 1) * error
 
 
 def detectable_against_line(
-    rates: Sequence[float],
-    before: Sequence[int],
-    after: Sequence[int],
-    run_rates: Sequence[float],
-    smallest: float,
+    rates: Sequence[float], after: Sequence[int], run_rates: Sequence[float], smallest: float
 ) -> float:
     """Return the smallest change of the pass rate that a run finds against its line with `POWER`, 0 to 1.
 
-    Takes each scenario's true rate, its trials in the whole line and in the new run, and the line's pass rates by run.
+    Takes each scenario's true rate and its trials in the new run, and the line's pass rates by run.
     """
-    import numpy as np
-
-    count, runs = len(rates), len(run_rates)
-    trial = [rate * (1 - rate) for rate in rates]
-    rows = zip(trial, before, after, strict=True)
-    from_trials = sum(variance * (1 / n + 1 / m) for variance, n, m in rows) / count**2
-    # A run's pass rate as one value, with the variance that its trials give it.
-    of_run = sum(variance * runs / n for variance, n in zip(trial, before, strict=True)) / count**2
-    one = np.ones((runs, 1), int)
-    drift = run_to_run_variance(np.array(run_rates)[:, None], one, np.array([of_run]))
-    limit, excess = _quantiles(drift, AGAINST_LINE.pass_rate, from_trials, 1 + 1 / runs)
-    return min(1.0, max(limit, smallest) + excess)
+    trials = sum(rate * (1 - rate) / n for rate, n in zip(rates, after, strict=True)) / len(rates) ** 2
+    deviation = sqrt(max(variance(run_rates), trials))
+    return min(1.0, _found_change(deviation, len(run_rates), AGAINST_LINE.pass_rate, smallest))
 
 
-class _Sizes:
-    """The sizes of change that a run against its line can show."""
+def _scenarios(rule: MeasureRule, line: Line, after: Mapping[str, Sample]) -> dict[str, MeasureChange]:
+    """Return the pass rate's change of each scenario: its last runs together against those before them.
 
-    def __init__(self, mean: float, sides: _Sides, share: float) -> None:
-        self.mean, self.sides, self.share = mean, sides, share
-
-    def interval(self, confidence: float) -> tuple[float, float]:
-        half = self.sides.drift.quantile(1 - confidence, self.sides.from_trials, self.sides.from_runs)
-        return max(-1.0, self.mean - half), min(1.0, self.mean + half)
-
-    def is_equivalent(self) -> bool:
-        """Return whether the 90 % interval lies within the smallest effect (two one-sided tests, Schuirmann 1987)."""
-        if len(self.sides.keys) < FEWEST_FOR_EQUIVALENCE:
-            return False
-        lower, upper = self.interval(1 - 2 * ALPHA)
-        return max(-lower, upper) < self.sides.rule.smallest
-
-    @cached_property
-    def detectable(self) -> float:
-        """The smallest difference that is found in `POWER` of the cases."""
-        return self._detectable(self.sides.from_trials)
-
-    def _detectable(self, trials: float) -> float:
-        return sum(_quantiles(self.sides.drift, self.share, trials, self.sides.from_runs))
-
-    def more_trials(self) -> int | None:
-        """Return how many more trials of each scenario the new run needs to find `RELIABLE` times the smallest effect.
-
-        None where no number is enough, because the runs of the line differ too much or have too few trials.
-        """
-        sides, wanted = self.sides, RELIABLE * self.sides.rule.smallest
-        rows = list(zip(sides.trial_variances, sides.pairs, strict=True))
-        count = len(rows) ** 2
-        old = sum(variance / before.n for variance, (before, _) in rows) / count
-
-        def finds(more: int) -> bool:
-            new = sum(variance / (after.n + more) for variance, (_, after) in rows) / count
-            return self._detectable(old + new) <= wanted
-
-        if self.detectable <= wanted:
-            return 0
-        # Asked first because most lines have no such number.
-        return smallest_enough(finds, MOST_TRIALS) if finds(MOST_TRIALS) else None
-
-
-def _scenarios(sides: _Sides) -> dict[str, MeasureChange]:
-    """Return the pass rate's change of each scenario against the line's trials of it (Fisher's exact test).
-
-    Corrected over all of them (Benjamini and Hochberg). A run that drifts as the line's runs do takes all scenarios with
-    it, so the run-to-run variance counts here, too.
+    Fisher's exact test, corrected over scenarios and windows (Benjamini and Hochberg), falls and rises for themselves.
+    The sizes shown are those of the strongest window.
     """
-    weights = sides.shares
-    ps: list[float] = []
-    for place, (old, new) in enumerate(sides.pairs):
-        variance = sides.trial_variances[place] * (1 / old.n + 1 / new.n)
-        runs = 1.0 + float((weights[:, place] ** 2).sum())
-        drifted = sides.drift.tail(new.mean - old.mean, variance, runs)
-        ps.append(max(drifted, within_scenario_p([arms_of(old, new)])))
-    corrected = [scale_p(p, AGAINST_LINE.scenarios) for p in benjamini_hochberg(ps)]
-    return {key: _scenario(sides, key, p, own) for key, p, own in zip(sides.keys, ps, corrected, strict=True)}
+    olds = {window: _pool(line.before(window), after) for window in (1, *SCENARIO_WINDOWS)}
+    found: dict[str, tuple[float, int]] = {}
+    for is_fall in (True, False):
+        tested = [
+            (p, key, window)
+            for window in SCENARIO_WINDOWS
+            for key, p in _window_ps(line, after, olds[window], window, rule.smallest, is_fall=is_fall)
+        ]
+        ones = [1.0] * (len(olds[1]) * len(SCENARIO_WINDOWS) - len(tested))
+        corrected = benjamini_hochberg([*(p for p, _, _ in tested), *ones])
+        for own, (_, key, window) in sorted(zip(corrected, tested, strict=False), reverse=True):
+            if own < min(1.0, found.get(key, (1.0, 1))[0]):
+                found[key] = (own, window)
+    return {key: _scenario(rule, line, after, key, olds, found.get(key)) for key in olds[1]}
 
 
-def _scenario(sides: _Sides, key: str, p: float, corrected: float) -> MeasureChange:
-    old, new = sides.old[key], sides.new[key]
-    arms, rule = arms_of(old, new), sides.rule
-    effect = new.mean - old.mean
-    low, high = mean_difference([(arms.before, arms.trials_before, arms.after, arms.trials_after)])
-    drift = Z_95 * sides.drift.deviation
-    is_significant, is_large = corrected < ALPHA, abs(effect) >= rule.smallest - 1e-12
+def _window_ps(
+    line: Line,
+    after: Mapping[str, Sample],
+    old: Mapping[str, Sample],
+    window: int,
+    smallest: float,
+    *,
+    is_fall: bool,
+) -> list[tuple[str, float]]:
+    """Return Fisher's p of each scenario that changed by the smallest effect in a window."""
+    if len(line.runs) < window - 1 or not old:
+        return []
+    since = line.since_mended or {}
+    news = _pool(line.window(after, window), old)
+    return [
+        (key, within_scenario_p([arms_of(old[key], new)]))
+        for key, new in news.items()
+        if (old[key].mean - new.mean if is_fall else new.mean - old[key].mean) >= smallest - 1e-12
+        and window <= since.get(key, window)
+    ]
+
+
+def _scenario(
+    rule: MeasureRule,
+    line: Line,
+    after: Mapping[str, Sample],
+    key: str,
+    olds: Mapping[int, Mapping[str, Sample]],
+    strongest: tuple[float, int] | None,
+) -> MeasureChange:
+    own, window = strongest or (1.0, 1)
+    is_significant = own < AGAINST_LINE.scenarios
+    if not is_significant:
+        window = 1
+    old = olds[window][key]
+    new = _pool(line.window(after, window), {key: old})[key]
+    arms, effect = arms_of(old, new), new.mean - old.mean
+    lower, upper = mean_difference([(arms.before, arms.trials_before, arms.after, arms.trials_after)])
     return replace(
         count_changes(rule, [(old, new)], [effect]),
-        verdict=verdict_of(
-            rule, effect, (rule.smallest, RELIABLE * rule.smallest), is_significant=is_significant
-        ),
+        verdict=verdict_of(rule, effect, (rule.smallest, rule.smallest), is_significant=is_significant),
         effect=effect,
-        lower=max(-1.0, effect - sqrt((effect - low) ** 2 + drift**2)),
-        upper=min(1.0, effect + sqrt((high - effect) ** 2 + drift**2)),
+        lower=lower,
+        upper=upper,
         test=ComparisonTest.LINE,
-        p=p,
-        corrected=corrected,
-        below_threshold=is_significant and not is_large,
-        runs_before=sum(key in run for run in sides.runs),
+        corrected=scale_p(own, AGAINST_LINE.scenarios),
+        runs_before=len(line.before(window)),
+        window=window,
     )
+
+
+def find_drift(rates: Sequence[float], smallest: float) -> tuple[float, float] | None:
+    """Return the mean of the oldest and of the newest runs of a line that declines; None for one that doesn't.
+
+    Takes each run's distance from its scenarios' means, or its pass rate, oldest first; Welch's t with equal numbers.
+    """
+    recent = rates[-DRIFT_RUNS:]
+    if len(recent) < DRIFT_FEWEST:
+        return None
+    old, new = recent[:DRIFT_ENDS], recent[-DRIFT_ENDS:]
+    fall = fmean(old) - fmean(new)
+    error = sqrt((variance(old) + variance(new)) / DRIFT_ENDS)
+    if fall < smallest - 1e-12 or _t_p(fall, error, 2 * DRIFT_ENDS - 2) >= DRIFT_LEVEL:
+        return None
+    return fmean(old), fmean(new)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from evaluators.statistics.significance import Arms, cliffs_delta, magnitude
+from evaluators.statistics.significance import Arms
 
 
 class ChangeVerdict(StrEnum):
@@ -19,6 +19,8 @@ class ChangeVerdict(StrEnum):
     """Of a measure without a better direction; a run never has it."""
     SMALL = "small_change"
     EQUIVALENT = "equivalent"
+    AS_EXPECTED = "as_expected"
+    """Of a run against its line: it lies where the line's runs let it be expected."""
     NO_EVIDENCE = "no_evidence"
     TOO_LITTLE = "too_little"
     NOT_COMPARABLE = "not_comparable"
@@ -34,6 +36,7 @@ _LABELS = {
     ChangeVerdict.IMPROVED: "Improved",
     ChangeVerdict.SMALL: "Small change",
     ChangeVerdict.EQUIVALENT: "Equivalent",
+    ChangeVerdict.AS_EXPECTED: "As expected",
     ChangeVerdict.CHANGED: "Changed",
     ChangeVerdict.NO_EVIDENCE: "No evidence of change",
     ChangeVerdict.TOO_LITTLE: "Too little data",
@@ -41,8 +44,8 @@ _LABELS = {
 }
 
 
-AS_BEFORE = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE)
-"""*As before*: a change of the smallest effect would have been found."""
+AS_BEFORE = (ChangeVerdict.EQUIVALENT, ChangeVerdict.AS_EXPECTED, ChangeVerdict.NO_EVIDENCE)
+"""*As before*: nothing says that anything changed."""
 UNDECIDED = (ChangeVerdict.TOO_LITTLE,)
 """*Undecided*: more trials would decide."""
 
@@ -60,10 +63,8 @@ class ComparisonTest(StrEnum):
     """The test behind a p."""
 
     NONE = ""
-    SIGN_FLIP = "sign_flip"
     WITHIN_SCENARIOS = "within_scenarios"
     WITHIN_MOMENTS = "within_moments"
-    MCNEMAR = "mcnemar"
     BOSCHLOO = "boschloo"
     LINE = "line"
 
@@ -130,8 +131,6 @@ class MeasureChange:
     p: float | None = None
     corrected: float | None = None
     """p after the correction for everything that is tested together: below 0.05 it is significant."""
-    p_elsewhere: float | None = None
-    """The p of flipped signs over scenarios: whether other scenarios like these would change, too; None for few."""
     detectable: float | None = None
     """The smallest effect that is called one in 80 % of such comparisons; None where none is."""
     most_found: float | None = None
@@ -140,35 +139,27 @@ class MeasureChange:
     more_trials: int | None = None
     """Trials that each scenario needs beside its own, in both runs, to find one and a half times the smallest effect
     of interest in 80 % of cases; None where 1,000 are too few."""
-    deciding_trials: int | None = None
-    """Trials that decide if each scenario has them in both runs and they go on like the present ones; None where
-    few don't."""
     below_threshold: bool = False
     """The change is significant and smaller than the smallest effect of interest."""
-    delta: float | None = None
-    """Cliff's delta of the scenarios' means."""
     broke: tuple[str, ...] = ()
     """Of the suite's pass rate, the scenarios whose own pass rate regressed, by key."""
     mended: tuple[str, ...] = ()
     """Of the suite's pass rate, the scenarios whose own pass rate improved, by key."""
     runs_before: int = 1
     """How many runs the old side has: more than one for a line, to which only the new side can add trials."""
-    run_to_run: float | None = None
-    """Of a line, the standard deviation from run to run that trials don't explain; None against one run."""
-
-    @property
-    def magnitude(self) -> str:
-        """Cliff's delta in words; empty without a comparison."""
-        return "" if self.delta is None else magnitude(self.delta)
+    window: int = 1
+    """Of a line, how many of the newest runs changed together; the sizes are theirs."""
+    expected: tuple[float, float] | None = None
+    """Of a measure from 0 to 1 against a line, where 95 % of such runs are expected."""
 
     @property
     def is_about_these_scenarios(self) -> bool:
         """Whether the p says nothing about other scenarios."""
-        return self.test not in (ComparisonTest.NONE, ComparisonTest.SIGN_FLIP, ComparisonTest.MCNEMAR)
+        return self.test is not ComparisonTest.NONE
 
 
 def count_changes(rule: MeasureRule, pairs: Pairs, differences: Sequence[float]) -> MeasureChange:
-    """Return a change before any test: trials, means, how many scenarios changed either way, and Cliff's delta."""
+    """Return a change before any test: trials, means, and how many scenarios changed either way."""
     sign = -1.0 if rule.better == "lower" else 1.0
     return MeasureChange(
         rule,
@@ -179,5 +170,4 @@ def count_changes(rule: MeasureRule, pairs: Pairs, differences: Sequence[float])
         after=sum(new.mean for _, new in pairs) / len(pairs),
         worse=sum(sign * each < 0 for each in differences),
         better=sum(sign * each > 0 for each in differences),
-        delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
     )

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import expm1, sqrt
 
-from evaluators.statistics.deciding_trials import deciding_trials, has_broken_scenario
 from evaluators.statistics.descriptive import mean_difference
 from evaluators.statistics.error_shares import (
     ALPHA,
@@ -39,12 +38,10 @@ from evaluators.statistics.measure_variance import (
 )
 from evaluators.statistics.power import RELIABLE
 from evaluators.statistics.significance import (
-    FEWEST_DIFFERENCES,
     Values,
     benjamini_hochberg,
     boschloo_p,
     mean_and_error,
-    sign_flip_p,
     t_quantile,
     within_moments_p,
     within_scenario_p,
@@ -79,41 +76,7 @@ def compare_headline(
         results[0] = with_scenarios(
             results[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
         )
-    if not with_power:
-        return results
-    return [
-        _with_advice(change, _pairs(before, after), part, levels.scenarios, is_suite=change.rule.is_outcome)
-        for change, (_, before, after), (_, part) in zip(results, measures, parts, strict=True)
-    ]
-
-
-def _with_advice(
-    change: MeasureChange,
-    pairs: Pairs,
-    share: float,
-    table_share: float = SCENARIOS_SHARE,
-    *,
-    is_suite: bool = False,
-) -> MeasureChange:
-    """Return an undecided change with the number of trials that decide if it goes on like this.
-
-    `is_suite`: whether a scenario of it that breaks decides, too, at the level of the table.
-    """
-    rule = change.rule
-    if change.verdict is not ChangeVerdict.TOO_LITTLE or change.broke or change.mended or not change.effect:
-        return change
-
-    def is_change(grown: Pairs) -> bool:
-        differences = differences_of(rule, grown)
-        if abs(sum(differences) / len(differences)) >= on_scale(rule.smallest, rule, grown) - 1e-12:
-            p = _test(rule, grown)[1]
-            if p is not None and p < share:
-                return True
-        is_table = is_suite and len(grown) > 1
-        return is_table and has_broken_scenario(grown, table_share, rule.smallest)
-
-    has_verdict = rule.better != "none"
-    return replace(change, deciding_trials=deciding_trials(rule, pairs, is_change) if has_verdict else None)
+    return results
 
 
 def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:
@@ -139,7 +102,7 @@ def compare_measures(
     results = []
     for change, (_, before, after) in zip(changes, measures, strict=True):
         pairs, p = _pairs(before, after), next(corrected) if change.p is not None else None
-        results.append(_with_advice(_judge_change(change, pairs, p, share, with_power=True), pairs, share))
+        results.append(_judge_change(change, pairs, p, share, with_power=True))
     return results
 
 
@@ -217,7 +180,6 @@ def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
     differences = differences_of(rule, pairs)
     test, p = _test(rule, pairs)
-    has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
     effect = _shown_difference(rule, pairs, sum(differences) / len(differences))
     lower, upper = _interval(rule, pairs, differences, test)
     return replace(
@@ -227,7 +189,6 @@ def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
         upper=upper,
         test=test,
         p=p,
-        p_elsewhere=sign_flip_p(differences) if has_signs else None,
     )
 
 
@@ -238,10 +199,27 @@ def _test(rule: MeasureRule, pairs: Pairs) -> tuple[ComparisonTest, float | None
         if len(arms) > 1:
             return ComparisonTest.WITHIN_SCENARIOS, within_scenario_p(arms, mid=True)
         return ComparisonTest.BOSCHLOO, boschloo_p(arms[0])
-    values = [_values(rule, old, new) for old, new in pairs]
-    if sum(each.n_before + each.n_after for each in values) - len(values) < 2:
+    if sum(old.n + new.n for old, new in pairs) - len(pairs) < 2:
         return ComparisonTest.NONE, None
-    return ComparisonTest.WITHIN_MOMENTS, within_moments_p(values)
+    is_exact = _is_pass_or_fail(pairs)
+    test = ComparisonTest.WITHIN_SCENARIOS if is_exact else ComparisonTest.WITHIN_MOMENTS
+    return test, permuted_p(rule, pairs)
+
+
+def permuted_p(rule: MeasureRule, pairs: Pairs) -> float:
+    """Return the p of the mean difference by permuting trials within scenarios.
+
+    Exact where all values are 0 or 1, whatever the measure is called: statements share names with rubrics' scores.
+    """
+    if rule.is_outcome or _is_pass_or_fail(pairs):
+        return within_scenario_p([arms_of(old, new) for old, new in pairs], mid=True)
+    return within_moments_p([_values(rule, old, new) for old, new in pairs])
+
+
+def _is_pass_or_fail(pairs: Pairs) -> bool:
+    """Return whether all values are 0 or 1: only then the sum of their squares is their sum."""
+    samples = [sample for pair in pairs for sample in pair]
+    return all(abs(each.m2 - each.n * each.mean * (1 - each.mean)) < 1e-9 for each in samples)
 
 
 def _values(rule: MeasureRule, old: Sample, new: Sample) -> Values:

@@ -5,21 +5,16 @@ numpy and scipy are imported where they are used, because they would double the 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from math import comb, exp, lcm, log, sqrt
+from math import comb, exp, lcm, log, prod, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_DIFFERENCES = 8
-"""The fewest differences for a sign-flip test: below it, no p reaches 0.05 / 4."""
-EXACT_DIFFERENCES = 12
-"""The most differences of which all 2^n sign flips are counted; above it, flips are drawn."""
 DRAWS = 9_999
 SEED = 2024
 """Makes equal data give equal p."""
@@ -36,23 +31,6 @@ Tail = Literal["both", "lower"]
 """The alternative of a test: another mean, or a lower one."""
 
 
-def sign_flip_p(differences: Sequence[float], tail: Tail = "both") -> float:
-    """Return the p of paired differences by flipping their signs, testing a mean of 0, or of 0 or more.
-
-    Differences of 0 have no sign and are left out. All flips are counted up to `EXACT_DIFFERENCES`, above it
-    `DRAWS` are drawn and the observed one counts among them (Phipson and Smyth 2010). Returns 1 without differences.
-    """
-    import numpy as np
-
-    moved = np.array([each for each in differences if each != 0.0])
-    if not moved.size:
-        return 1.0
-    extreme = _extreme(_signs(moved.size) @ moved, float(moved.sum()), tail)
-    if moved.size <= EXACT_DIFFERENCES:
-        return extreme / float(2**moved.size)
-    return (extreme + 1) / (DRAWS + 1)
-
-
 def _extreme(sums: NDArray[np.floating], observed: float, tail: Tail) -> int:
     """Return how many sums are at least as extreme as the observed one."""
     import numpy as np
@@ -60,18 +38,6 @@ def _extreme(sums: NDArray[np.floating], observed: float, tail: Tail) -> int:
     slack = _TOLERANCE * max(1.0, abs(observed))
     far = sums <= observed + slack if tail == "lower" else np.abs(sums) >= abs(observed) - slack
     return int(np.count_nonzero(far))
-
-
-@lru_cache(maxsize=32)
-def _signs(n: int) -> NDArray[np.int8]:
-    """Return all rows of n signs, or `DRAWS` of them."""
-    import numpy as np
-
-    if n <= EXACT_DIFFERENCES:
-        bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    else:
-        bits = np.random.default_rng(SEED).integers(0, 2, size=(DRAWS, n))
-    return (bits * 2 - 1).astype(np.int8)
 
 
 class Arms:
@@ -230,7 +196,8 @@ def within_moments_p(scenarios: Sequence[Values], tail: Tail = "both") -> float:
     """Return the p of the mean difference of values by permuting trials between the arms within each scenario.
 
     The distribution over all permutations is not counted, but approximated by Student's t with its exact mean and
-    variance (Pitman 1937), so that counts, means and variances are enough. Returns 1 where nothing varies.
+    variance (Pitman 1937), so that counts, means and variances are enough. Returns 1 where nothing varies, and never
+    less than the most extreme permutations have: one, or two where every scenario has equal numbers in both arms.
     """
     from scipy.special import stdtr
 
@@ -243,7 +210,10 @@ def within_moments_p(scenarios: Sequence[Values], tail: Tail = "both") -> float:
     left = freedom + 1 - squared
     t = sqrt(squared * freedom / left) if left > _TOLERANCE else _FARTHEST_T
     lower = float(stdtr(freedom, -t if difference < 0 else t))
-    return lower if tail == "lower" else 2 * min(lower, 1 - lower)
+    is_even = all(each.n_before == each.n_after for each in scenarios)
+    arrangements = prod(comb(each.n_before + each.n_after, each.n_after) for each in scenarios)
+    least = (2 if is_even and tail == "both" else 1) / arrangements
+    return max(least, lower if tail == "lower" else 2 * min(lower, 1 - lower))
 
 
 _BOSCHLOO_TABLES = 40_000
@@ -341,23 +311,3 @@ def jeffreys_variance(passes: float, trials: int) -> float:
     """Return the expected variance of one trial, never 0, because no scenario is certain (Jeffreys' prior)."""
     a, b = passes + 0.5, trials - passes + 0.5
     return a * b / ((a + b) * (a + b + 1))
-
-
-def cliffs_delta(before: Sequence[float], after: Sequence[float]) -> float:
-    """Return the chance that a value after is higher minus the chance that it is lower (Cliff 1993), -1 to 1.
-
-    Raises `ValueError` if a side is empty.
-    """
-    if not before or not after:
-        raise ValueError("Cliff's delta needs values on both sides.")
-    olds = sorted(before)
-    balance = sum(bisect_left(olds, new) + bisect_right(olds, new) - len(olds) for new in after)
-    return balance / (len(before) * len(after))
-
-
-def magnitude(delta: float) -> str:
-    """Return Cliff's delta in words, by the limits of Romano et al. (2006)."""
-    for limit, word in ((0.147, "negligible"), (0.33, "small"), (0.474, "medium")):
-        if abs(delta) < limit:
-            return word
-    return "large"

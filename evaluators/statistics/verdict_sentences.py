@@ -11,12 +11,10 @@ _NONE_OF_BOTH = "No scenario of both runs can be compared."
 MINUS = "\u2212"
 TESTS = {
     ComparisonTest.NONE: "no test",
-    ComparisonTest.SIGN_FLIP: "sign-flip permutation over scenarios",
     ComparisonTest.WITHIN_SCENARIOS: "permutation of trials within each scenario",
     ComparisonTest.WITHIN_MOMENTS: "permutation of trials within each scenario, by its moments",
-    ComparisonTest.MCNEMAR: "McNemar's exact test",
     ComparisonTest.BOSCHLOO: "Boschloo's exact test",
-    ComparisonTest.LINE: "against the line with its variance from run to run",
+    ComparisonTest.LINE: "against the line's runs",
 }
 
 
@@ -76,8 +74,16 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     if change.below_threshold:
         limits = f" (95 % interval {interval(change)})" if interval(change) else ""
         return f"The change is real{limits}, and smaller than your threshold of {_smallest(change)}."
-    advice = (_deciding(change, dollars_a_trial), _more(change, dollars_a_trial))
-    return " ".join(filter(None, (could_show(change), *advice)))
+    if change.expected is not None:
+        return _against_expected(change)
+    return " ".join(filter(None, (could_show(change), _more(change, dollars_a_trial))))
+
+
+def _against_expected(change: MeasureChange) -> str:
+    """Return where the line expects the run, such as `90 %, expected 84 to 95 %.`."""
+    low, high = change.expected or (0.0, 1.0)
+    after = change.after or 0.0
+    return f"{after * 100:.0f} %, expected {low * 100:.0f} to {high * 100:.0f} %."
 
 
 _MOST_NAMED = 5
@@ -141,35 +147,17 @@ def _smallest(change: MeasureChange) -> str:
     return size(change, change.rule.smallest, signed=False)
 
 
-def _deciding(change: MeasureChange, dollars: float | None) -> str:
-    """Return how many more trials decide if they go on like the present ones, with their price."""
-    more = change.deciding_trials
-    if more is None:
-        return ""
-    trials, verb = ("trial", "decides") if more == 1 else ("trials", "decide")
-    price = _price(change, more, dollars)
-    return f"{more} more {trials} of each scenario{_where(change)} {verb} if it goes on like this{price}."
-
-
 def _more(change: MeasureChange, dollars: float | None) -> str:
     """Return how many more trials would show a little more than the smallest effect of interest, with their price."""
     if change.test is ComparisonTest.NONE or change.more_trials == 0:
         return ""
     wanted = size(change, RELIABLE * change.rule.smallest, signed=False)
     if change.more_trials is None:
-        if change.runs_before > 1:
-            return f"No number of trials would show {wanted}, because the line varies from run to run."
         return f"To show {wanted} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
     noun = "trial" if change.more_trials == 1 else "trials"
     price = _price(change, change.more_trials, dollars)
-    return f"{change.more_trials} more {noun} of each scenario{_where(change)} would show {wanted}{price}."
-
-
-def _where(change: MeasureChange) -> str:
-    """Return which runs need more trials: a line's trials are there already."""
-    return "" if change.runs_before > 1 else " in both runs"
+    return f"{change.more_trials} more {noun} of each scenario in both runs would show {wanted}{price}."
 
 
 def _price(change: MeasureChange, more: int, dollars: float | None) -> str:
-    sides = 1 if change.runs_before > 1 else 2
-    return f", about ${sides * more * change.scenarios * dollars:.2f}" if dollars else ""
+    return f", about ${2 * more * change.scenarios * dollars:.2f}" if dollars else ""

@@ -37,18 +37,15 @@ def change_json(change: MeasureChange) -> dict[str, Any]:
         "test": change.test.value,
         "p": change.p,
         "p_corrected": change.corrected,
-        "p_elsewhere": change.p_elsewhere,
         "detectable": change.detectable,
         "most_found": change.most_found,
         "more_trials": change.more_trials,
-        "deciding_trials": change.deciding_trials,
         "below_threshold": change.below_threshold,
-        "delta": change.delta,
-        "magnitude": change.magnitude,
         "broke": list(change.broke),
         "mended": list(change.mended),
         "runs_before": change.runs_before,
-        "run_to_run": change.run_to_run,
+        "window": change.window,
+        "expected": list(change.expected) if change.expected else None,
     }
 
 
@@ -65,23 +62,30 @@ def change_from_json(stored: Mapping[str, Any]) -> MeasureChange:
         rule,
         ChangeVerdict(stored["verdict"]),
         trials=(stored["trials"][0], stored["trials"][1]),
-        test=ComparisonTest(stored["test"]),
+        test=_OLD_TESTS.get(stored["test"]) or ComparisonTest(stored["test"]),
         corrected=stored["p_corrected"],
         # Older releases didn't store these.
-        p_elsewhere=stored.get("p_elsewhere"),
         most_found=stored.get("most_found"),
-        deciding_trials=stored.get("deciding_trials"),
         broke=tuple(stored.get("broke", ())),
         mended=tuple(stored.get("mended", ())),
         runs_before=stored.get("runs_before", 1),
-        run_to_run=stored.get("run_to_run"),
+        window=stored.get("window", 1),
+        expected=_ends(stored.get("expected")),
         **{name: stored[name] for name in _SAME},
     )
 
 
+_OLD_TESTS = {"sign_flip": ComparisonTest.WITHIN_SCENARIOS, "mcnemar": ComparisonTest.WITHIN_SCENARIOS}
+"""Tests of older releases."""
+
+
+def _ends(stored: list[float] | None) -> tuple[float, float] | None:
+    return (stored[0], stored[1]) if stored else None
+
+
 _SAME = (
     *("scenarios", "worse", "better", "before", "after", "effect", "lower", "upper", "p", "detectable"),
-    *("more_trials", "below_threshold", "delta"),
+    *("more_trials", "below_threshold"),
 )
 """Fields whose JSON is their value."""
 
