@@ -9,6 +9,7 @@ VERDICTS = {
     ChangeVerdict.IMPROVED: "is-improved",
     ChangeVerdict.CHANGED: "is-same",
     ChangeVerdict.EQUIVALENT: "is-equal",
+    ChangeVerdict.AS_EXPECTED: "is-same",
     ChangeVerdict.SMALL: "is-same",
     ChangeVerdict.NO_EVIDENCE: "is-same",
     ChangeVerdict.TOO_LITTLE: "is-little",

@@ -9,8 +9,15 @@ from statistics import fmean
 
 from evaluators.statistics.error_shares import ALPHA
 from evaluators.statistics.measure_change import ComparisonTest, MeasureRule, Sample
-from evaluators.statistics.permutation_power import RateTestLevel
-from evaluators.statistics.power import POWER, can_reach, detectable, expected_rates, power, smallest_enough
+from evaluators.statistics.power import (
+    POWER,
+    RateTestLevel,
+    can_reach,
+    detectable,
+    expected_rates,
+    power,
+    smallest_enough,
+)
 from evaluators.statistics.significance import (
     Arms,
     boschloo_p,
@@ -129,7 +136,7 @@ class Suspected:
 
     @property
     def _level(self) -> RateTestLevel:
-        return RateTestLevel(ALPHA / self.measures, one_sided=True)
+        return RateTestLevel(ALPHA / self.measures)
 
     @property
     def _rates(self) -> list[float]:
@@ -177,7 +184,7 @@ class Design:
 
 def least_trials(scenarios: int, measures: int = 1) -> int:
     """Return the fewest trials of each scenario with which losing all of them reaches a corrected p below 0.05."""
-    level = RateTestLevel(ALPHA / measures, one_sided=True)
+    level = RateTestLevel(ALPHA / measures)
     return next(n for n in range(1, MOST_TRIALS) if can_reach([n] * scenarios, [n] * scenarios, level))
 
 

@@ -56,6 +56,8 @@ RECENT = MOST_RUNS + max(SCENARIO_WINDOWS) - 1
 """How many earlier runs a comparison reads."""
 DRIFT_RUNS, DRIFT_FEWEST, DRIFT_ENDS, DRIFT_LEVEL = 60, 30, 10, 0.01
 """The runs that show a drift, the fewest, how many at either end are compared, and the level."""
+_T_95 = {5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+"""Student's t of 95 % intervals by the runs of a line: pages of many lines don't load scipy for it."""
 _LEAST_ERROR = 1e-9
 Runs = Sequence[Mapping[str, Sample]]
 """A measure's samples by scenario key in each run, newest first; a run may lack scenarios."""
@@ -278,10 +280,26 @@ def _expected(found: _Compared, before: float, *, is_outcome: bool) -> tuple[flo
             if key in found.new
         )
         spread = max(spread, trials / len(found.new) ** 2)
-    half = t_quantile((1 + CONFIDENCE) / 2, found.runs - 1) * sqrt(
-        spread * (1 / found.window + 1 / found.runs)
-    )
-    return max(0.0, before - half), min(1.0, before + half)
+    return _range(before, spread * (1 / found.window + 1 / found.runs), found.runs)
+
+
+def expected_range(earlier: Sequence[tuple[int, int]], trials: int) -> tuple[float, float] | None:
+    """Return where 95 % of next runs with so many trials are expected, 0 to 1; None for fewer than `FEWEST_RUNS`.
+
+    Takes passed trials and trials of the line's runs, oldest first, as pictures of many lines have them.
+    """
+    measured = [(passed, n) for passed, n in earlier if n][-MOST_RUNS:]
+    if len(measured) < FEWEST_RUNS or not trials:
+        return None
+    rates = [passed / n for passed, n in measured]
+    total, count = sum(passed for passed, _ in measured), sum(n for _, n in measured)
+    spread = max(variance(rates), jeffreys_variance(total, count) / trials)
+    return _range(fmean(rates), spread * (1 + 1 / len(rates)), len(rates))
+
+
+def _range(center: float, spread: float, runs: int) -> tuple[float, float]:
+    half = _T_95[runs] * sqrt(spread)
+    return max(0.0, center - half), min(1.0, center + half)
 
 
 def _detectable(rule: MeasureRule, found: _Compared) -> float:

@@ -9,10 +9,10 @@ from statistics import NormalDist
 
 from evaluators.statistics.measure_change import MeasureRule, Pairs
 from evaluators.statistics.measure_variance import has_logarithms, on_scale, trial_variances, within_variance
-from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import (
     POWER,
     RELIABLE,
+    RateTestLevel,
     detectable,
     expected_rates,
     is_found,

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import percent
 from evalhub.web.line_chart import LineOfRuns, draw_line
-from evaluators.statistics.line_band import expected_band
+from evaluators.statistics.line import expected_range
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models.run import has_too_many_errors
 from runs.results.rates import Rate
@@ -24,6 +24,7 @@ LOOKS = {
     RunAnswer.BELOW_ITS_BAR: "is-regressed",
     RunAnswer.IMPROVED: "is-improved",
     RunAnswer.AS_BEFORE: "is-same",
+    RunAnswer.AS_EXPECTED: "is-same",
     RunAnswer.SMALL_CHANGE: "is-same",
 }
 """Classes of a line by its newest run's answer; others are undecided."""
@@ -61,11 +62,10 @@ def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | No
         while since and drawn[since - 1].verdict == ChangeVerdict.REGRESSED:
             since -= 1
     newest = drawn[-1].rate
-    earlier = [(run.rate.passed, run.rate.n) for run in drawn[:since]]
     return LineOfRuns(
         rates=[run.rate.share for run in drawn],
         interval=(newest.low, newest.high),
-        band=expected_band(earlier, newest.n),
+        band=expected_range([(run.rate.passed, run.rate.n) for run in drawn[:since]], newest.n),
         look=LOOKS.get(answer, "is-little"),
         since=since if answer is RunAnswer.REGRESSED and since else None,
         flags=_flags(drawn),

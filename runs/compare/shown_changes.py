@@ -61,10 +61,6 @@ class ShownChange:
         return verdict_sentences.p_text(self.change.corrected)
 
     @property
-    def p_elsewhere(self) -> str:
-        return verdict_sentences.p_text(self.change.p_elsewhere)
-
-    @property
     def p_uncorrected(self) -> str:
         return verdict_sentences.p_text(self.change.p)
 

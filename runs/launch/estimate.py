@@ -12,8 +12,7 @@ from evaluators.statistics.aggregate import RunAggregate
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.estimates import Estimate, estimate_total, sum_of_estimates
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
-from evaluators.statistics.permutation_power import RateTestLevel
-from evaluators.statistics.power import can_reach, detectable, expected_rates, most_power
+from evaluators.statistics.power import RateTestLevel, can_reach, detectable, expected_rates, most_power
 from runs.launch.request import PlannedRun, Request
 from runs.launch.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
 from runs.models import Baseline
@@ -77,8 +76,7 @@ class RunEstimate:
             return None
         before, after = self.before, [trials] * len(self.before)
         if self.line:
-            totals = [n * len(self.line) for n in before]
-            return detectable_against_line(self._rates, totals, after, self.line, self.level.smallest)
+            return detectable_against_line(self._rates, after, self.line, self.level.smallest)
         smallest = detectable(self._rates, before, after, self.level)
         return UNDETECTABLE if smallest is None else smallest
 

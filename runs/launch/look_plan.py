@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg
-
 from evalhub.lib.numbers import counted, money
-from evaluators.statistics.expected_looks import expected_trials
 from runs.compare.baselines import pinned_of
 from runs.launch.estimate import RunEstimate
 from runs.launch.looks import with_looks
 from runs.launch.request import Request
-from runs.launch.run_history import PASS
-from runs.models import Run, RunMeasure
+from runs.models import Run
 from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, RunState
 
-UNKNOWN_RATE = 0.8
-"""The pass rate of a scenario that has not run here."""
+USUAL_SHARE = 0.75
+"""The share of the most trials that runs until a verdict take where nothing has changed, as simulations have it."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class LookPlan:
 
     first: int
     expected: float
-    """The mean if nothing has changed."""
+    """About as many if nothing has changed (`USUAL_SHARE`)."""
     greatest: int
     expected_usd: float | None
     """None if the cost of a run is unknown."""
@@ -65,22 +61,16 @@ class LookPlan:
 
 
 def look_plan(runs: Sequence[RunEstimate], request: Request) -> LookPlan | None:
-    """Return the plan of a request's looks by past pass rates; None for other requests. Up to three queries a run."""
+    """Return the plan of a request's looks; None for other requests. Up to two queries a run."""
     options = with_looks(request.options)
     if not options.until_decided or not runs:
         return None
     first, most = options.trials, options.max_trials or options.trials
     is_paired = len(request.guidance) > 1
-    expected, alone = [], 0
-    for estimate in runs:
-        baseline = 0 if is_paired else _baseline_trials(estimate, options.baseline, request.branch)
-        if baseline is None:
-            alone += 1
-        expected.append(
-            float(first)
-            if baseline is None
-            else expected_trials(_rates(estimate), first, most, baseline).expected
-        )
+    lacks_baseline = [
+        not is_paired and not _has_baseline(estimate, options.baseline, request.branch) for estimate in runs
+    ]
+    expected = [float(first) if lacks else max(float(first), USUAL_SHARE * most) for lacks in lacks_baseline]
     costs = [estimate.cost(1) for estimate in runs]
     known = [cost.expected for cost in costs if cost is not None]
     means = list(zip(known, expected, strict=True)) if len(known) == len(runs) else []
@@ -90,36 +80,26 @@ def look_plan(runs: Sequence[RunEstimate], request: Request) -> LookPlan | None:
         sum(len(estimate.run.scenarios) * most for estimate in runs),
         sum(cost * n for cost, n in means) if means else None,
         sum(known) * most if means else None,
-        alone,
+        sum(lacks_baseline),
     )
 
 
-def _rates(estimate: RunEstimate) -> tuple[float, ...]:
-    """Return each scenario's past pass rate, rounded so that equal plans are simulated once."""
-    aggregates = estimate.history.scenarios.get(PASS, {})
-    known = (aggregates.get(each.scenario_id) for each in estimate.run.scenarios)
-    return tuple(round(each.mean, 2) if each else UNKNOWN_RATE for each in known)
-
-
-def _baseline_trials(estimate: RunEstimate, choice: str, branch: str) -> int | None:
-    """Return the trials of each scenario of the run's likely baseline, at least 1; None without one."""
+def _has_baseline(estimate: RunEstimate, choice: str, branch: str) -> bool:
+    """Return whether there is a run that the planned one will likely be compared with."""
     planned = estimate.run
     if choice.isdecimal():
-        baseline: int | None = int(choice)
-    else:
-        pin = pinned_of(planned.suite_version.suite_id, planned.target.pk, branch) if not choice else None
-        line = Run.objects.filter(
-            MOSTLY_MEASURED,
-            NOT_CONFIRMING,
-            suite=planned.suite_version.suite_id,
-            target=planned.target.pk,
-            model=planned.model,
-            state=RunState.FINISHED,
-            error="",
-            is_experiment=False,
-        )
-        newest = line.order_by("-pk").values_list("pk", flat=True)
-        baseline = pin.run_id if pin else newest.first()
-    rollups = RunMeasure.objects.filter(run=baseline, measure__layer="trial", measure__name="pass", n__gt=0)
-    mean = rollups.exclude(scenario=None).aggregate(mean=Avg("n"))["mean"] if baseline else None
-    return max(1, round(mean)) if mean else None
+        return True
+    suite = planned.suite_version.suite_id
+    if not choice and pinned_of(suite, planned.target.pk, branch):
+        return True
+    line = Run.objects.filter(
+        MOSTLY_MEASURED,
+        NOT_CONFIRMING,
+        suite=suite,
+        target=planned.target.pk,
+        model=planned.model,
+        state=RunState.FINISHED,
+        error="",
+        is_experiment=False,
+    )
+    return line.exists()

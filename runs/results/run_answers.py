@@ -33,6 +33,8 @@ class RunAnswer(StrEnum):
     """It missed its suite's release rule."""
     IMPROVED = "improved"
     SMALL_CHANGE = "small_change"
+    AS_EXPECTED = "as_expected"
+    """It lies where its line lets it be expected."""
     AS_BEFORE = "as_before"
     """A change of the smallest effect would have been found."""
     UNDECIDED = "undecided"
@@ -47,6 +49,7 @@ BY_VERDICT = {
     ChangeVerdict.SMALL: RunAnswer.SMALL_CHANGE,
     ChangeVerdict.NOT_COMPARABLE: RunAnswer.NOT_COMPARABLE,
     **dict.fromkeys(AS_BEFORE, RunAnswer.AS_BEFORE),
+    ChangeVerdict.AS_EXPECTED: RunAnswer.AS_EXPECTED,
     **dict.fromkeys(UNDECIDED, RunAnswer.UNDECIDED),
 }
 

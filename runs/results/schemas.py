@@ -40,30 +40,24 @@ class MeasureChangeOut(Schema):
     p: float | None
     p_corrected: float | None
     """Below 0.05 it is significant: corrected for everything that is tested together."""
-    p_elsewhere: float | None
-    """Whether other scenarios like these would change, too, by flipping signs over scenarios; null for few."""
     detectable: float | None
     """The smallest effect that is called one in 80 % of such comparisons; null where none is."""
     most_found: float | None = None
     """Of a pass rate, the share of such comparisons that find the loss of every pass; 0: no result can be a change."""
     more_trials: int | None
-    """Trials that each scenario needs more to find one and a half times the smallest effect in 80 % of cases, in both
-    runs or, against a line, in the new one; null if 1,000 are too few."""
-    deciding_trials: int | None = None
-    """Trials that decide if each scenario has them in both runs and they go on like the present ones; null if 20
-    don't."""
+    """Trials that each scenario needs more in both runs to find one and a half times the smallest effect in 80 % of
+    cases; null if 1,000 are too few, and against a line."""
     below_threshold: bool
-    delta: float | None
-    """Cliff's delta of the scenarios' means."""
-    magnitude: str
     broke: list[str] = []
     """Of the suite's pass rate, the scenarios whose own pass rate regressed."""
     mended: list[str] = []
+    """Of the suite's pass rate, the scenarios whose own pass rate improved."""
     runs_before: int = 1
     """How many runs the old side has; more than 1 for a line."""
-    run_to_run: float | None = None
-    """Of a line, the standard deviation from run to run that trials don't explain, 0 to 1."""
-    """Of the suite's pass rate, the scenarios whose own pass rate improved."""
+    window: int = 1
+    """Against a line, how many of the newest runs changed together; the sizes are theirs."""
+    expected: list[float] | None = None
+    """Of a rate or score against a line, where 95 % of such runs are expected, from 0 to 1."""
 
 
 class ScenarioClassOut(Schema):

@@ -15,7 +15,6 @@ from django.views.decorators.http import require_http_methods
 from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
 from evaluators.statistics import verdict_sentences
-from evaluators.statistics.expected_looks import Earlier, expected_further_trials
 from evaluators.statistics.looks import first_size
 from evaluators.statistics.regression import detectable_with
 from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
@@ -51,8 +50,6 @@ class MorePlan:
     """The smallest change of the pass rate that the comparison can find now; empty if unknown."""
     then: str = ""
     """The same with the further trials, if the pass rates stay as they are."""
-    expected: float | None = None
-    """Further trials of each scenario in each run until a verdict if nothing has changed; None if they are counted."""
     problem: str = ""
     id: str = ""
 
@@ -147,20 +144,7 @@ def _plan(
     estimate = estimate_plan([run for run, _ in planned], history, judged=judged, smallest=smallest)
     (compared,) = compare_pools(pools[0], pools[1:], HEADLINE)
     now, then = _detectable(compared, keys, trials)
-    expected = _expect_trials(compared, keys, trials) if until_decided else None
-    return MorePlan(planned, estimate, now, then, expected)
-
-
-def _expect_trials(compared: RunComparison, keys: Collection[str], most: int) -> float | None:
-    if PASS not in compared.samples:
-        return None
-    _, before, after = compared.samples[PASS]
-    pairs = [(key, before[key], after[key]) for key in after if key in before]
-    earlier = tuple(
-        Earlier(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n, key in keys)
-        for key, old, new in pairs
-    )
-    return expected_further_trials(earlier, first_size(most), most).expected if earlier else None
+    return MorePlan(planned, estimate, now, then)
 
 
 def _detectable(compared: RunComparison, keys: Collection[str], more: int) -> tuple[str, str]:

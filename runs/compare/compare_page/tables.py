@@ -11,7 +11,7 @@ from runs.compare.compare_page.matrix import Matrix
 from runs.results.rates import Rate
 
 MEASURE_COLUMNS = (
-    *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict", "magnitude"),
+    *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict"),
     *(
         "scenarios",
         "base_trials",
@@ -20,8 +20,6 @@ MEASURE_COLUMNS = (
         "better",
         "p",
         "p_corrected",
-        "p_elsewhere",
-        "delta",
     ),
     *("detectable", "test"),
 )
@@ -36,12 +34,12 @@ def measure_table(compared: ComparedRuns) -> Table:
 def _measure(row: MeasureRow) -> tuple[Cell, ...]:
     shared = (str(row.measure), row.measure.unit, row.base, row.new)
     if row.change is None:
-        return (*shared, *[None] * 4, "not_comparable", *[None] * 12)
+        return (*shared, *[None] * 4, "not_comparable", *[None] * 9)
     change = row.change.change
     return (
         *(*shared, change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value),
-        *(change.magnitude, change.scenarios, *change.trials, change.worse, change.better, change.p),
-        *(change.corrected, change.p_elsewhere, change.delta, change.detectable, change.test.value),
+        *(change.scenarios, *change.trials, change.worse, change.better, change.p),
+        *(change.corrected, change.detectable, change.test.value),
     )
 
 

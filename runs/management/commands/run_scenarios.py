@@ -18,8 +18,7 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.management.commands.signin_link import port_in_use
 from evalhub.teams.models import Project
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
-from evaluators.statistics.permutation_power import RateTestLevel
-from evaluators.statistics.power import can_reach
+from evaluators.statistics.power import RateTestLevel, can_reach
 from runs.compare.guidance.lift_findings import describe_stopped_arms, lift_json, lifts_of_launch
 from runs.engine import run_here, wait
 from runs.engine.interruption import exit_code_of, interruptible

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, decimals, percent
-from evaluators.statistics.line_band import FEWEST_RUNS
+from evaluators.statistics.line import FEWEST_RUNS
 from runs.compare.first_divergences import EndedTrial, first_divergences
 from runs.compare.line_pictures import LOOKS, RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
 from runs.compare.lost_scenarios import BrokenScenario

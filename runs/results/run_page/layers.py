@@ -14,7 +14,7 @@ from evalhub.web.svg import dumbbell
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics.descriptive import Interval, wilson
-from evaluators.statistics.line_band import FEWEST_RUNS
+from evaluators.statistics.line import FEWEST_RUNS
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run, RunMeasure
