@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import expm1, log1p, sqrt
 from statistics import fmean, stdev, variance
+from typing import NamedTuple
 
 from evaluators.statistics.descriptive import mean_difference
 from evaluators.statistics.error_shares import AGAINST_LINE, ALPHA, scale_p, share_error
@@ -336,40 +337,43 @@ def _scenarios(rule: MeasureRule, line: Line, after: Mapping[str, Sample]) -> di
     The sizes shown are those of the strongest window.
     """
     olds = {window: _pool(line.before(window), after) for window in (1, *SCENARIO_WINDOWS)}
+    tested = [
+        each for window in SCENARIO_WINDOWS for each in _test_window(line, after, olds, window, rule.smallest)
+    ]
+    number = len(olds[1]) * len(SCENARIO_WINDOWS)
     found: dict[str, tuple[float, int]] = {}
-    for is_fall in (True, False):
-        tested = [
-            (p, key, window)
-            for window in SCENARIO_WINDOWS
-            for key, p in _window_ps(line, after, olds[window], window, rule.smallest, is_fall=is_fall)
-        ]
-        ones = [1.0] * (len(olds[1]) * len(SCENARIO_WINDOWS) - len(tested))
-        corrected = benjamini_hochberg([*(p for p, _, _ in tested), *ones])
-        for own, (_, key, window) in sorted(zip(corrected, tested, strict=False), reverse=True):
-            if own < min(1.0, found.get(key, (1.0, 1))[0]):
-                found[key] = (own, window)
+    for direction in (True, False):
+        own = [each for each in tested if each.is_fall == direction]
+        corrected = benjamini_hochberg([*(each.p for each in own), *[1.0] * (number - len(own))])
+        for p, (_, key, window, _) in zip(corrected, own, strict=False):
+            found[key] = min(found.get(key, (1.0, 1)), (p, window))
     return {key: _scenario(rule, line, after, key, olds, found.get(key)) for key in olds[1]}
 
 
-def _window_ps(
+class _WindowTest(NamedTuple):
+    p: float
+    key: str
+    window: int
+    is_fall: bool
+
+
+def _test_window(
     line: Line,
     after: Mapping[str, Sample],
-    old: Mapping[str, Sample],
+    olds: Mapping[int, Mapping[str, Sample]],
     window: int,
     smallest: float,
-    *,
-    is_fall: bool,
-) -> list[tuple[str, float]]:
+) -> list[_WindowTest]:
     """Return Fisher's p of each scenario that changed by the smallest effect in a window."""
+    old = olds[window]
     if len(line.runs) < window - 1 or not old:
         return []
     since = line.since_mended or {}
     news = _pool(line.window(after, window), old)
     return [
-        (key, within_scenario_p([arms_of(old[key], new)]))
+        _WindowTest(within_scenario_p([arms_of(old[key], new)]), key, window, new.mean < old[key].mean)
         for key, new in news.items()
-        if (old[key].mean - new.mean if is_fall else new.mean - old[key].mean) >= smallest - 1e-12
-        and window <= since.get(key, window)
+        if abs(new.mean - old[key].mean) >= smallest - 1e-12 and window <= since.get(key, window)
     ]
 
 
