@@ -11,8 +11,7 @@ import numpy as np
 
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.statistics.permutation_power import RateTestLevel
-from evaluators.statistics.power import RELIABLE, detectable, expected_rates
+from evaluators.statistics.power import RELIABLE, RateTestLevel, detectable, expected_rates
 from evaluators.statistics.regression import compare_headline, compare_measures, overall
 from tests.evaluators.statistics.simulated_runs import HEADLINE, samples_of
 

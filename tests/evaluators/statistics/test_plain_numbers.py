@@ -10,28 +10,25 @@ from typing import Any, get_args
 
 import pytest
 
-from evaluators.statistics import confirmation, expected_looks, line, looks, permutation_power, significance
+from evaluators.statistics import line, looks, power, significance
 from evaluators.statistics.error_shares import Levels
-from evaluators.statistics.measure_change import MeasureRule, Sample
+from evaluators.statistics.measure_change import MeasureRule, Sample, Scale
 from evaluators.statistics.measure_power import MeasurePower
-from evaluators.statistics.permutation_power import RateTestLevel, TrialCounts
+from evaluators.statistics.power import RateTestLevel
 from evaluators.statistics.significance import Arms, Values
 from tests.source_imports import imports, module_name, modules, read
 
-ARRAYS = ("evaluators.statistics.run_variance", "evaluators.statistics.judge_posterior")
+ARRAYS = ("evaluators.statistics.judge_posterior",)
 """Modules whose functions take and return arrays, for other statistics alone."""
 FEW = [Arms(3, 4, 1, 4), Arms(2, 4, 2, 4)]
 UNEVEN = [Arms(60, 101, 40, 103), Arms(50, 107, 45, 109), Arms(7, 9, 5, 8)]
 """Trial counts that differ so much that permutations are drawn."""
 PASS, SCORE = MeasureRule("trial/pass", is_outcome=True), MeasureRule("judge/judge")
-LEVEL, COUNTS = RateTestLevel(0.05), TrialCounts((4, 4), (4, 4))
+LEVEL = RateTestLevel(0.05)
 BEFORE = {"a": Sample(5, 1.0), "b": Sample(5, 0.8)}
 AFTER = {"a": Sample(5, 0.2), "b": Sample(5, 0.6)}
 SCORES = {"a": Sample(5, 0.8, 0.02), "b": Sample(5, 0.7, 0.03)}
-FRESH = ({"a": [0.8, 0.9, 0.7], "b": [0.6, 0.5, 0.7]}, {"a": [0.1, 0.2, 0.1], "b": [0.2, 0.3, 0.1]})
 RATES = (0.9, 0.7)
-SUSPECTED = [confirmation.Suspected(rule, [Sample(5, 0.9, 0.02)] * 2, 0.4) for rule in (PASS, SCORE)]
-EARLIER = tuple(expected_looks.Earlier(4, 5, 2, 5, is_chosen) for is_chosen in (True, False))
 
 
 def look_state() -> looks.LookState:
@@ -41,7 +38,6 @@ def look_state() -> looks.LookState:
 
 
 CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
-    significance.sign_flip_p: lambda: [significance.sign_flip_p([0.1, 0.3] * n) for n in (3, 20)],
     significance.within_scenario_p: lambda: [
         significance.within_scenario_p(arms, tail, mid=mid)
         for arms in (FEW, UNEVEN)
@@ -59,14 +55,21 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     significance.mean_and_error: lambda: significance.mean_and_error([0.1, 0.2, 0.4]),
     significance.t_quantile: lambda: significance.t_quantile(0.95, 7),
     significance.jeffreys_variance: lambda: significance.jeffreys_variance(3, 4),
-    significance.cliffs_delta: lambda: significance.cliffs_delta([0.1, 0.2], [0.3, 0.4]),
-    significance.magnitude: lambda: significance.magnitude(0.2),
     line.compare_with_line: lambda: line.compare_with_line(
-        [(PASS, [BEFORE] * 6, AFTER), (SCORE, [SCORES, BEFORE] * 3, AFTER)]
+        [(PASS, line.Line([BEFORE] * 6), AFTER), (SCORE, line.Line([SCORES, BEFORE] * 3), AFTER)]
     ),
     line.detectable_against_line: lambda: line.detectable_against_line(
-        RATES, (25, 25), (5, 5), (0.8, 0.9, 0.8, 0.7, 0.8), 0.05
+        RATES, (5, 5), (0.8, 0.9, 0.8, 0.7, 0.8), 0.05
     ),
+    line.compare_amount: lambda: line.compare_amount(
+        MeasureRule("trial/seconds", scale=Scale.RELATIVE),
+        line.Line([SCORES, BEFORE] * 3),
+        AFTER,
+        has_logs=True,
+    ),
+    line.find_drift: lambda: line.find_drift([0.9, 0.91] * 10 + [0.7, 0.71] * 10, 0.05),
+    line.expected_range: lambda: line.expected_range([(9, 10)] * 6, 10),
+    power.detectable: lambda: power.detectable(RATES, (9, 9), (9, 9), LEVEL),
     looks.spent_error: lambda: looks.spent_error(0.5, 0.05),
     looks.levels_of: lambda: looks.levels_of((1.0, 2.0, 2.0), (0.01, 0.03, 0.05)),
     looks.planned_levels: lambda: looks.planned_levels([(0.5, 0.5), (1.0, 1.0)]),
@@ -78,19 +81,6 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     looks.first_size: lambda: looks.first_size(10),
     looks.state_of: look_state,
     looks.information: lambda: looks.information(FEW),
-    expected_looks.expected_trials: lambda: [expected_looks.expected_trials(RATES, 2, 4, n) for n in (0, 5)],
-    expected_looks.expected_further_trials: lambda: expected_looks.expected_further_trials(EARLIER, 2, 4),
-    permutation_power.lattice_length: lambda: permutation_power.lattice_length(COUNTS),
-    permutation_power.found_share: lambda: permutation_power.found_share(RATES, (0.2, 0.1), COUNTS, LEVEL),
-    permutation_power.boschloo_power: lambda: permutation_power.boschloo_power(0.9, 0.2, 5, 5, LEVEL),
-    permutation_power.is_lower_by_boschloo: lambda: permutation_power.is_lower_by_boschloo(
-        Arms(5, 5, 0, 5), LEVEL
-    ),
-    confirmation.confirm_measures: lambda: confirmation.confirm_measures(
-        [(PASS, {"a": [1.0, 1.0]}, {"a": [0.0, 0.0]}), (SCORE, *FRESH)]
-    ),
-    confirmation.least_trials: lambda: confirmation.least_trials(2),
-    confirmation.design: lambda: [confirmation.design(each, 12) for each in SUSPECTED],
     MeasurePower: lambda: [
         (power.detectable, power.most_found, power.more_trials, power.is_enough(2))
         for power in (

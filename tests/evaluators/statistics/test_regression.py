@@ -50,8 +50,6 @@ def test_a_clear_drop_over_many_scenarios_is_a_regression():
     assert change.effect == pytest.approx(-1 / 3)
     assert change.lower < change.effect < change.upper < 0
     assert change.p < 1e-5
-    assert change.p_elsewhere == 2 / 2**10
-    assert change.magnitude == "large"
 
 
 def test_scenarios_that_broke_are_a_regression_however_many_others_moved():
@@ -98,7 +96,6 @@ def test_few_scenarios_are_compared_by_their_trials():
 def test_few_scenarios_of_another_measure_are_compared_by_their_trials():
     change = compared(ERRORS, varied(*[0.1] * 3, trials=5), varied(*[0.4] * 3, trials=5))
     assert (change.verdict, change.test) == (ChangeVerdict.REGRESSED, ComparisonTest.WITHIN_MOMENTS)
-    assert change.p_elsewhere is None
     alone = compared(ERRORS, {"s0": Sample(1, 0.1)}, {"s0": Sample(1, 0.9)})
     assert (alone.verdict, alone.test, alone.p) == (ChangeVerdict.TOO_LITTLE, ComparisonTest.NONE, None)
     assert alone.detectable is None
@@ -225,40 +222,26 @@ def test_more_trials_show_a_little_more_than_the_smallest_effect():
     assert 0.72 <= found / 300 <= 0.88
 
 
-def test_the_trials_that_decide_are_named():
-    change = compared(PASS, outcomes(0, 3, 3, trials=3), outcomes(3, 3, 3, trials=3))
-    assert (change.verdict, change.deciding_trials) == (ChangeVerdict.TOO_LITTLE, 1)
-    assert (
-        "1 more trial of each scenario in both runs decides if it goes on like this, about $0.06."
-        in verdict_sentences.explanation(change, dollars_a_trial=0.01)
-    )
-    went_on = compared(PASS, outcomes(0, 4, 4, trials=4), outcomes(4, 4, 4, trials=4))
-    assert overall([went_on]) is ChangeVerdict.IMPROVED
+def test_statements_are_tested_exactly_because_they_pass_or_fail():
+    rule = MeasureRule("judge/names the file")
+    change = compared(rule, outcomes(3, trials=3), outcomes(1, trials=3))
+    assert change.test is ComparisonTest.WITHIN_SCENARIOS
+    scores = compared(rule, varied(0.9), varied(0.4))
+    assert scores.test is ComparisonTest.WITHIN_MOMENTS
 
 
-def test_results_that_lead_nowhere_have_no_deciding_trials():
-    same = compared(PASS, outcomes(2, 3, trials=3), outcomes(3, 2, trials=3))
-    assert (same.verdict, same.deciding_trials) == (ChangeVerdict.TOO_LITTLE, None)
-    small = compared(PASS, outcomes(*[9] * 20, trials=10), outcomes(*[9] * 18, 8, 8, trials=10))
-    assert small.deciding_trials is None
-
-
-def test_a_scenario_that_goes_on_failing_decides():
-    change = compared(PASS, outcomes(4, *[3] * 3, *[4] * 8, trials=4), outcomes(0, *[4] * 11, trials=4))
-    assert (change.broke, change.verdict, change.deciding_trials) == ((), ChangeVerdict.TOO_LITTLE, 1)
-    went_on = compared(PASS, outcomes(5, *[4] * 3, *[5] * 8, trials=5), outcomes(0, *[5] * 11, trials=5))
-    assert went_on.broke == ("s0",)
-
-
-def test_scores_that_go_on_falling_decide():
-    rule = MeasureRule("judge/judge")
-    change = compared(rule, varied(*[0.8] * 5, sd=0.2), varied(*[0.7] * 5, sd=0.2))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (constant(0.9, trials=2), constant(0.8, trials=2)),
+        (constant(0.9, 0.9, trials=1), constant(0.8, 0.8, trials=1)),
+        (constant(0.9, trials=3), constant(0.8, trials=1)),
+    ],
+    ids=["1 × 2", "2 × 1", "3 and 1"],
+)
+def test_few_scores_that_dont_vary_decide_nothing(before, after):
+    change = compared(MeasureRule("judge/judge"), before, after)
     assert change.verdict is ChangeVerdict.TOO_LITTLE
-    trials = 3 + change.deciding_trials
-    went_on = compared(
-        rule, varied(*[0.8] * 5, sd=0.2, trials=trials), varied(*[0.7] * 5, sd=0.2, trials=trials)
-    )
-    assert went_on.verdict is ChangeVerdict.REGRESSED
 
 
 def test_two_trials_of_two_scenarios_miss_most():

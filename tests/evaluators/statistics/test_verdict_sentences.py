@@ -35,15 +35,13 @@ def undecided(**fields: Any) -> MeasureChange:
     ("fields", "text"),
     [
         (
-            {"detectable": 0.634, "most_found": 1.0, "more_trials": 129, "deciding_trials": 1},
-            "This comparison could only have shown a change of 63 points. 1 more trial of each scenario in both runs"
-            " decides if it goes on like this, about $0.30. 129 more trials of each scenario in both runs would show"
+            {"detectable": 0.634, "most_found": 1.0, "more_trials": 129},
+            "This comparison could only have shown a change of 63 points. 129 more trials of each scenario in both runs would show"
             " 8 points, about $38.70.",
         ),
         (
-            {"most_found": 0.661, "more_trials": None, "deciding_trials": 2},
-            "Of comparisons this small, 34 % miss even the loss of every pass. 2 more trials of each scenario in both"
-            " runs decide if it goes on like this, about $0.60. To show 8 points takes over 1,000 trials of each"
+            {"most_found": 0.661, "more_trials": None},
+            "Of comparisons this small, 34 % miss even the loss of every pass. To show 8 points takes over 1,000 trials of each"
             " scenario. Add scenarios.",
         ),
         ({"most_found": 0.0, "more_trials": 0}, "So few trials can't reach a verdict, whatever they show."),
@@ -52,6 +50,12 @@ def undecided(**fields: Any) -> MeasureChange:
 )
 def test_an_undecided_verdict_says_what_decides(fields: dict[str, Any], text: str) -> None:
     assert explanation(undecided(**fields), dollars_a_trial=0.05) == text
+
+
+def test_a_calm_run_says_where_its_line_expects_it() -> None:
+    rule = MeasureRule("trial/pass", is_outcome=True)
+    change = MeasureChange(rule, ChangeVerdict.AS_EXPECTED, 3, after=0.9, expected=(0.84, 0.95))
+    assert explanation(change) == "90 %, expected 84 to 95 %."
 
 
 def test_scenarios_are_counted_where_most_went() -> None:
