@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
+from math import log
 
 import numpy as np
 
-from evaluators.statistics.line import MOST_RUNS, RECENT, Line, compare_with_line
+from evaluators.statistics.line import MOST_RUNS, RECENT, Line, compare_amount, compare_with_line
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     MeasureChange,
     MeasureRule,
     Sample,
+    Scale,
     pool_samples,
 )
+from evaluators.statistics.regression import compare_headline, overall
 from evaluators.statistics.retest import (
     IN_TURN,
     Passes,
@@ -28,6 +31,7 @@ from evaluators.statistics.retest import (
     has_fallen,
     is_mended,
     plan_batch,
+    plan_in_turn,
 )
 from evaluators.statistics.significance import t_quantile
 
@@ -37,6 +41,7 @@ HEADLINE = (
     MeasureRule("interaction/first_try_success_rate"),
     MeasureRule("interaction/error_rate", better="lower"),
 )
+COST = MeasureRule("trial/cost_usd", better="lower", scale=Scale.RELATIVE, smallest=0.1)
 GOOD_NIGHTS = 3
 """Nights in a row that aren't red after which an undecided alert's line goes on."""
 Rates = Callable[[np.random.Generator, int], np.ndarray]
@@ -269,6 +274,68 @@ def false_names(plan: Nights, number: int, seed: int) -> float:
     """Return the scenarios named a month of 30 nights."""
     found = months(plan, number, seed)
     return sum(len(month.named) for month in found) / number * 30 / plan.nights
+
+
+def dearer_found(scenarios: int, trials: int, factor: float, number: int, seed: int) -> float:
+    """Return how often costs that grew by a factor for good are found by the third night, on steady days."""
+    rng, found = np.random.default_rng(seed), 0
+    for _ in range(number):
+        usual_costs = rng.normal(-3.0, 0.8, scenarios)
+        line = [_costs(rng, usual_costs, trials) for _ in range(RECENT)]
+        for _ in range(3):
+            night = _costs(rng, usual_costs + log(factor), trials)
+            change = compare_amount(COST, Line(line), night, has_logs=True)
+            line.insert(0, night)
+            if change.verdict is ChangeVerdict.REGRESSED:
+                found += 1
+                break
+    return found / number
+
+
+def _costs(rng: np.random.Generator, usual_logs: np.ndarray, trials: int) -> dict[str, Sample]:
+    return _samples(rng.normal(usual_logs[:, None], 0.5, (len(usual_logs), trials)))
+
+
+def arms_found(scenarios: int, trials: int, broken: int, number: int, seed: int) -> float:
+    """Return how often an A/B whose new arm broke scenarios reads regressed or names one by fresh trials in turn."""
+    rng, found = np.random.default_rng(seed), 0
+    for _ in range(number):
+        old = usual(rng, scenarios)
+        old[:broken] = 0.95
+        new = breaking(broken)(old, 0)
+        sides = [
+            _samples((rng.random((scenarios, trials)) < rates[:, None]).astype(float)) for rates in (old, new)
+        ]
+        passes = [{key: _passes(each) for key, each in side.items()} for side in sides]
+        fallen = choose_fallen(passes[1], passes[0], seed=int(rng.integers(1 << 30)))
+        fresh = (
+            (
+                Passes(int(rng.binomial(n, new[int(key)])), n),
+                Passes(int(rng.binomial(n, old[int(key)])), n),
+                level,
+            )
+            for key, n, level in plan_in_turn(fallen)
+        )
+        named = any(decide_retest(*each) is RetestOutcome.NAMED for each in fresh)
+        found += (
+            named
+            or overall(compare_headline([(HEADLINE[0], *sides)], with_power=False)) is ChangeVerdict.REGRESSED
+        )
+    return found / number
+
+
+def uneven_alarms(scenarios: int, trials: int, hard: int, number: int, seed: int) -> float:
+    """Return how often a run with so many trials, and hard scenarios added, reads regressed after a line of three."""
+    rng, alarms = np.random.default_rng(seed), 0
+    for _ in range(number):
+        rates = np.concatenate([usual(rng, scenarios), np.full(hard, 0.2)])
+        runs = [(rng.random((len(rates), 3)) < rates[:, None]).astype(float) for _ in range(RECENT)]
+        line = [_samples(run[:scenarios]) for run in runs[2:]]
+        with_hard = [_samples(run) for run in runs[:2]]
+        new = _samples((rng.random((len(rates), trials)) < rates[:, None]).astype(float))
+        compared = compare_with_line([(HEADLINE[0], Line([*with_hard, *line]), new)])
+        alarms += overall(compared.headline) is ChangeVerdict.REGRESSED
+    return alarms / number
 
 
 def main() -> None:

@@ -12,12 +12,15 @@ from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, 
 from evaluators.statistics.regression import overall
 from tests.evaluators.statistics.simulated_nights import (
     Nights,
+    arms_found,
     at,
     breaking,
     broken_until,
+    dearer_found,
     false_names,
     months,
     share_named,
+    uneven_alarms,
 )
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
@@ -232,3 +235,21 @@ def test_the_first_good_night_after_a_fix_is_rarely_red():
     plan = Nights(40, nights=5, broken=1, change=broken_until(4))
     found = [month for month in months(plan, 60, seed=10) if "0" in month.named]
     assert sum(month.red[4] for month in found) / len(found) <= 0.05
+
+
+@pytest.mark.simulation
+def test_dearer_trials_are_found_by_the_third_night():
+    assert dearer_found(20, 3, 1.3, 100, seed=11) >= 0.75
+    assert dearer_found(20, 3, 1.0, 100, seed=12) <= 0.08
+
+
+@pytest.mark.simulation
+def test_an_ab_that_breaks_a_scenario_is_found():
+    assert arms_found(10, 3, 1, 150, seed=13) >= 0.7
+    assert arms_found(10, 3, 0, 150, seed=14) <= 0.05
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("trials", [1, 2])
+def test_single_trials_after_a_line_of_three_and_hard_scenarios_raise_few_alarms(trials):
+    assert uneven_alarms(10, trials, hard=0 if trials == 1 else 4, number=300, seed=15) <= 0.03 + 0.02
