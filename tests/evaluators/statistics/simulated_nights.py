@@ -184,8 +184,10 @@ def _live_night(project: _Project, month: Month, night: int) -> None:
     fresh, spent = project.retest(run, rates) if project.plan.retests else ({}, 0)
     headline = project.compare(run)
     month.fresh += spent
+    # A scenario that is fixed tonight begins anew.
+    broke = project.broke - project.named.keys()
     _mend(project, month, run, rates)
-    for key in fresh.keys() | (project.broke - project.named.keys()):
+    for key in fresh.keys() | broke:
         project.named[key] = fresh.get(key, Passes(0, 0))
         month.named.setdefault(key, night)
     red = [change for change in headline if change.verdict is ChangeVerdict.REGRESSED]
