@@ -122,7 +122,7 @@ def _headline(changes: Sequence[MeasureChange]) -> tuple[MeasureChange, ...]:
 
 
 def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | None = None) -> str:
-    verdict = overall(compared.headline).label if compared.headline else ""
+    verdict = _verdict_words(compared.headline) if compared.headline else ""
     lines = [_heading(run, verdict)]
     if compared.headline:
         lines += [_verdict(run, compared), "\n".join([TABLE_HEAD, *map(_row, compared.headline)])]
@@ -153,6 +153,11 @@ def _old_arm(run: Run) -> str:
     return f" against {code(str(run.baseline.guidance))}"
 
 
+def _verdict_words(headline: Sequence[MeasureChange]) -> str:
+    verdict = overall(headline)
+    return verdict_sentences.worse_undecided(verdict, headline[0]) or verdict.label
+
+
 def _verdict(run: Run, compared: Compared) -> str:
     """Return the verdict in a sentence: the measure that decides, its interval, and what could be shown."""
     verdict = overall(compared.headline)
@@ -163,7 +168,7 @@ def _verdict(run: Run, compared: Compared) -> str:
     measured = f"{label_of_key(change.rule.name)} {effect}"
     measured += f" (95 % interval {interval})" if interval else ""
     return (
-        f"**{verdict.label}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
+        f"**{_verdict_words(compared.headline)}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
         f" {verdict_sentences.scenarios_worse(pass_rate)}."
         f" {verdict_sentences.explanation(change, dollars_a_trial=_dollars(run))}"
     )

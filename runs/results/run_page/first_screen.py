@@ -127,7 +127,11 @@ def _sentence(
     aside = f"({', '.join(filter(None, (deciding.size, deciding.interval)))})"
     change = _change_words(deciding)
     if answer not in (RunAnswer.REGRESSED, RunAnswer.IMPROVED):
-        return WORDS.get(answer, verdict.label), f": {change[0].lower()}{change[1:]}", aside
+        return (
+            verdict.worse_undecided or WORDS.get(answer, verdict.label),
+            f": {change[0].lower()}{change[1:]}",
+            aside,
+        )
     of = counted(deciding.change.scenarios, "scenario")
     changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
     if changed:
