@@ -21,7 +21,7 @@ class Band(NamedTuple):
     high: float
 
 
-def expected_band(earlier: Sequence[tuple[int, int]], trials: int) -> Band | None:
+def expected_band(earlier: Sequence[tuple[float, int]], trials: int) -> Band | None:
     """Return where 95 % of next runs with so many trials are expected; None for fewer than three runs before.
 
     `earlier` are passed trials and trials of the line's runs. The next run's passes are beta-binomial: its chance lies

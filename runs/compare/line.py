@@ -21,6 +21,7 @@ from runs.models import Alert, Run, RunMeasure
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger
 from runs.results.comparability import both_known, find_judge, parts_changed_since
+from runs.results.rates import run_rate
 
 RECENT = 60
 """Earlier runs from which a line is made."""
@@ -102,7 +103,7 @@ def _best_of(pinned: Run, history: _History) -> int:
 
 
 def _pass_rate(run: Run) -> float:
-    return run.passed / (run.passed + run.failed) if run.passed + run.failed else 0.0
+    return run_rate(run).share
 
 
 def _frozen_by(members: Members, run: Run) -> int | None:

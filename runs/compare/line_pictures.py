@@ -12,7 +12,7 @@ from evalhub.web.line_chart import LineOfRuns, draw_line
 from evaluators.statistics.line_band import expected_band
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models.run import has_too_many_errors
-from runs.results.rates import Rate
+from runs.results.rates import Rate, run_rate
 from runs.results.run_answers import RunAnswer
 
 RUNS_SHOWN = 12
@@ -37,10 +37,11 @@ class DrawnRun(NamedTuple):
     errors: int
     verdict: str
     tool_version: str
+    pass_rate: float | None = None
 
     @property
     def rate(self) -> Rate:
-        return Rate(self.passed, self.passed + self.failed)
+        return run_rate(self)
 
     @property
     def is_measured(self) -> bool:
@@ -61,7 +62,7 @@ def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | No
         while since and drawn[since - 1].verdict == ChangeVerdict.REGRESSED:
             since -= 1
     newest = drawn[-1].rate
-    earlier = [(run.rate.passed, run.rate.n) for run in drawn[:since]]
+    earlier = [(run.rate.share * run.rate.n, run.rate.n) for run in drawn[:since]]
     return LineOfRuns(
         rates=[run.rate.share for run in drawn],
         interval=(newest.low, newest.high),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from evaluators.statistics.measure_change import ChangeVerdict
@@ -42,11 +43,11 @@ def write_outputs(documents: Sequence[Mapping[str, Any]], deciding: int) -> None
 def outputs(runs: Sequence[Mapping[str, Any]], deciding: int) -> dict[str, str]:
     """Return the outputs of a launch's runs by name; empty texts for what is unknown."""
     verdicts = [run["verdict"] or NO_VERDICT for run in runs[:deciding]]
-    scored = sum(run["passed"] + run["failed"] for run in runs[:deciding])
+    rates = [run["pass_rate"] for run in runs[:deciding] if run["pass_rate"] is not None]
     costs = [run["cost_usd"] for run in runs if run["cost_usd"] is not None]
     return {
         "verdict": next((each for each in _BY_URGENCY if each in verdicts), verdicts[0]),
-        "pass_rate": f"{sum(run['passed'] for run in runs[:deciding]) / scored:.4f}" if scored else "",
+        "pass_rate": f"{fmean(rates):.4f}" if rates else "",
         "cost_usd": f"{sum(costs):.6f}" if costs else "",
         "run_id": ",".join(run["uuid"] for run in runs),
         "run": ",".join(str(run["id"]) for run in runs),

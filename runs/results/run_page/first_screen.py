@@ -181,7 +181,7 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[
 
 
 def _drawn_run(run: Run) -> DrawnRun:
-    return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version)
+    return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version, run.pass_rate)
 
 
 def _earlier(run: Run) -> list[DrawnRun]:
