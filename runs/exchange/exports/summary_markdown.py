@@ -219,7 +219,9 @@ def _scenario(lost: LostScenario) -> list[str]:
     if lost.base is not None:
         passed = f"{lost.base[0]} of {lost.base[1]} → {passed}"
     lines = [f"- {code(lost.key)}: {passed}"]
-    if lost.difference:
+    if lost.command:
+        lines.append(f"  - {code(lost.command.replace('`', ''))}")
+    elif lost.difference:
         lines += [
             f"  - First different command ({lost.difference.number}), base: {_command(lost.difference.base)}",
             f"  - New: {_command(lost.difference.new)}",
