@@ -199,13 +199,13 @@ def day(at: date | None) -> SafeString:
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), numbers.date_of(at))
 
 
-def rate(passed: int, n: int) -> SafeString:
-    """Return a rate with its n; without trials, the sign for not measured."""
+def rate(passed: int, n: int, mean: float | None = None) -> SafeString:
+    """Return a rate with its n, as the mean over scenarios if given; without trials, the sign for not measured."""
     if not n:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
     return format_html(
         '<span class="nowrap">{}<span class="of">{}/{}</span></span>',
-        numbers.percent(passed / n, n),
+        numbers.percent(passed / n if mean is None else mean, n),
         passed,
         n,
     )

@@ -284,17 +284,16 @@ def _expected(found: _Compared, before: float, *, is_outcome: bool) -> tuple[flo
     return _range(before, spread * (1 / found.window + 1 / found.runs), found.runs)
 
 
-def expected_range(earlier: Sequence[tuple[int, int]], trials: int) -> tuple[float, float] | None:
+def expected_range(earlier: Sequence[tuple[float, int]], trials: int) -> tuple[float, float] | None:
     """Return where 95 % of next runs with so many trials are expected, 0 to 1; None for fewer than `FEWEST_RUNS`.
 
-    Takes passed trials and trials of the line's runs, oldest first, as pictures of many lines have them.
+    Takes pass rates and trials of the line's runs, oldest first, as pictures of many lines have them.
     """
-    measured = [(passed, n) for passed, n in earlier if n][-MOST_RUNS:]
+    measured = [(rate, n) for rate, n in earlier if n][-MOST_RUNS:]
     if len(measured) < FEWEST_RUNS or not trials:
         return None
-    rates = [passed / n for passed, n in measured]
-    total, count = sum(passed for passed, _ in measured), sum(n for _, n in measured)
-    spread = max(variance(rates), jeffreys_variance(total, count) / trials)
+    rates, count = [rate for rate, _ in measured], sum(n for _, n in measured)
+    spread = max(variance(rates), jeffreys_variance(fmean(rates) * count, count) / trials)
     return _range(fmean(rates), spread * (1 + 1 / len(rates)), len(rates))
 
 

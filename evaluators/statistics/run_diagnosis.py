@@ -42,6 +42,8 @@ class DiagnosedTrial(Struct, frozen=True):
     """Error messages of failed commands by their number."""
     failed: bool = False
     """Whether the trial failed."""
+    quoted: tuple[int, ...] = ()
+    """Events of its transcript in which the agent repeated the guidance."""
 
 
 class DiagnosisThresholds(Struct, frozen=True):
@@ -119,7 +121,9 @@ def diagnose_run(trials: Sequence[DiagnosedTrial], limits: Thresholds) -> list[F
     measured = [trial for trial in trials if trial.metrics.available]
     seen: dict[str, list[tuple[DiagnosedTrial, Diagnosis]]] = {}
     for trial in measured:
-        for diagnosis in diagnose(trial.metrics, limits, trial.messages, failed=trial.failed):
+        for diagnosis in diagnose(
+            trial.metrics, limits, trial.messages, failed=trial.failed, quoted=trial.quoted
+        ):
             seen.setdefault(diagnosis.pattern, []).append((trial, diagnosis))
     scenarios = len({trial.scenario for trial in measured})
     findings = [_finding(shown, len(measured), scenarios) for shown in seen.values()]

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from evaluators.name_lists import list_names
-from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, Scale
+from evaluators.statistics.measure_change import (
+    UNDECIDED,
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    Scale,
+)
 from evaluators.statistics.measure_power import MOST_TRIALS
 from evaluators.statistics.power import RELIABLE
 
 _NONE_OF_BOTH = "No scenario of both runs can be compared."
 MINUS = "\u2212"
+_ROUNDING = 1e-9
+"""Differences of rates are this exact."""
 TESTS = {
     ComparisonTest.NONE: "no test",
     ComparisonTest.WITHIN_SCENARIOS: "permutation of trials within each scenario",
@@ -42,6 +50,14 @@ def interval(change: MeasureChange) -> str:
 def _with_sign(value: float) -> str:
     sign = MINUS if round(value) < 0 else "+"
     return f"{sign}{abs(value):.0f}"
+
+
+def worse_undecided(verdict: ChangeVerdict, pass_rate: MeasureChange) -> str:
+    """Return `Worse by 12 points, undecided` where an undecided loss reaches the smallest effect, else nothing."""
+    effect = pass_rate.effect
+    if verdict not in UNDECIDED or effect is None or effect > _ROUNDING - pass_rate.rule.smallest:
+        return ""
+    return f"Worse by {size(pass_rate, effect, signed=False)}, undecided"
 
 
 def scenarios_worse(change: MeasureChange) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -46,11 +46,13 @@ def diagnose(
     messages: Mapping[int, str] | None = None,
     *,
     failed: bool = False,
+    quoted: Collection[int] = (),
 ) -> tuple[Diagnosis, ...]:
     """Return the patterns that match the metrics; none without commands.
 
     A trial that `failed`, and one whose ends are estimated from text, never shows that the docs are clear.
-    `messages` are the error messages of failed commands by their number; evidence quotes them.
+    `messages` are the error messages of failed commands by their number; evidence quotes them. `quoted` are the events
+    in which the agent repeated the guidance: what it says was not guessed.
     """
     if not metrics.available:
         return ()
@@ -62,7 +64,7 @@ def diagnose(
         return not_found
     problems = (
         *not_found,
-        *_errors_and_help(metrics, thresholds, {each.n for each in missing}, messages),
+        *_errors_and_help(metrics, thresholds, {each.n for each in missing}, messages, quoted),
         *_retries(metrics, thresholds, messages),
         *_many_commands(metrics, thresholds),
     )
@@ -139,7 +141,11 @@ def _percent(share: float) -> str:
 
 
 def _errors_and_help(
-    metrics: Interaction, limit: Thresholds, missing: set[int], messages: Mapping[int, str]
+    metrics: Interaction,
+    limit: Thresholds,
+    missing: set[int],
+    messages: Mapping[int, str],
+    quoted: Collection[int],
 ) -> Iterator[Diagnosis]:
     errors = metrics.error_count - len(missing)
     rate = errors / (metrics.known or metrics.total_commands) if missing else metrics.error_rate or 0.0
@@ -152,7 +158,12 @@ def _errors_and_help(
     )
 
     if erring and not seeking:
-        sentence = "The agent guessed the syntax; the docs may contain a wrong example."
+        is_quoted = bool(failed) and all(each.event in quoted for each in failed)
+        sentence = (
+            "Commands of the guidance failed: the tool may have changed, or the docs contain a wrong example."
+            if is_quoted
+            else "The agent guessed the syntax; the docs may contain a wrong example."
+        )
         yield Diagnosis("errors-without-help", sentence, evidence)
     elif erring:
         sentence = "The tool's help was not enough: it may lack examples or describe arguments unclearly."

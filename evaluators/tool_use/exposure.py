@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import PurePosixPath
+from typing import Any
 
 from msgspec import Struct
 
@@ -70,6 +71,11 @@ class Exposure(Struct, frozen=True):
     """Estimated from the number of characters."""
     why: str = ""
     """Why it was not delivered, in a sentence."""
+
+
+def quoted_events(exposure: Mapping[str, Any] | None) -> tuple[int, ...]:
+    """Return the events in which the agent repeated the guidance, from an exposure as JSON; none without one."""
+    return tuple(quote["event"] for quote in (exposure or {}).get("quotes", ()))
 
 
 def estimated_tokens(text: str) -> int:

@@ -111,7 +111,7 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
         return named.exclude(pk=run.pk).first()
     if choice == LAST_PASS:
         return runs_alike(run).filter(pk__lt=run.pk, outcome="pass").order_by("-pk").first()
-    return pinned_run(run) or sibling_of(run) or newest_among(run)
+    return pinned_run(run) or newest_among(run)
 
 
 def pinned_of(suite: int, target: int, branch: str) -> Baseline | None:
@@ -134,13 +134,6 @@ def runs_alike(run: Run) -> QuerySet[Run]:
     """Return the finished runs of the suite on the target and model, without experiments and those of errors."""
     same = Run.objects.filter(suite=run.suite_id, target=run.target_id, model=run.model, is_experiment=False)
     return same.filter(MOSTLY_MEASURED, state=RunState.FINISHED, error="")
-
-
-def sibling_of(run: Run) -> Run | None:
-    """Return the run that an experiment was launched beside."""
-    if not run.is_experiment:
-        return None
-    return runs_alike(run).filter(launch=run.launch_id).exclude(pk=run.pk).order_by("pk").first()
 
 
 def newest_among(run: Run, among: Collection[int] | None = None) -> Run | None:

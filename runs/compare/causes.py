@@ -8,21 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.differences import LABELS, FingerprintDifference, fingerprint_differences
+from runs.compare.differences import (
+    LABELS,
+    FingerprintDifference,
+    fingerprint_differences,
+    only_tool_changed,
+)
 from runs.models import Run
 from runs.models.target import IMPORTED
 
+SCENARIOS = "scenarios"
 FACTORS: dict[str, tuple[str, ...]] = {
     "tool": ("tool_version", "tool_files"),
     "guidance": ("guidance",),
     "model": ("model",),
-    "scenarios": ("suite_sha256", "fixture", "rubric", "gates"),
     "judge": ("judge", "judge_sha256", "threshold"),
     "target": ("target", "target_sha256", "endpoint", "provider", "provider_version"),
     "evalhub": ("evalhub",),
     "sandbox": ("sandbox",),
+    SCENARIOS: ("suite_sha256", "fixture", "rubric", "gates"),
 }
-"""What a result depends on, by its parts of the fingerprint."""
+"""What a result depends on, by its parts of the fingerprint, the likeliest cause first."""
 MOST_REGRESSIONS = 50
 """Newest earlier regressions that are counted."""
 _NO_INPUT = ("names", "staleness")
@@ -70,14 +76,16 @@ def changed_factors(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
 
 
 def causes_of(run: Run, baseline: Run) -> list[Cause]:
-    """Return what changed since a run's baseline, most frequent in earlier regressions first. One query.
+    """Return what changed since a run's baseline, in the order of `FACTORS`. Up to three queries.
 
-    Expects both runs' guidance to be loaded.
+    Scenarios did not where only the tool's own files in their fixtures changed. Expects both runs' guidance to be loaded.
     """
     changed = changed_factors(baseline.fingerprint, run.fingerprint)
+    if SCENARIOS in changed and only_tool_changed(baseline, run):
+        changed.remove(SCENARIOS)
     rows = {row.label: row for row in fingerprint_differences(baseline, run)}
     counts, of = _earlier(run)
-    causes = [
+    return [
         Cause(
             factor,
             tuple(rows[LABELS[part]] for part in FACTORS[factor] if LABELS.get(part) in rows),
@@ -86,7 +94,6 @@ def causes_of(run: Run, baseline: Run) -> list[Cause]:
         )
         for factor in changed
     ]
-    return sorted(causes, key=lambda cause: -cause.regressions)
 
 
 def _earlier(run: Run) -> tuple[Counter[str], int]:

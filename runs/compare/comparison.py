@@ -12,6 +12,7 @@ from evalhub.teams.models import Project
 from evaluators.grading.suite_result import Comparison, compare_passes
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
+from runs.compare.baselines import LAST_PASS
 from runs.compare.causes import same_fingerprint
 from runs.compare.drift import decline_of
 from runs.compare.intended_changes import changed_on_purpose, kind_of_regression
@@ -28,6 +29,7 @@ from runs.results.comparability import outcomes_changed_since
 from runs.results.measures import measure_ids
 from scenarios.models import Scenario
 
+_LAST_PASS = f"Baseline {LAST_PASS}"
 PASS_KEY = ("trial", "pass")
 PASS_RATE = Q(scenario=None, measure__layer="trial", measure__name="pass")
 """The change of a run's pass rate."""
@@ -79,9 +81,14 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's baseline, verdict, changes and alert; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
-    has_no_old_side = options.baseline_file or options.is_other_arm
+    has_no_old_side = options.baseline_file or options.is_old_side or options.is_previous_arm
     side = OldSide(None) if has_no_old_side else old_side_of(run, options.baseline)
     baseline = run.baseline = side.baseline
+    if options.baseline == LAST_PASS:
+        run.warnings = [
+            *(each for each in run.warnings if not each.startswith(_LAST_PASS)),
+            _last_pass(baseline),
+        ]
     run.verdict, run.configuration_changed, run.old_side = "", False, {}
     run.aa_scenarios = run.aa_differing = None
     if not is_new:
@@ -95,11 +102,29 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
             run.old_side = side.stored(regressed=run.verdict == ChangeVerdict.REGRESSED)
             statements.insert(Change, _changes(run, baseline, comparison))
             _count_aa(baseline, run)
-    stored = ("baseline", "verdict", "old_side", "configuration_changed", "aa_scenarios", "aa_differing")
+    stored = (
+        "baseline",
+        "warnings",
+        "verdict",
+        "old_side",
+        "configuration_changed",
+        "aa_scenarios",
+        "aa_differing",
+    )
     run.save(update_fields=stored)
     _keep_alert(run, is_new=is_new)
     if side.members and run.verdict and not side.since:
         _keep_drift(run, side.members)
+
+
+def _last_pass(baseline: Run | None) -> str:
+    """Say what the last run that passed is, and what choosing it does to a verdict."""
+    if baseline is None:
+        return f"{_LAST_PASS}: no earlier run passed every trial, so there is nothing to compare with."
+    return (
+        f"{_LAST_PASS}: compared with run {baseline.pk}. A baseline that was chosen because it passed makes luck look "
+        "like a regression."
+    )
 
 
 def _keep_drift(run: Run, members: Sequence[int]) -> None:
@@ -131,24 +156,14 @@ def _count_aa(baseline: Run, run: Run) -> None:
     run.aa_differing = sum(before[key] != after[key] for key in shared)
 
 
-def compare_siblings(run: Run) -> None:
-    """Compare again what may have closed before its baseline, this run. Requires a transaction.
+def compare_named(run: Run) -> None:
+    """Compare again later runs whose request names the run as their baseline. Requires a transaction.
 
-    That is experiments of the run's launch, and later runs whose request names the run as their baseline.
+    They may have closed before it, as arms of its launch.
     """
     finished = Run.objects.filter(state=RunState.FINISHED, error="").select_related("project")
-    named = finished.filter(project=run.project_id, pk__gt=run.pk, options__baseline=str(run.pk))
-    beside = finished.none()
-    if not run.is_experiment:
-        beside = finished.filter(
-            launch=run.launch_id,
-            suite=run.suite_id,
-            target=run.target_id,
-            model=run.model,
-            is_experiment=True,
-        )
-    for sibling in {each.pk: each for each in (*named, *beside)}.values():
-        compare_with_baseline(sibling)
+    for later in finished.filter(project=run.project_id, pk__gt=run.pk, options__baseline=str(run.pk)):
+        compare_with_baseline(later)
 
 
 def _keep_alert(run: Run, *, is_new: bool) -> None:

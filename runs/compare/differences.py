@@ -8,31 +8,35 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from runs.models import Run
+from runs.results.comparability import standards_of
 from runs.targets.definitions import NO_RESULT
 
 LABELS = {
-    "suite_version": "Suite version",
-    "suite_sha256": "Suite",
-    "fixture": "Fixture",
-    "guidance": "Guidance",
-    "rubric": "Rubric",
     "tool_version": "Tool",
     "tool": "Tool",
-    "tool_files": "Tool's files",
     "tool_surface": "Tool's descriptions",
-    "target": "Target",
-    "target_sha256": "Target's definition",
+    "guidance": "Guidance",
+    "model": "Model",
+    "judge": "Judge",
+    "threshold": "Judge threshold",
+    "rubric": "Rubric",
     "provider": "Provider",
     "provider_version": "Provider's program",
-    "model": "Model",
+    "target": "Target",
     "command_pattern": "Command pattern",
     "gates": "Gates",
-    "judge": "Judge",
-    "judge_sha256": "Judge's definition",
-    "threshold": "Judge threshold",
     "evalhub": "evalhub",
     "sandbox": "Sandbox",
+    "tool_files": "Tool's files",
+    "target_sha256": "Target's definition",
+    "judge_sha256": "Judge's definition",
+    "fixture": "Fixture",
+    "suite_version": "Suite version",
+    "suite_sha256": "Suite",
 }
+"""Names of the fingerprint's parts, the likeliest cause of a change first, hashes last."""
+_OF_SUITE = ("fixture", "suite_version", "suite_sha256")
+"""Parts that another version of the tool changes, too, where it lies in the fixture."""
 HASHES = frozenset(
     (
         "suite_sha256",
@@ -105,8 +109,22 @@ def fingerprint_rows(before: Run, after: Run) -> list[FingerprintDifference]:
 
 
 def fingerprint_differences(before: Run, after: Run) -> list[FingerprintDifference]:
-    """Return the differences between two runs' fingerprints."""
-    return [row for row in fingerprint_rows(before, after) if not row.same]
+    """Return the differences between two runs' fingerprints, the likeliest cause first.
+
+    The suite isn't one where only the tool's own files (`target.files`) changed in it. One query if they did.
+    """
+    left_out = {LABELS[name] for name in _OF_SUITE} if only_tool_changed(before, after) else set()
+    return [row for row in fingerprint_rows(before, after) if not row.same and row.label not in left_out]
+
+
+def only_tool_changed(before: Run, after: Run) -> bool:
+    """Return whether two versions of a suite differ in nothing but the files of the tool under test."""
+    versions = {before.suite_version_id, after.suite_version_id}
+    files = [_value("tool_files", run) for run in (before, after)]
+    if not all(files) or files[0] == files[1] or len(versions) == 1:
+        return False
+    known = standards_of(versions)
+    return known[before.suite_version_id] == known[after.suite_version_id]
 
 
 def differing_values(runs: Sequence[Run]) -> list[tuple[str, tuple[str, ...]]]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from evaluators.statistics.comparability import Reasons, outcome_reasons
 from evaluators.statistics.line import FEWEST_RUNS
 from evaluators.statistics.line_members import AlertDecision, LineRun, Members, members_after
-from runs.compare.baselines import NEWEST_FIRST, baseline_of, newest_among, pinned_run, runs_alike, sibling_of
+from runs.compare.baselines import NEWEST_FIRST, baseline_of, newest_among, pinned_run, runs_alike
 from runs.compare.causes import same_fingerprint
 from runs.compare.fresh_trials import fresh_runs, pool_of
 from runs.compare.measure_changes import Pool
@@ -21,6 +21,7 @@ from runs.models import Alert, Run, RunMeasure
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger
 from runs.results.comparability import both_known, find_judge, parts_changed_since
+from runs.results.rates import run_rate
 
 RECENT = 60
 """Earlier runs from which a line is made."""
@@ -70,15 +71,13 @@ class OldSide:
 def old_side_of(run: Run, choice: str) -> OldSide:
     """Return what a closed run is compared with; `choice` is its request's baseline.
 
-    In order: the request's choice, an experiment's sibling, the pinned run, the line of its branch, that of the default
+    In order: the request's choice, the pinned run, the line of its branch, that of the default
     branch, and with fewer than `FEWEST_RUNS` runs the last one that didn't regress. A run until a verdict has the one run
     that its looks compared with. At most nine queries.
     """
     if choice or run.trigger == Trigger.CONFIRM or run.more_of_id or run.looks:
         return OldSide(baseline_of(run, choice))
-    pinned, sibling = pinned_run(run), sibling_of(run)
-    if sibling is not None:
-        return OldSide(pinned or sibling, is_pinned=pinned is not None)
+    pinned = pinned_run(run)
     history = _History(run)
     branch_line = history.members(MAINLINE if run.branch in MAINLINE else (run.branch,))
     since, again = (None, ()) if run.is_experiment else history.frozen(branch_line)
@@ -104,7 +103,7 @@ def _best_of(pinned: Run, history: _History) -> int:
 
 
 def _pass_rate(run: Run) -> float:
-    return run.passed / (run.passed + run.failed) if run.passed + run.failed else 0.0
+    return run_rate(run).share
 
 
 def _frozen_by(members: Members, run: Run) -> int | None:

@@ -12,7 +12,7 @@ from evalhub.web.line_chart import LineOfRuns, draw_line
 from evaluators.statistics.line import expected_range
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models.run import has_too_many_errors
-from runs.results.rates import Rate
+from runs.results.rates import Rate, run_rate
 from runs.results.run_answers import RunAnswer
 
 RUNS_SHOWN = 12
@@ -38,10 +38,11 @@ class DrawnRun(NamedTuple):
     errors: int
     verdict: str
     tool_version: str
+    pass_rate: float | None = None
 
     @property
     def rate(self) -> Rate:
-        return Rate(self.passed, self.passed + self.failed)
+        return run_rate(self)
 
     @property
     def is_measured(self) -> bool:
@@ -65,7 +66,7 @@ def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | No
     return LineOfRuns(
         rates=[run.rate.share for run in drawn],
         interval=(newest.low, newest.high),
-        band=expected_range([(run.rate.passed, run.rate.n) for run in drawn[:since]], newest.n),
+        band=expected_range([(run.rate.share, run.rate.n) for run in drawn[:since]], newest.n),
         look=LOOKS.get(answer, "is-little"),
         since=since if answer is RunAnswer.REGRESSED and since else None,
         flags=_flags(drawn),

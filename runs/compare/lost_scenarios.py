@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import MeasureChange
+from runs.compare.failing_commands import failing_commands
 from runs.compare.stored_changes import change_from_json
 from runs.models import Change, CommandRecord, Run, Trial
 from runs.models.trial import TrialState
@@ -39,6 +40,8 @@ class LostScenario:
     difference: FirstDifference | None = None
     base_reasons: tuple[str, ...] = ()
     new_reasons: tuple[str, ...] = ()
+    command: str = ""
+    """The command that fails now and passed before, as a clause; empty if none does."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +58,47 @@ class BrokenScenario:
     instead_of: str = ""
     trial: int | None = None
     """The first that failed."""
+    passed: int | None = None
+    """One that passed before."""
 
 
 def worst_losses(old: Digest, new: Digest, most: int) -> list[BrokenScenario]:
     """Return the scenarios of two runs that lost the largest share of their passes. No query."""
     reasons = {trial.key: trial.lost[0] for trial in reversed(new.trials) if trial.lost}
-    lost = _gains(new, old)
+    passed, failed = first_with(old, "pass"), first_with(new, "fail")
     return [
-        BrokenScenario(key, tuple(old.outcomes[key]), tuple(new.outcomes[key]), reasons.get(key, ""))
-        for key in lost[:most]
+        BrokenScenario(
+            key,
+            tuple(old.outcomes[key]),
+            tuple(new.outcomes[key]),
+            reasons.get(key, ""),
+            trial=failed.get(key),
+            passed=passed.get(key),
+        )
+        for key in _gains(new, old)[:most]
     ]
+
+
+def with_failing_commands(broken: Sequence[BrokenScenario]) -> list[BrokenScenario]:
+    """Return scenarios whose reason begins with the command that fails now, where one does. At most two queries."""
+    pairs = {(each.passed, each.trial) for each in broken if each.passed and each.trial}
+    said = failing_commands(pairs)
+    return [
+        replace(
+            each,
+            reason=" ".join(filter(None, (f"{said[each.trial]}.", each.reason))),
+            command="",
+            instead_of="",
+        )
+        if each.trial in said
+        else each
+        for each in broken
+    ]
+
+
+def first_with(digest: Digest, outcome: str) -> dict[str, int]:
+    """Return the first trial of each scenario that ended like this, by key."""
+    return {each.key: each.pk for each in reversed(digest.ended) if each.outcome == outcome}
 
 
 def largest_gains(old: Digest, new: Digest, most: int) -> list[BrokenScenario]:
@@ -108,16 +142,21 @@ def lost_keys(changes: Mapping[str, MeasureChange]) -> list[str]:
 
 
 def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[LostScenario]:
-    """Return what differs in these scenarios, at most `MOST_SCENARIOS`, without secrets. Three queries."""
+    """Return what differs in these scenarios, at most `MOST_SCENARIOS`, without secrets. Up to five queries."""
     described = list(keys)[:MOST_SCENARIOS]
     before, after = _results(base, described), _results(new, described)
     pairs = {
         key: (_first(before.get(key, ()), "pass"), _first(after.get(key, ()), "fail")) for key in described
     }
     commands = _commands(trial.pk for pair in pairs.values() for trial in pair if trial)
-    return [
-        _describe_loss(key, before.get(key, ()), after.get(key, ()), pairs[key], commands)
+    said = failing_commands([(old.pk, failed.pk) for old, failed in pairs.values() if old and failed])
+    losses = {
+        key: _describe_loss(key, before.get(key, ()), after.get(key, ()), pairs[key], commands)
         for key in described
+    }
+    return [
+        replace(loss, command=said.get(failed.pk, "") if (failed := pairs[key][1]) else "")
+        for key, loss in losses.items()
     ]
 
 

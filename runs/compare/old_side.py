@@ -9,6 +9,7 @@ from typing import Any
 
 from evalhub.lib.numbers import counted
 from runs.models import Run
+from runs.results.rates import run_rate
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class ShownRun:
     @property
     def pass_rate(self) -> float | None:
         """From 0 to 1; None if none of its trials passed or failed."""
-        return _pass_rate(self.run)
+        rate = run_rate(self.run)
+        return rate.share if rate.n else None
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,6 @@ def shown_old_side(run: Run) -> ShownOldSide | None:
         tuple(stored["again"]),
         stored["best_of"],
     )
-
-
-def _pass_rate(run: Run) -> float | None:
-    counted = run.passed + run.failed
-    return run.passed / counted if counted else None
 
 
 def old_side_words(stored: Mapping[str, Any], baseline: int | None) -> str:

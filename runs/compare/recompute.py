@@ -11,7 +11,7 @@ from django.db.models import Count, Q
 from evaluators.grading.criteria import CompositeWeights
 from evaluators.grading.evaluate import composite, outcome
 from evaluators.model import Score
-from runs.compare.comparison import compare_siblings, compare_with_baseline
+from runs.compare.comparison import compare_named, compare_with_baseline
 from runs.compare.line import ALONE
 from runs.errors import RequestError
 from runs.models import Run, Trial
@@ -85,7 +85,7 @@ def recompute(run: Run, trials: Sequence[int]) -> None:
     run.save(update_fields=[*counted, "outcome"])
     write_rollups(run)
     compare_with_baseline(run)
-    compare_siblings(run)
+    compare_named(run)
     later = Run.objects.filter(ALONE, baseline=run, state=RunState.FINISHED, pk__gt=run.pk)
     for later_run in later.select_related("project").order_by("pk"):
         compare_with_baseline(later_run)

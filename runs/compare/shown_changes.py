@@ -111,7 +111,12 @@ class ShownVerdict:
 
     @property
     def label(self) -> str:
-        return self.verdict.label
+        return self.worse_undecided or self.verdict.label
+
+    @property
+    def worse_undecided(self) -> str:
+        """Return by how much the run is worse if that is undecided, else nothing."""
+        return verdict_sentences.worse_undecided(self.verdict, self.headline[0].change)
 
     @property
     def deciding(self) -> ShownChange:

@@ -21,6 +21,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
+from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.not_started import find_not_started
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import UnreadableTranscript, parse
@@ -256,7 +257,7 @@ def judge_recording(
         cost_usd=cost,
         answer=evidence.answer,
         detail=described.detail
-        | _detail(evidence, evaluation, recording, post, limits, described.detail.get("integrity", ()))
+        | _detail(evidence, evaluation, recording, post, limits, described.detail)
         | {name: value for name, value in paid.items() if value},
     )
 
@@ -348,15 +349,15 @@ def _detail(
     recording: Recording,
     post: tuple[PostResult, ...],
     limits: Thresholds,
-    tampered: Sequence[str],
+    known: dict[str, Json],
 ) -> dict[str, Json]:
-    """Return the details of a trial beside its scores, as JSON."""
+    """Return the details of a trial beside its scores, as JSON; `known` are those that no layer reads."""
     messages = error_messages(evidence.transcript, evidence.interaction)
     missing = find_not_started(evidence.transcript, evidence.tool, evidence.interaction)
     warnings = _warnings(evidence, recording)
     if missing and evidence.tool:
         warnings.append(f"No call of {evidence.tool.title} started: {missing.first}.")
-    integrity = [*tampered, *_contradictions(evidence)]
+    integrity = [*known.get("integrity", ()), *_contradictions(evidence)]
     return {
         **({"integrity": integrity} if integrity else {}),
         **({"warnings": warnings} if warnings else {}),
@@ -364,7 +365,13 @@ def _detail(
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
         "diagnosis": json_of(
-            diagnose(evidence.interaction, limits, messages, failed=evaluation.outcome != "pass")
+            diagnose(
+                evidence.interaction,
+                limits,
+                messages,
+                failed=evaluation.outcome != "pass",
+                quoted=quoted_events(known.get("exposure")),
+            )
         ),
         "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
         "tools_called": [call.name for call in calls_of_transcript(evidence.transcript)],

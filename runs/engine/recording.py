@@ -252,7 +252,7 @@ def follow_close(run: Run) -> None:
     """Do what follows the closing of a run; safe to repeat."""
     # Not in the same transaction: two runs that close at once would not see each other.
     with write_transaction():
-        comparison.compare_siblings(run)
+        comparison.compare_named(run)
     _confirm(run)
     _write_result(run.pk)
     Run.objects.filter(pk=run.pk).update(followed_up=True)

@@ -1,14 +1,13 @@
-"""Plan the looks of runs until a verdict: how many trials they begin with, and which runs are looked at together."""
+"""Plan the looks of runs until a verdict: how many trials they begin with, and how many versions they compare."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from evalhub.lib.numbers import counted
 from evaluators.statistics.looks import first_size
 from runs.errors import RequestError
-from runs.models import Run
 from runs.models.run_options import RunOptions
 from scenarios.models import Guidance
 
@@ -46,41 +45,14 @@ def with_looks(options: RunOptions) -> RunOptions:
 
 
 def check_sides(options: RunOptions, guidance: Sequence[Guidance]) -> None:
-    """Raise `RequestError` if a request until a verdict compares more than two versions of a suite's guidance.
+    """Raise `RequestError` if a request compares versions of a suite's guidance with something else, or too many.
 
-    A lift has its third arm beside them.
+    Until a verdict it compares two; a lift has its third arm beside them.
     """
-    of_suites = Counter(each.suite_id for each in guidance)
-    most = 3 if options.lift else 2
-    if options.until_decided and max(of_suites.values(), default=0) > most:
+    arms = max(Counter(each.suite_id for each in guidance).values(), default=0)
+    if options.baseline and arms > 1:
+        raise RequestError(
+            "Several versions of guidance are compared with the first of them. Leave out the baseline, or choose one version."
+        )
+    if options.until_decided and arms > (3 if options.lift else 2):
         raise RequestError("A run until a verdict compares two versions of guidance. Choose two.")
-
-
-def pair_guidance(runs: Iterable[Run]) -> None:
-    """Have both runs of each A/B of guidance looked at together, on the same suite version, target and model.
-
-    The old side is the one with the adopted guidance, else the one named first. A third run, of a lift, follows them.
-    """
-    sides: dict[tuple[int, int, str], list[Run]] = {}
-    for run in runs:
-        sides.setdefault((run.suite_version_id, run.target_id, run.model), []).append(run)
-    for group in sides.values():
-        if len(group) > 1:
-            old, new, *previous = sorted(group, key=lambda run: (run.is_experiment, run.pk))
-            pair(old, new)
-            for follower in previous:
-                _follow(follower, new)
-
-
-def pair(old: Run, new: Run) -> None:
-    """Have two open runs looked at together, the new one compared with the old one."""
-    old.options = {**old.options, "looks_with": new.pk, "is_old_side": True}
-    new.options = {**new.options, "looks_with": old.pk, "baseline": str(old.pk)}
-    for run in (old, new):
-        run.save(update_fields=["options"])
-
-
-def _follow(run: Run, new: Run) -> None:
-    """Have an open run get the trials of the looks at another one, without being looked at."""
-    run.options = {**run.options, "looks_with": new.pk, "is_previous_arm": True}
-    run.save(update_fields=["options"])

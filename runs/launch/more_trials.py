@@ -10,7 +10,7 @@ from django.db import transaction
 from evalhub.teams.models import Project
 from evaluators.statistics.looks import first_size
 from runs.errors import NothingToRun, RequestError
-from runs.launch.looks import pair
+from runs.launch.arms import pair
 from runs.launch.request import PlannedRun, Request, store_launch
 from runs.launch.selection import check_judge, find_target, scenarios_of, select_scenarios
 from runs.models import Launch, Run

@@ -15,9 +15,10 @@ from evalhub.teams.models import Priority, Project
 from runs.compare.baselines import pinned_of
 from runs.db import statements
 from runs.errors import NoJudge, NothingToRun, RequestError
+from runs.launch.arms import link_arms
 from runs.launch.judge_choice import JudgedTrials, UnjudgedTrials, find_unjudged, with_recommended_judge
 from runs.launch.lift import keep_arms, lift_benchmark
-from runs.launch.looks import check_sides, pair_guidance, with_looks
+from runs.launch.looks import check_sides, with_looks
 from runs.launch.selection import (
     ChosenScenario,
     ProjectReader,
@@ -199,8 +200,8 @@ def request_runs(
         refuse_missing_labels(each.target for each in planned)
     asked = [(each, _with_benchmark(request, each.suite_version.suite)) for each in planned]
     launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake)
-    if request.options.until_decided and len(request.guidance) > 1:
-        pair_guidance(launch.runs.order_by("pk"))
+    if len(request.guidance) > 1:
+        link_arms(launch.runs.order_by("pk"), until_decided=request.options.until_decided)
     return launch
 
 
@@ -274,15 +275,15 @@ def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
 
 
 def _is_experiment(planned: PlannedRun, request: Request) -> bool:
-    """Return whether a run is an experiment: by request, or because its guidance is not the adopted one.
+    """Return whether a run is an experiment: by request, as an arm of several, or because its guidance isn't adopted.
 
     Adopted is the guidance of the pinned baseline or of the suite's last upload.
     """
-    if request.options.experiment:
-        return True
     if not request.guidance:
-        return False
+        return request.options.experiment
     suite = planned.suite_version.suite
+    if request.options.experiment or [each.suite_id for each in request.guidance].count(suite.pk) > 1:
+        return True
     pinned = pinned_of(suite.pk, planned.target.pk, request.branch)
     adopted = {pinned.run.guidance_id if pinned else None, getattr(last_guidance(suite), "pk", None)} - {None}
     return planned.guidance is not None and planned.guidance.pk not in adopted

@@ -238,6 +238,8 @@ class Run(models.Model):
     passed = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     errors = models.PositiveIntegerField(default=0)
+    pass_rate = models.FloatField(null=True)
+    """The mean over scenarios, without errors; None before the end and where no trial passed or failed."""
     unjudged = models.PositiveIntegerField(default=0, db_default=0)
     """Errors of a closed run for which only a judge's answer is missing: `judge_again` judges their transcripts."""
     is_unchecked = models.BooleanField(default=False, db_default=False)

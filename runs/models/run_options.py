@@ -89,13 +89,12 @@ class AskedOptions(BaseModel):
         Asked(
             AMOUNT,
             "add trials in up to four looks, first to undecided scenarios, until a verdict against the baseline, the"
-            " limit, or little hope of one; two --guidance take turns and are compared with each other",
+            " limit, or little hope of one; two --guidance are looked at together",
         ),
     ] = False
     """Add trials in up to four looks, first to undecided scenarios, until a verdict, the limit, or little hope of one.
 
-    `trials` above 1 are the first look's, else a quarter of the most. Two versions of guidance take turns and are
-    compared with each other.
+    `trials` above 1 are the first look's, else a quarter of the most. Two versions of guidance are looked at together.
     """
     max_trials: Annotated[
         int | None,
@@ -176,7 +175,7 @@ class RunOptions(AskedOptions):
     looks_with: int | None = None
     """The run whose trials take turns with this one's, looked at together; None if its looks need no other run's."""
     is_old_side: bool = False
-    """Of those two, whether it is the one compared with."""
+    """Whether it is the arm that the others of its launch are compared with, and has no old side itself."""
     is_previous_arm: bool = False
     """Whether it is the third arm of a lift: it gets the trials of its looks, which don't look at it."""
     benchmark: dict[str, float] = {}
@@ -196,11 +195,6 @@ class RunOptions(AskedOptions):
     """Bytes of the packages that the command of an MCP server fetched before the run, by the server's name."""
     registry_source: str = ""
     """An address or a command that returns the registry, likewise."""
-
-    @property
-    def is_other_arm(self) -> bool:
-        """Return whether the run is the arm of a lift that the skill is compared with, which is expected to fail."""
-        return self.lift and (self.is_old_side or self.is_previous_arm)
 
     def without_looks(self) -> RunOptions:
         """Return the options of a run that repeats trials of this one once."""

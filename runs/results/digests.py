@@ -21,6 +21,7 @@ from evaluators.model import Command
 from evaluators.statistics.run_diagnosis import DiagnosedTrial, DiagnosisThresholds, Finding, diagnose_run
 from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.command_alignment import command_key
+from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.interaction import Interaction
 from runs.models import CommandRecord, Run, RunDigest, Trial
 from runs.models.trial import TrialState
@@ -190,6 +191,7 @@ class ReadDetail(Struct, gc=False):
     attempts: dict[str, Attempts] = {}
     notes: list[Any] = []
     integrity: list[str] = []
+    exposure: dict[str, Any] | None = None
 
 
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
@@ -261,7 +263,14 @@ def digest_of(run: Run) -> Digest:
                 if detail.interaction:
                     failed = trial.outcome == "fail"
                     diagnosed.append(
-                        DiagnosedTrial(trial.pk, trial.key, detail.interaction, detail.messages, failed)
+                        DiagnosedTrial(
+                            trial.pk,
+                            trial.key,
+                            detail.interaction,
+                            detail.messages,
+                            failed,
+                            quoted_events(detail.exposure),
+                        )
                     )
                 used.append((detail.interaction, detail.attempts))
                 totalled.append(

@@ -43,6 +43,7 @@ Key = tuple[str, str]
 
 SINGLE_JUDGING = ("judge", "judging")
 """A single call; the judge's score over all calls counts instead."""
+PASS = ("trial", "pass")
 COMPLETED = ("interaction", "completed")
 FALSE_DONE = ("trial", "false_done")
 """The agent completed, and a gate failed; measured where a trial has gates."""
@@ -263,6 +264,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     series = _by_scenario(counted, by_scenario)
     totals = over_scenarios(series)
     measures = measure_ids(totals)
+    run.pass_rate = totals[PASS].mean if PASS in totals else None
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
@@ -284,7 +286,9 @@ def _mark_measured(run: Run) -> None:
     """Store when the run was measured; comparisons of before are not shown again."""
     run.measured = timezone.now()
     about_verdict = ("is_unchecked", "not_started", "unjudged")
-    run.save(update_fields=["price_source", "cost_notes", "measured", "counting", *about_verdict])
+    run.save(
+        update_fields=["pass_rate", "price_source", "cost_notes", "measured", "counting", *about_verdict]
+    )
     _drop_guidance_comparisons(run)
 
 

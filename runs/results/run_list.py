@@ -14,7 +14,7 @@ from evalhub.web.paging import SIZE, Page, page_below
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE
 from runs.results.digests import digests_of
-from runs.results.rates import Rate
+from runs.results.rates import Rate, run_rate
 from runs.results.release_rule import release_result_of
 from runs.results.run_answers import RunAnswer, answer_of
 from runs.results.run_filters import RunListFilters, with_tag_lines
@@ -38,6 +38,7 @@ class RowBaseline(NamedTuple):
     pk: int
     passed: int
     failed: int
+    pass_rate: float | None
     cost_usd: float | None
     first_try: Spread | None = None
     """Loaded for the newest run's baseline and for runs in the list."""
@@ -71,7 +72,7 @@ class RunRow:
 
     @property
     def rate(self) -> Rate:
-        return Rate(self.run.passed, self.run.passed + self.run.failed)
+        return run_rate(self.run)
 
     @property
     def direction(self) -> str:
@@ -146,7 +147,13 @@ def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, Any]:
     headline = Change.objects.filter(
         run__in=runs, scenario=None, measure__layer="trial", measure__name="pass"
     )
-    held = ("baseline_id", "baseline__passed", "baseline__failed", "baseline__cost_usd")
+    held = (
+        "baseline_id",
+        "baseline__passed",
+        "baseline__failed",
+        "baseline__pass_rate",
+        "baseline__cost_usd",
+    )
     return headline.values_list("run", "before", "after", *held)
 
 
@@ -162,9 +169,9 @@ def _row(
     mean = judge.mean if judge else None
     if change is None:
         return RunRow(run, mean, first_try, rule=rule)
-    _, before, after, held, passed, failed, cost_usd = change
+    _, before, after, *held = change
     difference = None if before is None or after is None else after - before
-    baseline = RowBaseline(held, passed, failed, cost_usd, measures.get(held, {}).get("first_try"))
+    baseline = RowBaseline(*held)._replace(first_try=measures.get(held[0], {}).get("first_try"))
     return RunRow(run, mean, first_try, difference, before, baseline, rule)
 
 

@@ -64,6 +64,8 @@ class ListedRun(BaseModel):
     failed: int
     errors: int
     cancelled: int
+    pass_rate: float | None
+    """The mean over scenarios, without errors; null before the end and where no trial passed or failed."""
     tool_version: Blank
     guidance: str | None
     """First digits of the guidance's hash."""
@@ -118,7 +120,7 @@ class ListedRun(BaseModel):
 
 _SAME = (
     *("model", "state", "outcome", "created", "started", "finished", "trigger", "tags", "branch", "commit"),
-    *("trials", "passed", "failed", "errors", "cancelled", "tool_version", "cost_usd", "error"),
+    *("trials", "passed", "failed", "errors", "cancelled", "pass_rate", "tool_version", "cost_usd", "error"),
     *("configuration_changed", "not_started", "is_unchecked"),
 )
 _COLUMNS = {name: name for name in _SAME} | {

@@ -8,6 +8,9 @@ import pytest
 from django.conf import LazySettings
 
 from evalhub.teams.access import default_project
+from runs.compare.comparison import compare_with_baseline
+from runs.exchange.exports.console import verdict_lines
+from runs.exchange.exports.document import run_json
 from runs.exchange.exports.summary_markdown import code, comparison_summary, run_summary
 from runs.models import CommandRecord, Run
 from tests.builders import close, make_compared, make_run, make_suite, make_target, make_trial
@@ -62,6 +65,21 @@ def test_an_undecided_run_says_what_it_could_have_shown() -> None:
     _, new = runs_of("pass", "pass", trials=1)
     assert new.verdict in ("too_little", "no_evidence")
     assert "This comparison could only have shown a change of " in run_summary(new)
+
+
+def test_an_undecided_loss_of_the_smallest_effect_leads_with_it() -> None:
+    version = make_suite(default_project(), KEYS, name="tools")
+    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=1)
+    new = make_compared(version, {**dict.fromkeys(KEYS, "pass"), "s9": "fail"}, trials=1)
+    assert new.verdict == "too_little"
+    text, (line, *_) = run_summary(new), verdict_lines(run_json(new))
+    assert text.startswith("### Worse by 10 points, undecided: `tools` v1")
+    assert "**Worse by 10 points, undecided** against run" in text
+    assert line.startswith("Worse by 10 points, undecided compared with run")
+    new.project.smallest_effect = 0.11
+    new.project.save()
+    compare_with_baseline(new)
+    assert run_summary(new).startswith("### Too little data: ")
 
 
 def test_without_a_baseline_it_lists_what_fails() -> None:

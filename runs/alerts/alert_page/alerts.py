@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
@@ -18,7 +18,7 @@ from runs.alerts.triage import is_revertible
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.compare.drift import drift_sentence
 from runs.compare.intended_changes import worse_after
-from runs.compare.lost_scenarios import BrokenScenario, worst_losses
+from runs.compare.lost_scenarios import BrokenScenario, with_failing_commands, worst_losses
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.shown_changes import ShownChange
 from runs.compare.stored_changes import change_from_json
@@ -140,7 +140,7 @@ def alert_card(project: Project, pk: int) -> AlertCard | None:
 
 
 def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
-    """Return the alerts with what regressed in them. Two queries, and one more where alerts were confirmed."""
+    """Return the alerts with what regressed in them. Up to four queries, and one more where alerts were confirmed."""
     keys = [alert.run_id for alert in alerts]
     changes: dict[int, list[Change]] = {}
     for change in _changes(keys):
@@ -149,7 +149,16 @@ def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
         digests_of([*keys, *(each.run.baseline_id for each in alerts if each.run.baseline_id)]),
         _fresh([each.confirmation_id for each in alerts if each.confirmation_id]),
     )
-    return [_card(each, changes.get(each.run_id, ()), digests, fresh) for each in alerts]
+    found = [_card(each, changes.get(each.run_id, ()), digests, fresh) for each in alerts]
+    said = iter(with_failing_commands([each for card in found for each in card.broken]))
+    return [_with_reasons(card, [next(said) for _ in card.broken]) for card in found]
+
+
+def _with_reasons(card: AlertCard, broken: Sequence[BrokenScenario]) -> AlertCard:
+    """Return a card whose scenarios say why they broke as in `broken`."""
+    why = {each.key: each.reason for each in broken}
+    lost = tuple([replace(each, reason=why.get(each.key) or each.reason) for each in card.lost])
+    return replace(card, broken=tuple(broken), lost=lost)
 
 
 def _changes(runs: Sequence[int]) -> QuerySet[Change]:

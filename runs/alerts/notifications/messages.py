@@ -16,12 +16,14 @@ from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.compare.drift import drift_sentence
 from runs.compare.intended_changes import change_words, worse_after
+from runs.compare.lost_scenarios import BrokenScenario, with_failing_commands, worst_losses
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.old_side import old_side_words
 from runs.compare.stored_changes import stored_changes
 from runs.models import Alert, CommandRecord, Notification, Run
 from runs.models.comparison import AlertKind, Evidence
 from runs.models.notification import NotificationEvent
+from runs.results.digests import digests_of
 from runs.results.measures import label_of_key
 
 
@@ -159,7 +161,15 @@ def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
         )
     if broke:
         parts.append(f"{'scenario' if len(broke) == 1 else 'scenarios'} {list_names(broke, 5)}")
-    return [f"{'; '.join(parts)}."] if parts else []
+    why = [f"{each.key}: {redact_patterns(each.reason)}" for each in _worst(run) if each.reason]
+    return [*([f"{'; '.join(parts)}."] if parts else []), *why]
+
+
+def _worst(run: Run) -> list[BrokenScenario]:
+    """Return the scenario that lost most since the baseline with why, as a list. Up to three queries."""
+    digests = digests_of([run.pk, run.baseline_id]) if run.baseline_id else {}
+    old, new = digests.get(run.baseline_id or 0), digests.get(run.pk)
+    return with_failing_commands(worst_losses(old, new, 1)) if old and new else []
 
 
 def _drift(alert: Alert, run: Run) -> NotificationMessage:

@@ -52,13 +52,14 @@ class MatrixCell:
     """Runs that are left out."""
     passed: int = 0
     judged: int = 0
+    rates: list[float] = field(default_factory=list)
     first_try: ScenarioMeans = field(default_factory=lambda: ScenarioMeans(1.0))
     cost: ScenarioMeans = field(default_factory=lambda: ScenarioMeans(inf))
     """US dollars a trial."""
 
     @property
     def rate(self) -> Rate:
-        return Rate(self.passed, self.judged)
+        return Rate(self.passed, self.judged, fmean(self.rates) if self.rates else None)
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def guidance_matrix(
         counted.update(each.words for each in countings_of(run.counting))
         cell.passed += run.passed
         cell.judged += run.passed + run.failed
+        cell.rates += [] if run.pass_rate is None else [run.pass_rate]
     _read_measures(suite, cells)
     tools = dict.fromkeys(tool for tool, _ in cells)
     return GuidanceMatrix(

@@ -157,6 +157,7 @@ class GuidanceRun(NamedTuple):
     passed: int
     failed: int
     errors: int
+    pass_rate: float | None
     not_started: str
     counting: Any
 
@@ -171,7 +172,7 @@ class GuidanceRun(NamedTuple):
 
 _COLUMNS = (
     *("suite_id", "guidance_id", "target__name", "model", "tool_version", "launch_id", "pk"),
-    *("finished", "measured", "passed", "failed", "errors", "not_started", "counting"),
+    *("finished", "measured", "passed", "failed", "errors", "pass_rate", "not_started", "counting"),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from runs.compare.differences import FingerprintDifference, fingerprint_differen
 from runs.compare.guidance.improved_guidance import ImprovedGuidance, improved_guidance
 from runs.compare.intended_changes import change_words
 from runs.compare.line_pictures import DrawnRun, draw_large, line_of_runs
-from runs.compare.lost_scenarios import BrokenScenario, largest_gains, worst_losses
+from runs.compare.lost_scenarios import BrokenScenario, largest_gains, with_failing_commands, worst_losses
 from runs.models import Alert, Run
 from runs.models.comparison import OPEN_ALERTS
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN
@@ -243,10 +243,12 @@ def _cards(lines: Sequence[Line]) -> tuple[LineCard, ...]:
     since = {key: runs[key].old_side.get("since") for key in keys}
     digests = digests_of([*keys, *(run.baseline_id for run in runs.values() if run.baseline_id)])
     first = Run.objects.in_bulk([key for key in since.values() if key])
-    return tuple(
+    cards = [
         _card(line, runs[key], digests, first.get(since[key] or 0), alerts.get(key))
         for line, key in zip(shown, keys, strict=True)
-    )
+    ]
+    said = iter(with_failing_commands([each for card in cards for each in card.scenarios]))
+    return tuple(replace(card, scenarios=[next(said) for _ in card.scenarios]) for card in cards)
 
 
 def _card(

@@ -16,6 +16,7 @@ from evaluators.model import Transcript
 from evaluators.patterns import pattern_budget
 from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
+from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.interaction import RULES_VERSION, Interaction, analyse
 from evaluators.tool_use.interaction import scores as interaction_scores
 from evaluators.tool_use.recorded_calls import RecordedCall, count_lost_calls, read_call_record
@@ -189,7 +190,13 @@ def store_interaction(
         "interaction": {**interaction.as_json(), **about},
         "attempts": json_of(attempts(transcript, interaction.commands)),
         "diagnosis": json_of(
-            diagnose(interaction, limits, messages, failed=bool(trial.outcome) and not passed)
+            diagnose(
+                interaction,
+                limits,
+                messages,
+                failed=bool(trial.outcome) and not passed,
+                quoted=quoted_events(trial.detail.get("exposure")),
+            )
         ),
         "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
         **({"tools_called": [call.name for call in calls_of_transcript(transcript)]} if is_anew else {}),

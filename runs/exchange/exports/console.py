@@ -103,7 +103,7 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
     interval = verdict_sentences.interval(deciding)
     side = run.get("compared_with") or {}
     return [
-        f"{verdict.label}{since_words(side)} compared with {old_side_words(side, run['baseline'])}: {label} {size}"
+        f"{verdict_sentences.worse_undecided(verdict, changes[0]) or verdict.label}{since_words(side)} compared with {old_side_words(side, run['baseline'])}: {label} {size}"
         + (f" ({interval})" if interval else "")
         + f", {verdict_sentences.scenarios_worse(deciding)}.",
         verdict_sentences.explanation(deciding),

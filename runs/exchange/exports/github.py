@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from evaluators.statistics.measure_change import ChangeVerdict
@@ -24,28 +25,29 @@ _BY_URGENCY = (
 """The launch has the first of these verdicts that any of its runs has, else its first run's."""
 
 
-def write_outputs(documents: Sequence[Mapping[str, Any]]) -> None:
+def write_outputs(documents: Sequence[Mapping[str, Any]], deciding: int) -> None:
     """Append verdict, pass rate (0 to 1), cost in USD and run ids to the file that $GITHUB_OUTPUT names, if it is set.
 
-    Raises `NotWritable`.
+    The first `deciding` runs give verdict and pass rate. Raises `NotWritable`.
     """
     place = os.environ.get("GITHUB_OUTPUT", "")
     if not place:
         return
-    lines = [f"{name}={value}\n" for name, value in outputs([each["run"] for each in documents]).items()]
+    runs = [each["run"] for each in documents]
+    lines = [f"{name}={value}\n" for name, value in outputs(runs, deciding).items()]
     path = Path(place)
     with named_in_errors(path), path.open("a", encoding="utf-8") as stream:
         stream.writelines(lines)
 
 
-def outputs(runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def outputs(runs: Sequence[Mapping[str, Any]], deciding: int) -> dict[str, str]:
     """Return the outputs of a launch's runs by name; empty texts for what is unknown."""
-    verdicts = [run["verdict"] or NO_VERDICT for run in runs]
-    scored = sum(run["passed"] + run["failed"] for run in runs)
+    verdicts = [run["verdict"] or NO_VERDICT for run in runs[:deciding]]
+    rates = [run["pass_rate"] for run in runs[:deciding] if run["pass_rate"] is not None]
     costs = [run["cost_usd"] for run in runs if run["cost_usd"] is not None]
     return {
         "verdict": next((each for each in _BY_URGENCY if each in verdicts), verdicts[0]),
-        "pass_rate": f"{sum(run['passed'] for run in runs) / scored:.4f}" if scored else "",
+        "pass_rate": f"{fmean(rates):.4f}" if rates else "",
         "cost_usd": f"{sum(costs):.6f}" if costs else "",
         "run_id": ",".join(run["uuid"] for run in runs),
         "run": ",".join(str(run["id"]) for run in runs),

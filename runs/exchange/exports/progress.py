@@ -76,12 +76,10 @@ def read_totals(launch: Launch) -> Totals:
 
 
 def totals_line(totals: Totals, elapsed_seconds: float) -> str:
-    """Return the totals in one line: counts, pass rate, cost and time left."""
+    """Return the totals in one line: counts, cost and time left."""
     parts = [f"{totals.finished}/{totals.trials}", f"{totals.passed} passed"]
     parts += [f"{totals.failed} failed"] if totals.failed else []
     parts += [counted(totals.errors, "error")] if totals.errors else []
-    scored = totals.passed + totals.failed
-    parts += [f"pass rate {round(100 * totals.passed / scored)} %"] if scored else []
     parts += [f"${totals.cost_usd:.2f}"] if totals.cost_usd is not None else []
     left = totals.trials - totals.finished
     if totals.finished and left:

@@ -29,9 +29,9 @@ def has_regressed_as_printed(run: Run, document: Mapping[str, Any], chosen: str 
 
 
 def has_regressed(run: Mapping[str, Any], chosen: str | None = None) -> bool:
-    """Return whether a run's document holds a regression by the chosen rule, else by its format's.
+    """Return whether a run's document holds a regression by the chosen rule, else by its format's: exit code 3.
 
-    A run with something in the way of a verdict holds none.
+    Every command decides it here. A run with something in the way of a verdict holds none.
     """
     if run["verdict_reason"]:
         return False

@@ -32,7 +32,7 @@ from runs.compare.measure_changes import HEADLINE, PASS, compare_run_measures
 from runs.compare.old_side import old_side_words, since_words
 from runs.compare.stored_changes import stored_changes
 from runs.exchange.exports.files import JOB_SUMMARY
-from runs.models import Launch, Run
+from runs.models import Run
 from runs.models.run import RunState, Trigger
 from runs.results.measures import label_of_key
 from runs.results.release_rule import release_result
@@ -44,7 +44,8 @@ MOST_ERRORS = 5
 TABLE_HEAD = "| Measure | Base | New | Difference | 95 % interval | n | Verdict |\n| --- | --: | --: | --: | --: | --- | --- |"
 
 
-RELATED = ("suite", "suite_version", "target", "guidance", "project", "baseline")
+OLD_ARM = "The other versions of guidance in this launch are compared with this run."
+RELATED = ("suite", "suite_version", "target", "guidance", "project", "baseline__guidance")
 """What a summary reads of a run."""
 LONGEST = 200
 """Characters of a text; the run's page has all of it."""
@@ -73,17 +74,12 @@ Transcripts = Mapping[str, str]
 """The transcript of a failed trial as Markdown, by scenario key: a link to its file among the job's results."""
 
 
-def run_summaries(launch: Launch, transcripts: Mapping[int, Transcripts] | None = None) -> list[str]:
-    """Return the summaries of a launch's runs, in their order; `transcripts` are by run."""
-    runs = launch.runs.select_related(*RELATED).order_by("pk")
-    return [run_summary(run, (transcripts or {}).get(run.pk, {})) for run in runs]
-
-
 def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
     """Return a finished run's summary against its baseline. Expects suite, suite_version and target to be loaded."""
     if run.baseline is None:
         failing, count = failing_scenarios(run)
-        why = run.no_verdict or "No baseline to compare with."
+        is_old_side = run.options.get("is_old_side")
+        why = run.no_verdict or (OLD_ARM if is_old_side else "No baseline to compare with.")
         lines = [_heading(run, ""), why] if not run.error else [_heading(run, "")]
         lines += _scenarios("Failing scenarios", failing, count, transcripts)
         return _text([*lines, *_foot(run)])
@@ -126,7 +122,7 @@ def _headline(changes: Sequence[MeasureChange]) -> tuple[MeasureChange, ...]:
 
 
 def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | None = None) -> str:
-    verdict = overall(compared.headline).label if compared.headline else ""
+    verdict = _verdict_words(compared.headline) if compared.headline else ""
     lines = [_heading(run, verdict)]
     if compared.headline:
         lines += [_verdict(run, compared), "\n".join([TABLE_HEAD, *map(_row, compared.headline)])]
@@ -145,9 +141,21 @@ def _heading(run: Run, verdict: str) -> str:
     """Return the run's heading; names are foreign text, so they are code."""
     parts = [f"{code(run.suite.slug)} v{run.suite_version.number} on {code(run.target.name)}"]
     parts += [code(run.model)] if run.model else []
-    parts += [f"guidance {code(str(run.guidance))}"] if run.guidance else []
+    parts += [f"guidance {code(str(run.guidance))}{_old_arm(run)}"] if run.guidance else []
     first = "Cancelled" if run.state == RunState.CANCELLED else verdict or f"Run {run.pk}"
     return f"### {first}: {', '.join(parts)}"
+
+
+def _old_arm(run: Run) -> str:
+    """Return the guidance of the arm that a run is compared with; empty for runs that are no such arm."""
+    if run.baseline is None or not run.baseline.options.get("is_old_side"):
+        return ""
+    return f" against {code(str(run.baseline.guidance))}"
+
+
+def _verdict_words(headline: Sequence[MeasureChange]) -> str:
+    verdict = overall(headline)
+    return verdict_sentences.worse_undecided(verdict, headline[0]) or verdict.label
 
 
 def _verdict(run: Run, compared: Compared) -> str:
@@ -160,7 +168,7 @@ def _verdict(run: Run, compared: Compared) -> str:
     measured = f"{label_of_key(change.rule.name)} {effect}"
     measured += f" (95 % interval {interval})" if interval else ""
     return (
-        f"**{verdict.label}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
+        f"**{_verdict_words(compared.headline)}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
         f" {verdict_sentences.scenarios_worse(pass_rate)}."
         f" {verdict_sentences.explanation(change, dollars_a_trial=_dollars(run))}"
     )
@@ -211,7 +219,9 @@ def _scenario(lost: LostScenario) -> list[str]:
     if lost.base is not None:
         passed = f"{lost.base[0]} of {lost.base[1]} → {passed}"
     lines = [f"- {code(lost.key)}: {passed}"]
-    if lost.difference:
+    if lost.command:
+        lines.append(f"  - {code(lost.command.replace('`', ''))}")
+    elif lost.difference:
         lines += [
             f"  - First different command ({lost.difference.number}), base: {_command(lost.difference.base)}",
             f"  - New: {_command(lost.difference.new)}",

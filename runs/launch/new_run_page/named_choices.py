@@ -65,7 +65,7 @@ def read_recently_used(project: int) -> RecentlyUsed:
 
 
 def _newest(project: int) -> QuerySet[Run]:
-    columns = ("pk", "model", "tags", "guidance", "state", "passed", "failed")
+    columns = ("pk", "model", "tags", "guidance", "state", "passed", "failed", "pass_rate")
     return Run.objects.filter(project=project).only(*columns).order_by("-pk")[:RECENT]
 
 

@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,10 @@ from runs.exchange.exports.regression_rule import (
 )
 from runs.exchange.exports.run_archive import run_archive
 from runs.exchange.exports.suite_result import suite_run
-from runs.exchange.exports.summary_markdown import run_summaries, transcript_link
+from runs.exchange.exports.summary_markdown import RELATED, run_summary, transcript_link
 from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.launch import inputs
+from runs.launch.arms import deciding_runs
 from runs.launch.baseline_choice import chosen_baseline
 from runs.launch.budgets import estimates_of, over_budget
 from runs.launch.look_plan import look_plan
@@ -61,7 +61,6 @@ from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
 from runs.models import Launch, Run
 from runs.models.run import Trigger
-from runs.models.run_options import RunOptions
 from runs.results.release_rule import MET
 from runs.workers.worker_registry import any_judges, find_own_judge, judges_of_workers
 from scenarios.annotations import shows_annotations
@@ -170,7 +169,10 @@ class Command(EvalhubCommand):
 
     def _report(self, launch: Launch, options: dict[str, Any]) -> Result:
         """Write the files and return what is printed."""
-        runs = list(Run.objects.select_related("suite").filter(launch=launch).order_by("pk"))
+        runs = list(Run.objects.select_related(*RELATED).filter(launch=launch).order_by("pk"))
+        deciding = deciding_runs(runs)
+        # The arms that decide come first: they are the headline.
+        runs.sort(key=lambda run: run not in deciding)
         whole = options["json"] or shows_annotations() or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk, traces=options["include_trace"]) for run in runs] if whole else []
         files = scenario_files(runs, options["suites"]) if whole else {}
@@ -181,14 +183,14 @@ class Command(EvalhubCommand):
             _write_archive(Path(options["archive_file"]), runs)
         links = _transcript_links(runs, options)
         if options["summary_file"]:
-            write_summary(options["summary_file"], run_summaries(launch, links))
-        for document in documents if shows_annotations() else ():
+            write_summary(options["summary_file"], [run_summary(run, links.get(run.pk)) for run in runs])
+        for document in documents[: len(deciding)] if shows_annotations() else ():
             for broken in broken_scenarios(document, files[document["run"]["id"]]):
                 self._note(str(broken))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(print_digest(digest, terminal_of(self.stdout)) for digest in digests)
-        write_outputs(digests)
-        code = self._code(runs, digests, options)
+        write_outputs(digests, len(deciding))
+        code = self._code(deciding, digests, options)
         answer: dict[str, Any] = {"launch": launch.pk, "runs": documents}
         if options["lift"]:
             lifts = lifts_of_launch(launch.pk)
@@ -196,13 +198,17 @@ class Command(EvalhubCommand):
             answer["lift"] = [lift_json(lift) for lift in lifts]
         return Result(text, answer, code)
 
-    def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
-        """Return the exit code; say on stderr why nothing was measured. Of a lift only the arm with the skill counts."""
-        counts = [not RunOptions.model_validate(run.options).is_other_arm for run in runs]
-        runs, digests = list(compress(runs, counts)), list(compress(digests, counts))
+    def _code(self, deciding: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
+        """Return the exit code by the runs that decide, the first of all; say on stderr why nothing was measured."""
+        runs, others, digests = deciding, digests[len(deciding) :], digests[: len(deciding)]
         if options["fail_on_regression"] and _has_regressed(runs, digests, options["regression_rule"]):
             return REGRESSED
-        reasons = _not_measured(digests, options)
+        # Without its skill, an agent may lack the tool, too.
+        beside = others if options["fail_on_regression"] and not options["lift"] else []
+        reasons = [
+            *_not_measured(digests, options),
+            *filter(None, (why_not_measured(each["run"]) for each in beside)),
+        ]
         for reason in reasons:
             self.stderr.write(reason)
         return NOT_MEASURED if reasons else _exit_code(runs, digests, options)

@@ -13,7 +13,7 @@ from evalhub.lib.numbers import counted, decimals, percent
 from evaluators.statistics.line import FEWEST_RUNS
 from runs.compare.first_divergences import EndedTrial, first_divergences
 from runs.compare.line_pictures import LOOKS, RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
-from runs.compare.lost_scenarios import BrokenScenario
+from runs.compare.lost_scenarios import BrokenScenario, first_with, with_failing_commands
 from runs.compare.old_side import ShownOldSide
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run
@@ -72,6 +72,8 @@ def first_screen(
     lost = [each for each in _lost(against, rows) if each.row]
     strong, text, aside = _sentence(run, answer, verdict, len(lost) if against else 0, rule)
     picture, caption = _picture(run, answer, line)
+    before = read.kept.get(run.baseline_id or 0)
+    passed = first_with(before, "pass") if before else {}
     commands = _first_commands(run, [each.key for each in lost[:BROKEN_SHOWN]], read)
     errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
     return FirstScreen(
@@ -81,7 +83,9 @@ def first_screen(
         aside=aside,
         picture=picture,
         caption=caption,
-        broken=tuple(_broken(each, commands) for each in lost[:BROKEN_SHOWN]),
+        broken=tuple(
+            with_failing_commands([_broken(each, commands, passed) for each in lost[:BROKEN_SHOWN]])
+        ),
         more_broken=len(lost[BROKEN_SHOWN:]),
         errors=tuple(Counter(errors).most_common(BROKEN_SHOWN)),
     )
@@ -127,7 +131,11 @@ def _sentence(
     aside = f"({', '.join(filter(None, (deciding.size, deciding.interval)))})"
     change = _change_words(deciding)
     if answer not in (RunAnswer.REGRESSED, RunAnswer.IMPROVED):
-        return WORDS.get(answer, verdict.label), f": {change[0].lower()}{change[1:]}", aside
+        return (
+            verdict.worse_undecided or WORDS.get(answer, verdict.label),
+            f": {change[0].lower()}{change[1:]}",
+            aside,
+        )
     of = counted(deciding.change.scenarios, "scenario")
     changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
     if changed:
@@ -177,7 +185,7 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[
 
 
 def _drawn_run(run: Run) -> DrawnRun:
-    return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version)
+    return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version, run.pass_rate)
 
 
 def _earlier(run: Run) -> list[DrawnRun]:
@@ -217,7 +225,9 @@ def _ended(digest: Digest, key: str) -> list[EndedTrial]:
     return [EndedTrial(each.pk, each.outcome) for each in digest.ended if each.key == key]
 
 
-def _broken(lost: ChangedScenario, commands: Mapping[str, tuple[str, str]]) -> BrokenScenario:
+def _broken(
+    lost: ChangedScenario, commands: Mapping[str, tuple[str, str]], passed: Mapping[str, int]
+) -> BrokenScenario:
     before, after = commands.get(lost.key, ("", ""))
     row = lost.row
     return BrokenScenario(
@@ -228,4 +238,5 @@ def _broken(lost: ChangedScenario, commands: Mapping[str, tuple[str, str]]) -> B
         after,
         before,
         lost.trial,
+        passed.get(lost.key),
     )

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from evalhub.lib import numbers
 from evalhub.web.column_chart import Column, draw_columns
 from evaluators.statistics.descriptive import Z_95
-from runs.results.rates import Rate
+from runs.results.rates import Rate, run_rate
 from runs.results.run_list import RowBaseline, RunRow, Spread
 
 MOST = 20
@@ -25,8 +25,7 @@ class Recent(NamedTuple):
 
     run: int
     at: datetime | None
-    passed: int
-    n: int
+    rate: Rate
     cost_usd: float | None
     first_try: Spread | None
     regressed: bool
@@ -69,15 +68,13 @@ def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
 
 
 def _recent(row: RunRow) -> Recent:
-    run, n = row.run, row.run.passed + row.run.failed
-    return Recent(
-        run.id, run.finished, run.passed, n, run.cost_usd, row.first_try, row.verdict == "regressed"
-    )
+    run = row.run
+    return Recent(run.id, run.finished, row.rate, run.cost_usd, row.first_try, row.verdict == "regressed")
 
 
 def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Figures:
     """Return the figures of runs, oldest first, with a dotted baseline if there is one."""
-    passes = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)
+    passes = run_rate(baseline) if baseline else Rate(0, 0)
     cost = _cost(baseline.cost_usd, passes) if baseline else None
     first_try = baseline.first_try.mean if baseline and baseline.first_try else None
     figures = (
@@ -115,7 +112,7 @@ def _percent(share: float) -> str:
 
 
 def _pass_rate_column(run: Recent) -> Column:
-    rate = Rate(run.passed, run.n)
+    rate = run.rate
     return Column(run.run, run.at, rate.share, rate.low, rate.high, run.regressed)
 
 
@@ -134,10 +131,10 @@ def _cost(cost_usd: float | None, rate: Rate) -> float | None:
 
 def _cost_per_pass(run: Recent) -> Column:
     """Return the cost per passed trial; its interval follows from the pass rate."""
-    rate = Rate(run.passed, run.n)
+    rate = Rate(run.rate.passed, run.rate.n)
     value = _cost(run.cost_usd, rate)
     if value is None or run.cost_usd is None:
         return Column(run.run, run.at, None)
     return Column(
-        run.run, run.at, value, run.cost_usd / (run.n * rate.high), run.cost_usd / (run.n * rate.low)
+        run.run, run.at, value, run.cost_usd / (rate.n * rate.high), run.cost_usd / (rate.n * rate.low)
     )

@@ -175,8 +175,8 @@ def test_a_decline_of_months_is_a_drift_and_days_are_none():
 
 
 def test_a_pictures_range_needs_a_line():
-    assert expected_range([(9, 10)] * 4, 10) is None
-    low, high = expected_range([(10, 10)] * 6, 10)
+    assert expected_range([(0.9, 10)] * 4, 10) is None
+    low, high = expected_range([(1.0, 10)] * 6, 10)
     assert low < 1.0
     assert high == 1.0
 

@@ -68,7 +68,7 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
         has_logs=True,
     ),
     line.find_drift: lambda: line.find_drift([0.9, 0.91] * 10 + [0.7, 0.71] * 10, 0.05),
-    line.expected_range: lambda: line.expected_range([(9, 10)] * 6, 10),
+    line.expected_range: lambda: line.expected_range([(0.9, 10)] * 6, 10),
     power.detectable: lambda: power.detectable(RATES, (9, 9), (9, 9), LEVEL),
     looks.spent_error: lambda: looks.spent_error(0.5, 0.05),
     looks.levels_of: lambda: looks.levels_of((1.0, 2.0, 2.0), (0.01, 0.03, 0.05)),

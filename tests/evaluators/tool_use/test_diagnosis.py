@@ -4,6 +4,7 @@ import pytest
 
 from evaluators.model import Command, Event, Transcript
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages, threshold_sentence
+from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.interaction import Interaction, Subcommand
 
 pytestmark = pytest.mark.spec("llm-tool-test", "Low errors and low help: clear docs, and the five patterns")
@@ -74,6 +75,21 @@ def test_every_pattern_names_its_own_thresholds():
     assert "60 %" in sentences[3]
     assert "at least 21" in sentences[4]
     assert threshold_sentence("unknown") == ""
+
+
+@pytest.mark.parametrize(
+    ("quoted", "words"), [((), "guessed"), ((4,), "guessed"), ((4, 6), "Commands of the guidance failed")]
+)
+def test_what_the_guidance_quotes_was_not_guessed(quoted: tuple[int, ...], words: str) -> None:
+    failed = (
+        Command(0, "yard return --km 12", "return", 2, failed=True, event=4),
+        Command(1, "yard rent --km 12", "rent", 2, failed=True, event=6),
+    )
+    metrics = {"error_rate": 1.0, "error_count": 2, "total_commands": 2, "commands": failed}
+    (finding,) = diagnose(
+        interaction(**metrics), quoted=quoted_events({"quotes": [{"event": n} for n in quoted]})
+    )
+    assert (finding.pattern, words in finding.sentence) == ("errors-without-help", True)
 
 
 def test_a_tool_that_the_shell_did_not_find_blames_no_docs() -> None:

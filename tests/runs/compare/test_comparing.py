@@ -9,7 +9,7 @@ from runs.alerts.triage import triage
 from runs.compare.baselines import check_choice, set_baseline, unset_baseline
 from runs.compare.comparison import (
     HISTORY_RUNS,
-    compare_siblings,
+    compare_named,
     compare_with_baseline,
     comparison_of,
     failing_since,
@@ -97,23 +97,22 @@ def test_a_partial_run_is_not_a_baseline_of_all(version: SuiteVersion) -> None:
     assert part.baseline == whole
 
 
-def test_an_experiment_is_compared_with_its_sibling_and_never_alerts(version: SuiteVersion) -> None:
+def test_an_experiment_is_compared_like_others_and_never_alerts(version: SuiteVersion) -> None:
     earlier = closed(version, {"create": PASSES})
-    sibling = closed(version, {"create": PASSES})
-    alone = closed(version, {"create": FAILS}, is_experiment=True)
-    experiment = closed(version, {"create": FAILS}, is_experiment=True, launch=earlier.launch)
-    assert (alone.baseline, experiment.baseline) == (sibling, earlier)
-    assert experiment.verdict == "regressed"
+    experiment = closed(version, {"create": FAILS}, is_experiment=True)
+    assert (experiment.baseline, experiment.verdict) == (earlier, "regressed")
     assert not Alert.objects.exists()
 
 
-def test_an_experiment_that_closed_first_is_compared_later(version: SuiteVersion) -> None:
-    experiment = closed(version, {"create": FAILS}, is_experiment=True)
-    assert experiment.verdict == ""
-    sibling = closed(version, {"create": PASSES}, launch=experiment.launch)
-    compare_siblings(sibling)
-    experiment.refresh_from_db()
-    assert (experiment.baseline, experiment.verdict) == (sibling, "regressed")
+def test_an_arm_that_closed_first_is_compared_later(version: SuiteVersion) -> None:
+    old = make_run(version, is_experiment=True, options={"is_old_side": True})
+    new = closed(version, {"create": FAILS}, is_experiment=True, options={"baseline": str(old.pk)})
+    assert new.verdict == ""
+    make_trials(old, {"create": PASSES})
+    compare_with_baseline(close(old))
+    compare_named(old)
+    new.refresh_from_db()
+    assert (new.baseline, new.verdict, old.baseline) == (old, "regressed", None)
 
 
 def test_newly_adopted_guidance_changes_the_configuration_once(version: SuiteVersion) -> None:
@@ -149,6 +148,19 @@ def test_a_choice_made_with_the_request_wins_over_a_pin(version: SuiteVersion) -
     by_number = closed(version, {"create": "fail"}, options={"baseline": str(chosen.pk)})
     last_pass = closed(version, {"create": "fail"}, options={"baseline": "last-pass"})
     assert (by_number.baseline, last_pass.baseline) == (chosen, chosen)
+
+
+def test_last_pass_says_what_it_compared_with(version: SuiteVersion) -> None:
+    first = closed(version, {"create": "fail"}, options={"baseline": "last-pass"})
+    assert (first.baseline, first.verdict) == (None, "")
+    assert first.warnings == [
+        "Baseline last-pass: no earlier run passed every trial, so there is nothing to compare with."
+    ]
+    passed = closed(version, {"create": "pass"})
+    run = closed(version, {"create": "fail"}, options={"baseline": "last-pass"})
+    compare_with_baseline(run)
+    (warning,) = run.warnings
+    assert f"compared with run {passed.pk}." in warning and "makes luck look like a regression" in warning
 
 
 def test_a_regression_of_a_headline_measure_alerts(version: SuiteVersion) -> None:

@@ -7,7 +7,7 @@ import pytest
 from evaluators.statistics.descriptive import wilson
 from runs.compare.aa_pairs import aa_rates
 from runs.compare.causes import FACTORS, causes_of, changed_factors, same_fingerprint
-from runs.compare.comparison import compare_siblings, compare_with_baseline
+from runs.compare.comparison import compare_named, compare_with_baseline
 from runs.errors import RequestError
 from runs.launch.separation import request_separation, separation_of
 from runs.models import Run, Trial
@@ -63,7 +63,7 @@ def finish(run, outcome):
     run.state, run.outcome, run.open = "finished", outcome, 0
     run.save()
     compare_with_baseline(close(run))
-    compare_siblings(run)
+    compare_named(run)
 
 
 def test_each_cause_comes_with_its_earlier_regressions(version):

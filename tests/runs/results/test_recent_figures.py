@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from evalhub.lib import numbers
+from runs.results.rates import Rate
 from runs.results.run_list import RowBaseline, Spread
 from runs.results.run_page.recent_runs import Recent, drawn_figures
 
@@ -15,7 +16,7 @@ AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 
 
 def recent(**changes):
-    figures = {"run": 1, "at": AT, "passed": 3, "n": 4, "cost_usd": 1.2, "first_try": Spread(2, 0.5, 0.02)}
+    figures = {"run": 1, "at": AT, "rate": Rate(3, 4), "cost_usd": 1.2, "first_try": Spread(2, 0.5, 0.02)}
     return Recent(**{**figures, "regressed": False, **changes})
 
 
@@ -41,7 +42,7 @@ def test_the_three_measures_have_their_intervals():
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"passed": 0}, (True, True, False)),
+        ({"rate": Rate(0, 4)}, (True, True, False)),
         ({"cost_usd": None}, (True, True, False)),
         ({"first_try": None}, (True, False, True)),
         ({"first_try": Spread(1, 0.5, 0.0)}, (True, True, True)),
@@ -55,7 +56,7 @@ def test_missing_values_are_not_drawn(changes, expected):
 
 
 def test_a_baseline_that_measured_less_is_dotted_where_it_has_a_value():
-    held = RowBaseline(9, 0, 4, 1.0, None)
+    held = RowBaseline(9, 0, 4, 0.0, 1.0, None)
     figures = drawn_figures((recent(), recent(run=2)), held).drawn
     assert ["baseline" in each.drawing for each in figures] == [True, False, False]
 
@@ -66,7 +67,7 @@ def test_a_baseline_that_measured_less_is_dotted_where_it_has_a_value():
 )
 def test_costs_have_a_round_scale(cost, end):
     figure = drawn_figures(
-        (recent(passed=1, n=1, cost_usd=cost), recent(run=2, passed=1, n=1, cost_usd=cost)), None
+        (recent(rate=Rate(1, 1), cost_usd=cost), recent(run=2, rate=Rate(1, 1), cost_usd=cost)), None
     ).drawn[2]
     assert f">{end}</text>" in figure.drawing
     assert figure.now == numbers.money(cost)

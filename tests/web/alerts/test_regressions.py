@@ -100,8 +100,8 @@ def test_it_shows_what_changed_since_the_baseline(signed_in, version):
     )
     (card,) = cards(signed_in().get(ADDRESS, {"open": alert_of(run).pk}))
     assert [row.texts for row in card.table("What changed").rows] == [
-        ["Guidance", "v2 aaaaaaaa → v2 bbbbbbbb as text"],
         ["Tool", "1.0 → 2.0"],
+        ["Guidance", "v2 aaaaaaaa → v2 bbbbbbbb as text"],
     ]
 
 

@@ -104,6 +104,12 @@ def test_a_verdict_says_what_is_special_about_it(signed_in, version, changes, se
     assert sentence.format(before.pk) in page(signed_in(), after)
 
 
+def test_an_undecided_loss_leads_with_its_size(signed_in, version):
+    tried(version, "pass", "pass")
+    text = page(signed_in(), tried(version, "pass", "fail"))
+    assert "Worse by 50 points, undecided: pass rate fell from 100 % to 50 %" in text
+
+
 def test_a_run_that_shares_no_scenario_shows_both_rates(signed_in, version):
     before = tried(version, "pass", "pass", trials=3)
     changed = make_version(version.suite, create={"prompt": "Another."}, export={"prompt": "Another."})
