@@ -41,6 +41,8 @@ MOSTLY_MEASURED = models.Q(not_started="") & (
     | models.Q(passed__gt=models.F("errors") * (TRIALS_FOR_AN_ERROR - 1) - models.F("failed"))
 )
 """Runs with fewer errors than that whose tool started; the opposite of `is_unusable` in queries."""
+COST_UNKNOWN = models.Q(outcome__in=("pass", "fail"), cost_usd=None)
+"""Trials that cost something, and nobody knows what."""
 ERRORS, NOT_STARTED, UNCHECKED = "errors", "tool_not_started", "unchecked"
 """The reasons of a missing verdict, for machines."""
 STALE = models.F("fingerprint__staleness__stale")
@@ -361,8 +363,7 @@ class Run(models.Model):
     @property
     def is_cost_partial(self) -> bool:
         """Whether the cost of some trials is known, and that of others isn't. One query."""
-        unknown = self.trial_set.filter(outcome__in=("pass", "fail"), cost_usd=None)
-        return self.cost_usd is not None and unknown.exists()
+        return self.cost_usd is not None and self.trial_set.filter(COST_UNKNOWN).exists()
 
     @property
     def no_verdict(self) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from evalhub.lib.timestamps import moment
-from runs.models import Run
+from runs.models import Run, Trial
 from runs.models.run import (
+    COST_UNKNOWN,
     RunState,
     cost_per_success,
     has_estimates,
@@ -73,6 +74,8 @@ class ListedRun(BaseModel):
     guidance_path: Blank
     """Path in the workspace that the document of its guidance took; null for guidance uploaded with the suite."""
     cost_usd: float | None
+    cost_is_partial: bool
+    """Whether the cost of some of its trials isn't known, so that it cost more."""
     cost_per_success: float | None
     """In USD, judges included, for each passed trial; null if unknown or none passed."""
     tokens: TokenTotals
@@ -118,10 +121,12 @@ class ListedRun(BaseModel):
         return self.format == TOOL_FORGE or (self.release_threshold or 0.0) >= 1.0
 
 
+COST_IS_PARTIAL = Q(cost_usd__isnull=False) & Exists(Trial.objects.filter(COST_UNKNOWN, run=OuterRef("pk")))
+"""Whether the cost of some of a run's trials isn't known, and that of others is; in queries of runs."""
 _SAME = (
     *("model", "state", "outcome", "created", "started", "finished", "trigger", "tags", "branch", "commit"),
     *("trials", "passed", "failed", "errors", "cancelled", "pass_rate", "tool_version", "cost_usd", "error"),
-    *("configuration_changed", "not_started", "is_unchecked"),
+    *("configuration_changed", "not_started", "is_unchecked", "cost_is_partial"),
 )
 _COLUMNS = {name: name for name in _SAME} | {
     "id": "pk",
@@ -154,7 +159,8 @@ _MORE = (
 
 def listed_values(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
     """Return the query's rows as `as_listed` takes them, their key as `pk`."""
-    values: QuerySet[Run, Any] = runs.select_related(None).defer(None).values(*_COLUMNS.values(), *_MORE)
+    plain = runs.select_related(None).defer(None).annotate(cost_is_partial=COST_IS_PARTIAL)
+    values: QuerySet[Run, Any] = plain.values(*_COLUMNS.values(), *_MORE)
     return values
 
 

@@ -195,5 +195,5 @@ def describe_totals(run: Mapping[str, Any]) -> str:
     if run["seconds"] is not None:
         parts.append(f"{run['seconds']:.1f} s total, {run['agent_seconds']:.1f} s agent time")
     if run["cost_usd"] is not None:
-        parts.append(f"${run['cost_usd']:.2f}")
+        parts.append(f"{'at least ' if run['cost_is_partial'] else ''}${run['cost_usd']:.2f}")
     return " | ".join(parts)

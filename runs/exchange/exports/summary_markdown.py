@@ -278,7 +278,8 @@ def _foot(run: Run) -> list[str]:
         ("cancelled", run.cancelled),
     ]
     parts += [f"{number} {word}" for word, number in totals if number]
-    parts.append("no cost reported" if run.cost_usd is None else f"cost {money(run.cost_usd)}")
+    at_least = "at least " if run.is_cost_partial else ""
+    parts.append("no cost reported" if run.cost_usd is None else f"cost {at_least}{money(run.cost_usd)}")
     address = _address(run)
     parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
     return [*lines, " · ".join(parts)]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
+import pytest
+from django.core.management import call_command
+
+from runs.exchange.exports.summary_markdown import run_summary
 from tests.builders import close, make_run, make_trial
 from tests.web.screen import parse
 
@@ -18,3 +22,12 @@ def test_a_partial_cost_says_at_least(version, signed_in, second, shown):
         make_trial(run, "create", outcome="pass", cost_usd=cost)
     close(run)
     assert shown in parse(signed_in().get(f"/p/tools/runs/{run.pk}/")).text
+    amount = shown.removeprefix("Cost ")
+    for address in ("/p/tools/", "/p/tools/runs/"):
+        row = parse(signed_in().get(address)).text
+        assert amount in row
+        assert ("at least" in row) == (second is None)
+    command = io.StringIO()
+    call_command("show_run", str(run.pk), stdout=command)
+    assert amount in command.getvalue()
+    assert amount in run_summary(run)
