@@ -52,6 +52,8 @@ class RetestOutcome(StrEnum):
     NOT_DECIDED = "not_decided"
     TOO_FEW = "too_few_earlier_trials"
     """It got no fresh trials, because not even `MOST` of which none passes would name it."""
+    MENDED = "mended"
+    """A scenario that an open alert names passes again."""
 
 
 class Planned(NamedTuple):
@@ -113,7 +115,7 @@ def decide_retest(fresh: Passes, old: Passes, level: float) -> RetestOutcome:
     """Return what fresh trials say against the old ones."""
     if fresh.trials and fresh.passed == fresh.trials:
         return RetestOutcome.PASSES_AGAIN
-    if not fresh.trials or old.rate - fresh.rate < LEAST_FALL - _TOLERANCE:
+    if not fresh.trials or not old.trials or old.rate - fresh.rate < LEAST_FALL - _TOLERANCE:
         return RetestOutcome.NOT_DECIDED
     return RetestOutcome.NAMED if lower_p(fresh, old) < level else RetestOutcome.NOT_DECIDED
 

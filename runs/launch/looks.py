@@ -61,15 +61,36 @@ def pair_guidance(runs: Iterable[Run]) -> None:
 
     The old side is the one with the adopted guidance, else the one named first. A third run, of a lift, follows them.
     """
-    sides: dict[tuple[int, int, str], list[Run]] = {}
-    for run in runs:
-        sides.setdefault((run.suite_version_id, run.target_id, run.model), []).append(run)
-    for group in sides.values():
+    for group in _arms(runs):
         if len(group) > 1:
             old, new, *previous = sorted(group, key=lambda run: (run.is_experiment, run.pk))
             pair(old, new)
             for follower in previous:
                 _follow(follower, new)
+
+
+def plan_retests(runs: Iterable[Run]) -> None:
+    """Have several versions of guidance run broken scenarios again in turn, or not at all.
+
+    They do where the command fails for a regression, each later one against the first one named. Without that they
+    are a comparison, in which nothing broke.
+    """
+    for group in _arms(runs):
+        if len(group) < 2:
+            continue
+        is_test = all(RunOptions.model_validate(run.options).fail_on_regression for run in group)
+        keys = sorted(run.pk for run in group)
+        for run in group:
+            run.options = {**run.options, **({"retest_arms": keys} if is_test else {"retest": False})}
+            run.save(update_fields=["options"])
+
+
+def _arms(runs: Iterable[Run]) -> list[list[Run]]:
+    """Return the runs of each suite version, target and model, which differ in their guidance."""
+    arms: dict[tuple[int, int, str], list[Run]] = {}
+    for run in runs:
+        arms.setdefault((run.suite_version_id, run.target_id, run.model), []).append(run)
+    return list(arms.values())
 
 
 def pair(old: Run, new: Run) -> None:

@@ -17,7 +17,7 @@ from runs.db import statements
 from runs.errors import NoJudge, NothingToRun, RequestError
 from runs.launch.judge_choice import JudgedTrials, UnjudgedTrials, find_unjudged, with_recommended_judge
 from runs.launch.lift import keep_arms, lift_benchmark
-from runs.launch.looks import check_sides, pair_guidance, with_looks
+from runs.launch.looks import check_sides, pair_guidance, plan_retests, with_looks
 from runs.launch.selection import (
     ChosenScenario,
     ProjectReader,
@@ -199,8 +199,12 @@ def request_runs(
         refuse_missing_labels(each.target for each in planned)
     asked = [(each, _with_benchmark(request, each.suite_version.suite)) for each in planned]
     launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake)
-    if request.options.until_decided and len(request.guidance) > 1:
-        pair_guidance(launch.runs.order_by("pk"))
+    if len(request.guidance) > 1:
+        runs = list(launch.runs.order_by("pk"))
+        if request.options.until_decided:
+            pair_guidance(runs)
+        if request.options.retest and not request.options.lift:
+            plan_retests(runs)
     return launch
 
 

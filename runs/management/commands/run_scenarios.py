@@ -322,6 +322,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         benchmarks=inputs.read_benchmarks(options["suites"], versions) if options["lift"] else {},
         previous_files=previous if isinstance(previous, tuple) else (),
         baseline_note=baseline.baseline_note,
+        fail_on_regression=options["fail_on_regression"],
         **given_sources(options),
     )
 

@@ -1,0 +1,182 @@
+"""Fresh trials of single scenarios within a run: what they were compared with, what they say, which are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from django.db.models import Count, Q
+
+from evaluators.statistics.comparability import parts_of
+from evaluators.statistics.retest import Passes, RetestOutcome
+from runs.compare.line import old_side_of
+from runs.models import Alert, Change, Run, RunMeasure, Trial
+from runs.models.comparison import OPEN_ALERTS, AlertKind
+from runs.models.run import MAINLINE
+from runs.models.trial import TrialState
+from runs.results.comparability import parts_changed_since
+
+NONE = Passes(0, 0)
+
+
+class RetestKind(StrEnum):
+    """Why a scenario got fresh trials."""
+
+    LINE = "line"
+    """It looked worse than the run's old side."""
+    IN_TURN = "in_turn"
+    """It looked worse than in the first arm of the launch, where it ran again too."""
+    MEND = "mend"
+    """An open alert names it, and it passes again."""
+
+
+class Retest(msgspec.Struct, frozen=True):
+    """A scenario's fresh trials in a run. Rates from them alone decide; its first ones only chose."""
+
+    key: str
+    kind: RetestKind
+    batch: int
+    """From 1, in the order in which they were queued; 0 of a mend."""
+    first: Passes
+    """Its first trials in the run."""
+    old: Passes
+    """What its fresh trials are compared with."""
+    planned: int
+    """Fresh trials; 0 if no number of them could decide."""
+    level: float
+    """The largest p that names it, or that mends it."""
+    fresh: Passes = NONE
+    p: float | None = None
+    """The one-sided p of the fresh trials; None before they ended."""
+    outcome: RetestOutcome | None = None
+    """None before they ended."""
+    replaced: int = 0
+    """Fresh trials that ended as errors and ran again."""
+    stopped: str = ""
+    """Why fewer ran than planned, in a sentence; empty if all did."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as stored, and for REST and the command line."""
+        stored: dict[str, Any] = msgspec.to_builtins(self)
+        return stored
+
+
+def retests_of(run: Run) -> list[Retest]:
+    """Return a run's retests. No query."""
+    return msgspec.convert(run.retests, list[Retest])
+
+
+def named_scenarios(run: Run) -> list[str]:
+    """Return the scenarios that a run's fresh trials named, in the order of their batches. No query."""
+    return [each.key for each in retests_of(run) if each.outcome is RetestOutcome.NAMED]
+
+
+def old_passes(run: Run, choice: str) -> dict[str, Passes]:
+    """Return the first trials that a run's are compared with, by scenario key: those with the same content alone.
+
+    `choice` is its request's baseline. They are those of the runs of its line, else of its baseline. The run's own
+    measures have to be stored.
+    """
+    side = old_side_of(run, choice)
+    if side.line:
+        return _sum_passes([each.run for each in side.line], side.reasons)
+    if side.baseline is None or side.baseline.is_unusable or side.baseline.is_unchecked:
+        return {}
+    return _sum_passes([side.baseline], parts_changed_since(run, [side.baseline]))
+
+
+def _sum_passes(runs: Sequence[Run], reasons: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, Passes]:
+    changed = {run.pk: why for run, why in zip(runs, reasons, strict=True)}
+    parts = parts_of("trial", "pass")
+    rows = RunMeasure.objects.filter(run__in=changed, measure__layer="trial", measure__name="pass")
+    summed: dict[str, Passes] = {}
+    for run, key, n, mean in rows.exclude(scenario=None).values_list("run", "scenario__key", "n", "mean"):
+        if not parts & set(changed[run].get(key, ())):
+            summed[key] = _add(summed.get(key, NONE), Passes(round(n * mean), n))
+    return {key: passes for key, passes in summed.items() if passes.trials}
+
+
+def _add(one: Passes, other: Passes) -> Passes:
+    return Passes(one.passed + other.passed, one.trials + other.trials)
+
+
+def first_passes(run: Run) -> dict[str, Passes]:
+    """Return the decided first trials of a run by scenario key. One query."""
+    return _passes(Q(run=run, is_retest=False)).get(run.pk, {})
+
+
+def fresh_passes(run: Run) -> dict[str, Passes]:
+    """Return the decided fresh trials of a run by scenario key. One query."""
+    return _passes(Q(run=run, is_retest=True)).get(run.pk, {})
+
+
+def _passes(which: Q) -> dict[int, dict[str, Passes]]:
+    decided = Trial.objects.filter(which, state=TrialState.FINISHED, outcome__in=("pass", "fail")).order_by()
+    rows = decided.values_list("run", "scenario__key").annotate(
+        passed=Count("pk", filter=Q(outcome="pass")), n=Count("pk")
+    )
+    by_run: dict[int, dict[str, Passes]] = {}
+    for run, key, passed, n in rows:
+        by_run.setdefault(run, {})[key] = Passes(passed, n)
+    return by_run
+
+
+def named_since(run: Run) -> dict[str, int]:
+    """Return the scenarios that open alerts of a run's suite, target and model name, with the run that named each.
+
+    Left out are those that a later run found mended. Three queries, one without open alerts.
+    """
+    alike = {"suite": run.suite_id, "target": run.target_id, "model": run.model}
+    alerts = Alert.objects.filter(
+        **{f"run__{name}": value for name, value in alike.items()}, run__lt=run.pk, state__in=OPEN_ALERTS
+    ).exclude(kind=AlertKind.DRIFT)
+    naming = set(alerts.values_list("run", flat=True))
+    if not naming:
+        return {}
+    whole = Q(scenario=None, measure__layer="trial", measure__name="pass")
+    details = Change.objects.filter(whole, run__in=naming).values_list("run", "detail")
+    broke = {pk: list(detail.get("broke") or ()) for pk, detail in details}
+    since: dict[str, int] = {}
+    later = Run.objects.filter(**alike, pk__gte=min(naming), pk__lt=run.pk)
+    for each in later.filter(Q(pk__in=naming) | ~Q(retests=[])).only("retests").order_by("pk"):
+        for retest in retests_of(each):
+            if retest.outcome is RetestOutcome.MENDED:
+                since.pop(retest.key, None)
+        if each.pk in naming:
+            for key in (*named_scenarios(each), *broke.get(each.pk, ())):
+                since.setdefault(key, each.pk)
+    return since
+
+
+def branches_of(run: Run) -> tuple[str, ...]:
+    """Return the branches of a run's line."""
+    return MAINLINE if run.branch in MAINLINE else (run.branch,)
+
+
+def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
+    """Return scenarios' trials from the run that named each to before a run: first and fresh ones, of the naming run
+    those alone that named it. One query."""
+    alike = {"run__suite": run.suite_id, "run__target": run.target_id, "run__model": run.model}
+    decided = Trial.objects.filter(
+        **alike,
+        run__gte=min(since.values()),
+        run__lt=run.pk,
+        run__is_experiment=False,
+        run__branch__in=branches_of(run),
+        scenario__key__in=since,
+        outcome__in=("pass", "fail"),
+    )
+    rows = decided.order_by().values_list("run", "scenario__key", "is_retest")
+    counted = rows.annotate(passed=Count("pk", filter=Q(outcome="pass")), n=Count("pk"))
+    summed: dict[str, Passes] = {}
+    for pk, key, is_retest, passed, n in counted:
+        if pk > since[key] or (pk == since[key] and is_retest):
+            summed[key] = _add(summed.get(key, NONE), Passes(passed, n))
+    return summed
+
+
+def is_open(retests: Iterable[Retest]) -> bool:
+    """Return whether fresh trials of any of them are to end yet."""
+    return any(each.outcome is None for each in retests)
