@@ -3,69 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 import msgspec
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Count, Q
 
+from evalhub.teams import audit
 from evaluators.statistics.comparability import parts_of
-from evaluators.statistics.retest import Passes, RetestOutcome
+from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome
+from evaluators.statistics.retest_words import describe_retest
 from runs.compare.line import old_side_of
 from runs.models import Alert, Change, Run, RunMeasure, Trial
 from runs.models.comparison import OPEN_ALERTS, AlertKind
 from runs.models.run import MAINLINE
 from runs.models.trial import TrialState
 from runs.results.comparability import parts_changed_since
-
-NONE = Passes(0, 0)
-
-
-class RetestKind(StrEnum):
-    """Why a scenario got fresh trials."""
-
-    LINE = "line"
-    """It looked worse than the run's old side."""
-    IN_TURN = "in_turn"
-    """It looked worse than in the first arm of the launch, where it ran again too."""
-    MEND = "mend"
-    """An open alert names it, and it passes again."""
-
-
-class Retest(msgspec.Struct, frozen=True):
-    """A scenario's fresh trials in a run. Rates from them alone decide; its first ones only chose."""
-
-    key: str
-    kind: RetestKind
-    batch: int
-    """From 1, in the order in which they were queued; 0 of a mend."""
-    first: Passes
-    """Its first trials in the run."""
-    old: Passes
-    """What its fresh trials are compared with."""
-    planned: int
-    """Fresh trials; 0 if no number of them could decide."""
-    level: float
-    """The largest p that names it, or that mends it."""
-    fresh: Passes = NONE
-    p: float | None = None
-    """The one-sided p of the fresh trials; None before they ended."""
-    outcome: RetestOutcome | None = None
-    """None before they ended."""
-    replaced: int = 0
-    """Fresh trials that ended as errors and ran again."""
-    stopped: str = ""
-    """Why fewer ran than planned, in a sentence; empty if all did."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as stored, and for REST and the command line."""
-        stored: dict[str, Any] = msgspec.to_builtins(self)
-        return stored
+from scenarios.models import Suite
 
 
 def retests_of(run: Run) -> list[Retest]:
     """Return a run's retests. No query."""
     return msgspec.convert(run.retests, list[Retest])
+
+
+def retest_json(retest: Retest) -> dict[str, Any]:
+    """Return a retest for REST and the command line, with its sentence."""
+    return {**retest.to_json(), "sentence": describe_retest(retest)}
 
 
 def named_scenarios(run: Run) -> list[str]:
@@ -175,6 +140,16 @@ def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
         if pk > since[key] or (pk == since[key] and is_retest):
             summed[key] = _add(summed.get(key, NONE), Passes(passed, n))
     return summed
+
+
+@transaction.atomic
+def switch_retests(suite: Suite, *, on: bool, by: User | None) -> None:
+    """Store whether a suite's runs run scenarios again that look worse."""
+    if suite.retests == on:
+        return
+    suite.retests = on
+    suite.save(update_fields=["retests"])
+    audit.append_event(suite.project, by, "suite.retests", suite.slug, on=on)
 
 
 def is_open(retests: Iterable[Retest]) -> bool:

@@ -12,11 +12,15 @@ import msgspec
 
 from evaluators.statistics.retest import (
     BATCH,
+    ERRORS,
     IN_TURN,
     MENDED,
     MOST,
+    NONE,
     Passes,
     Planned,
+    Retest,
+    RetestKind,
     RetestOutcome,
     choose_fallen,
     decide_retest,
@@ -26,7 +30,6 @@ from evaluators.statistics.retest import (
     plan_in_turn,
 )
 from runs.compare import retests
-from runs.compare.retests import NONE, Retest, RetestKind
 from runs.engine.added_trials import add_trials
 from runs.models import Run, Trial
 from runs.models.run import RunState, Trigger, has_too_many_errors
@@ -173,7 +176,7 @@ def _why_fewer(run: Run, key: str, over: str) -> str:
     reasons = trials.filter(state=TrialState.CANCELLED).values_list("error", flat=True)
     if stopped := next(iter(reasons), None):
         return stopped
-    return over or ("The run was cancelled." if stopped is not None else "Trials hit errors.")
+    return over or ("The run was cancelled." if stopped is not None else ERRORS)
 
 
 def _plan_next(run: Run, options: RunOptions, known: list[Retest]) -> tuple[list[Retest], dict[str, int]]:

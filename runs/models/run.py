@@ -53,9 +53,9 @@ def seconds_between(began: datetime | None, ended: datetime | None) -> float | N
     return ((ended - began).total_seconds() or None) if began and ended else None
 
 
-def cost_per_success(cost_usd: float | None, passed: int) -> float | None:
-    """Return the cost for each passed trial; None if unknown or none passed."""
-    return cost_usd / passed if cost_usd is not None and passed else None
+def cost_per_success(cost_usd: float | None, retest_usd: float, passed: int) -> float | None:
+    """Return the first trials' cost for each that passed; None if unknown or none passed."""
+    return (cost_usd - retest_usd) / passed if cost_usd is not None and passed else None
 
 
 class Launch(models.Model):
@@ -247,6 +247,9 @@ class Run(models.Model):
     """That its agents called the tool and it never started, in a sentence; empty otherwise."""
     cancelled = models.PositiveIntegerField(default=0)
     cost_usd = models.FloatField(null=True)
+    """Of all its trials, those of a retest included; None if unknown."""
+    retest_usd = models.FloatField(default=0.0, db_default=0.0)
+    """How much of that its retest's trials cost."""
     max_usd = models.FloatField(null=True)
     """The budget of its launch in USD; None for no limit."""
     price_source = models.TextField(blank=True, default="", db_default="")
@@ -351,8 +354,14 @@ class Run(models.Model):
 
     @property
     def cost_per_success(self) -> float | None:
-        """The cost in USD, judges included, for each passed trial; None if unknown or none passed."""
-        return cost_per_success(self.cost_usd, self.passed)
+        """The first trials' cost in USD, judges included, for each that passed; None if unknown or none passed."""
+        return cost_per_success(self.cost_usd, self.retest_usd, self.passed)
+
+    @property
+    def cost_of_trial(self) -> float | None:
+        """The mean cost of its first trials in USD, judges included; None if unknown."""
+        done = self.passed + self.failed + self.errors
+        return (self.cost_usd - self.retest_usd) / done or None if self.cost_usd and done else None
 
     @property
     def is_unusable(self) -> bool:

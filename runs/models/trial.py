@@ -87,7 +87,9 @@ class Trial(models.Model):
             models.Index(fields=["run", "position"], name="trial_queued", condition=models.Q(state="queued")),
             models.Index(fields=["scenario", "-id"], name="trial_by_scenario"),
             # Covers outcome strips and lists of siblings, so that they read only the index.
-            models.Index(fields=["run", "scenario", "index", "state", "outcome"], name="trial_of_run"),
+            models.Index(
+                fields=["run", "scenario", "index", "state", "outcome", "is_retest"], name="trial_of_run"
+            ),
             models.Index(fields=["lease_until"], name="trial_running", condition=models.Q(state="running")),
         ]
 

@@ -226,6 +226,7 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
     version = offer.versions.get(values.get("suite", ""))
     values.setdefault("trials", str(version.config.get("trials", 1) if version else 1))
     values.setdefault("judge", "true")
+    values.setdefault("retest", "true")
     values.setdefault("priority", Priority.NORMAL.label)
     return values
 

@@ -64,6 +64,8 @@ def test_a_run_counts_its_first_trials_only(version):
     assert (run.state, run.outcome) == ("finished", "fail")
     # The bill has all.
     assert run.cost_usd == pytest.approx(0.1 * (15 + fresh))
+    assert run.retest_usd == pytest.approx(0.1 * fresh)
+    assert (run.cost_of_trial, run.cost_per_success) == (pytest.approx(0.1), pytest.approx(1.5 / 12))
     rollups = RunMeasure.objects.filter(run=run, measure__layer="trial", scenario__key="s0")
     assert dict(rollups.values_list("measure__name", "n"))["pass"] == 3
     assert passes(run.pk)["s0"] is False
