@@ -161,6 +161,11 @@ def _fewest(old: Passes, level: float) -> int:
     return next(enough, 0) if old.rate > LEAST_FALL else 0
 
 
+def most_retested(first: int) -> int:
+    """Return the most fresh trials of a run with so many first ones: as many, but a whole batch."""
+    return max(BATCH * MOST, first)
+
+
 def decide_retest(fresh: Passes, old: Passes, level: float) -> RetestOutcome:
     """Return what fresh trials say against the old ones."""
     if fresh.trials and fresh.passed == fresh.trials:

@@ -15,12 +15,23 @@ from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome
 from evaluators.statistics.retest_words import describe_retest
 from runs.compare.line import old_side_of
-from runs.models import Alert, Change, Run, RunMeasure, Trial
+from runs.models import Alert, Change, Run, RunMeasure, Target, Trial
 from runs.models.comparison import OPEN_ALERTS, AlertKind
 from runs.models.run import MAINLINE
+from runs.models.run_options import RunOptions
+from runs.models.target import IMPORTED
 from runs.models.trial import TrialState
 from runs.results.comparability import parts_changed_since
 from scenarios.models import Suite
+
+REPEATING = frozenset(("mock", "replay", IMPORTED))
+"""Providers of which a fresh trial says nothing new: they start no agent."""
+
+
+def asks_retest(options: RunOptions, suite: Suite, target: Target) -> bool:
+    """Return whether scenarios that look worse run again in runs of a suite on a target. No query."""
+    is_part = options.shard or options.lift or options.baseline_file
+    return options.retest and suite.retests and target.provider not in REPEATING and not is_part
 
 
 def retests_of(run: Run) -> list[Retest]:

@@ -11,11 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from evaluators.statistics.retest import (
-    BATCH,
     ERRORS,
     IN_TURN,
     MENDED,
-    MOST,
     NONE,
     Passes,
     Planned,
@@ -26,6 +24,7 @@ from evaluators.statistics.retest import (
     decide_retest,
     is_mended,
     lower_p,
+    most_retested,
     plan_batch,
     plan_in_turn,
 )
@@ -34,13 +33,10 @@ from runs.engine.added_trials import add_trials
 from runs.models import Run, Trial
 from runs.models.run import RunState, Trigger, has_too_many_errors
 from runs.models.run_options import RunOptions
-from runs.models.target import IMPORTED
 from runs.models.trial import TrialState
 from runs.results import spending
 from runs.results.rollups import write_measures
 
-REPEATING = frozenset(("mock", "replay", IMPORTED))
-"""Providers of which a fresh trial says nothing new: they start no agent."""
 LEAST_RATE = 0.5
 """The share of its first trials from which on a named scenario is tried for a mend."""
 
@@ -48,19 +44,11 @@ LEAST_RATE = 0.5
 def may_retest(run: Run, options: RunOptions) -> bool:
     """Return whether scenarios of a run may be run again. No query with its suite, target and launch."""
     return (
-        options.retest
-        and run.suite.retests
-        and run.target.provider not in REPEATING
+        retests.asks_retest(options, run.suite, run.target)
         and run.trigger not in (Trigger.IMPORT, Trigger.CONFIRM)
-        and not (options.shard or options.lift or options.baseline_file)
         and run.more_of_id is None
         and run.launch.separates_id is None
     )
-
-
-def most_retested(first: int) -> int:
-    """Return the most fresh trials of a run with so many first ones."""
-    return max(BATCH * MOST, first)
 
 
 def retest(ended: Collection[int]) -> tuple[int, ...]:
