@@ -88,6 +88,7 @@ from runs.suites.suite_page.views import (
     suite_list,
     suite_prove,
     suite_release_rule,
+    suite_retests,
 )
 from runs.targets.target_page.edit_views import target_edit, target_new, target_try
 from runs.targets.target_page.price_views import price_list, price_remove
@@ -114,6 +115,7 @@ project_urls = [
     path("suites/<slug:suite_slug>/prove/", suite_prove, name="suite-prove"),
     path("suites/<slug:suite_slug>/aa/", suite_aa, name="suite-aa"),
     path("suites/<slug:suite_slug>/release-rule/", suite_release_rule, name="suite-release-rule"),
+    path("suites/<slug:suite_slug>/retests/", suite_retests, name="suite-retests"),
     path("guidance/", guidance_list, name="guidance-list"),
     path("guidance/matrix/", lead_to_guidance, name="guidance-matrix"),
     path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),

@@ -29,6 +29,8 @@ class Suite(models.Model):
     """Trials of each scenario that a release expects to pass all; None without a release rule."""
     release_threshold = models.FloatField(null=True)
     """The least mean chance of that, from 0 to 1."""
+    retests = models.BooleanField(default=True, db_default=True)
+    """Whether its runs run scenarios again that look worse."""
     created = models.DateTimeField(default=timezone.now)
 
     class Meta:

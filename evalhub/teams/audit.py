@@ -41,6 +41,7 @@ ACTIONS = {
     "overrule.undo": "put back a score of",
     "release_rule.remove": "removed the release rule of",
     "release_rule.set": "set the release rule of",
+    "suite.retests": "changed whether scenarios run again in",
     "results.import": "imported results from",
     "retention.prune": "pruned old data",
     "review": "reviewed",

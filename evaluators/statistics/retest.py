@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 BATCH = 3
 """Scenarios that are run again at a time; the next ones only while all of a batch were named."""
@@ -52,6 +54,56 @@ class RetestOutcome(StrEnum):
     NOT_DECIDED = "not_decided"
     TOO_FEW = "too_few_earlier_trials"
     """It got no fresh trials, because not even `MOST` of which none passes would name it."""
+    MENDED = "mended"
+    """A scenario that an open alert names passes again."""
+
+
+NONE = Passes(0, 0)
+ERRORS = "Trials hit errors."
+"""Why fewer fresh trials were decided than planned, where nothing stopped them."""
+
+
+class RetestKind(StrEnum):
+    """Why a scenario got fresh trials."""
+
+    LINE = "line"
+    """It looked worse than the run's old side."""
+    IN_TURN = "in_turn"
+    """It looked worse than in the first arm of the launch, where it ran again too."""
+    MEND = "mend"
+    """An open alert names it, and it passes again."""
+
+
+class Retest(msgspec.Struct, frozen=True):
+    """A scenario's fresh trials in a run. Rates from them alone decide; its first ones only chose."""
+
+    key: str
+    kind: RetestKind
+    batch: int
+    """From 1, in the order in which they were queued; 0 of a mend."""
+    first: Passes
+    """Its first trials in the run."""
+    old: Passes
+    """What its fresh trials are compared with."""
+    planned: int
+    """Fresh trials; 0 if no number of them could decide."""
+    level: float
+    """The largest p that names it, or that mends it."""
+    fresh: Passes = NONE
+    p: float | None = None
+    """The one-sided p of the fresh trials; None before they ended."""
+    outcome: RetestOutcome | None = None
+    """None before they ended."""
+    replaced: int = 0
+    """Fresh trials that ended as errors and ran again."""
+    stopped: str = ""
+    """Why fewer ran than planned, in a sentence; empty if all did."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as stored, and for REST and the command line."""
+        # Through JSON, so that it equals what is read back.
+        stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return stored
 
 
 class Planned(NamedTuple):
@@ -109,11 +161,16 @@ def _fewest(old: Passes, level: float) -> int:
     return next(enough, 0) if old.rate > LEAST_FALL else 0
 
 
+def most_retested(first: int) -> int:
+    """Return the most fresh trials of a run with so many first ones: as many, but a whole batch."""
+    return max(BATCH * MOST, first)
+
+
 def decide_retest(fresh: Passes, old: Passes, level: float) -> RetestOutcome:
     """Return what fresh trials say against the old ones."""
     if fresh.trials and fresh.passed == fresh.trials:
         return RetestOutcome.PASSES_AGAIN
-    if not fresh.trials or old.rate - fresh.rate < LEAST_FALL - _TOLERANCE:
+    if not fresh.trials or not old.trials or old.rate - fresh.rate < LEAST_FALL - _TOLERANCE:
         return RetestOutcome.NOT_DECIDED
     return RetestOutcome.NAMED if lower_p(fresh, old) < level else RetestOutcome.NOT_DECIDED
 

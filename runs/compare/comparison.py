@@ -42,7 +42,7 @@ def passes(run_id: int) -> dict[str, bool]:
 
 def passes_of(runs: Collection[int]) -> dict[int, dict[str, bool]]:
     """Return what `passes` returns for each of several runs. One query."""
-    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
+    rows = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED).order_by("position")
     outcomes: dict[int, dict[str, list[str]]] = {run: {} for run in runs}
     for run, key, outcome in rows.values_list("run", "scenario__key", "outcome"):
         outcomes[run].setdefault(key, []).append(outcome)

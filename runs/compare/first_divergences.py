@@ -80,7 +80,7 @@ def divergences_from(base: Pool, others: Sequence[tuple[Pool, RunComparison]]) -
     One query, and up to two for each run with newly failing scenarios.
     """
     counts_for = {key: pool.run.pk for pool in (base, *(pool for pool, _ in others)) for key in pool.keys}
-    rows = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED).order_by(
+    rows = Trial.objects.filter(run__in=counts_for, is_retest=False, state=TrialState.FINISHED).order_by(
         "run", "position", "pk"
     )
     ended: dict[int, dict[str, list[EndedTrial]]] = {run: {} for run in counts_for.values()}

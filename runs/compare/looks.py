@@ -146,7 +146,9 @@ def _pass_rollups(runs: Collection[int]) -> Any:
 def _ended_passes(runs: Collection[int]) -> list[tuple[str, int, int]]:
     if not runs:
         return []
-    ended = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED, outcome__in=("pass", "fail"))
+    ended = Trial.objects.filter(
+        run__in=runs, is_retest=False, state=TrialState.FINISHED, outcome__in=("pass", "fail")
+    )
     counts = ended.order_by().values_list("scenario__key")
     return list(counts.annotate(n=Count("pk"), passed=Count("pk", filter=Q(outcome="pass"))))
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import Count
 
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.looks import (
@@ -23,23 +22,16 @@ from evaluators.statistics.looks import (
 )
 from runs.compare.fresh_trials import changed_meanwhile, fresh_runs
 from runs.compare.line import old_side_of
-from runs.compare.looks import (
-    ComparedSides,
-    information_so_far,
-    look_as_stored,
-    look_options,
-    looks_of,
-    read_state,
-)
+from runs.compare.looks import ComparedSides, information_so_far, look_as_stored, looks_of, read_state
 from runs.compare.measure_changes import HEADLINE, rule_of
-from runs.db import statements
+from runs.engine import retesting
+from runs.engine.added_trials import add_trials
 from runs.models import Launch, Run, Trial
 from runs.models.run import RunState
 from runs.models.run_options import RunOptions
 from runs.results import spending
-from runs.results.spending import month_spent_sentence
-from runs.workers import wakeups
 
+RELATED = ("project", "launch", "suite", "target", "guidance", "more_of")
 NO_BASELINE = "No trials were added after the first look, because there is no baseline to compare with."
 
 
@@ -79,22 +71,31 @@ class _Plan:
 def look_at_run(run_id: int) -> tuple[int, ...]:
     """Look at a run whose trials have ended; return the runs to close, none if trials were added. Requires a transaction.
 
-    A run without a plan of looks closes. One that runs beside another waits for it.
+    After its last look, and without a plan of looks at once, scenarios that look worse are run again. A run that takes
+    turns with another waits for it.
     """
-    run = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).first()
-    options = look_options(run) if run else None
-    if run is None or options is None:
+    run = Run.objects.select_related(*RELATED).filter(pk=run_id, state=RunState.RUNNING, open=0).first()
+    if run is None:
+        return (run_id,)
+    options = RunOptions.model_validate(run.options)
+    if not options.until_decided and not retesting.may_retest(run, options):
         return (run_id,)
     Launch.objects.select_for_update(no_key=True).only("pk").get(pk=run.launch_id)
-    plan = _plan_of(run_id)
+    ended = _look_at(run) if options.until_decided else (run_id,)
+    return retesting.retest(ended)
+
+
+def _look_at(run: Run) -> tuple[int, ...]:
+    """Make the next look at a run; return the runs without further trials of looks."""
+    plan = _plan_of(run.pk)
     if plan is None:
         _note(run, NO_BASELINE)
-        return (run_id,)
+        return (run.pk,)
     runs = plan.runs
     ending = [each for each in runs if each.is_open]
     if any(each.open for each in ending):
         # A cancelled side doesn't wait for the other, which makes the last look when its trials have ended.
-        return (run_id,) if any(each.cancel_requested for each in runs if each.pk == run_id) else ()
+        return (run.pk,) if any(each.cancel_requested for each in runs if each.pk == run.pk) else ()
     done = tuple(each.pk for each in ending if each.state == RunState.RUNNING and not each.open)
     if not _look(plan):
         return done
@@ -108,8 +109,7 @@ def _note(run: Run, sentence: str) -> None:
 
 def _plan_of(run_id: int) -> _Plan | None:
     """Return the plan of either side's run; None if there is nothing to compare with. Reads the runs anew."""
-    related = ("project", "launch", "suite", "guidance", "more_of")
-    runs = Run.objects.select_related(*related)
+    runs = Run.objects.select_related(*RELATED)
     run = runs.get(pk=run_id)
     options = RunOptions.model_validate(run.options)
     other = runs.filter(pk=options.looks_with).first() if options.looks_with else None
@@ -149,12 +149,8 @@ def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
 
 def _why_over(run: Run, beside: Run | None) -> str:
     """Return why no trial may follow, whatever the look finds; empty if some may."""
-    for side in filter(None, (run, beside)):
-        if stopped := _why_stopped(side):
-            return stopped
-    if run.max_usd is not None and spending.is_budget_spent(run.launch_id, run.max_usd):
-        return spending.budget_reason(run)
-    return month_spent_sentence(run.project)
+    stopped = (_why_stopped(side) for side in filter(None, (run, beside)))
+    return next(filter(None, stopped), "") or spending.why_spent(run)
 
 
 def _why_stopped(run: Run) -> str:
@@ -222,28 +218,6 @@ def _earlier_trials(plan: _Plan) -> int:
 
 def _add_trials(run: Run, keys: Sequence[str], size: int) -> int:
     """Queue trials of these scenarios until each has so many; return their number."""
-    trials = Trial.objects.filter(run=run)
-    rows = (
-        trials.order_by().values_list("scenario__key", "scenario", "scenario_version").annotate(Max("index"))
-    )
-    asked, width = set(keys), trials.order_by().values("scenario").distinct().count()
-    places = dict(trials.filter(index=0).values_list("scenario", "position"))
-    queued = {**statements.blank(Trial), "run": run.pk}
-    new = [
-        {
-            **queued,
-            "scenario": scenario,
-            "scenario_version": version,
-            "index": index,
-            "position": index * width + places.get(scenario, 0),
-        }
-        for key, scenario, version, last in sorted(rows)
-        if key in asked
-        for index in range(last + 1, size)
-    ]
-    if new:
-        statements.insert(Trial, sorted(new, key=lambda row: row["position"]))
-        Run.objects.filter(pk=run.pk).update(open=F("open") + len(new), trials=F("trials") + len(new))
-        if not run.launch.held_by:
-            transaction.on_commit(lambda: wakeups.lanes(run.pk))
-    return len(new)
+    first = Trial.objects.filter(run=run, is_retest=False, scenario__key__in=keys).order_by()
+    have = dict(first.values_list("scenario__key").annotate(Count("pk")))
+    return add_trials(run, {key: size - n for key, n in have.items()})

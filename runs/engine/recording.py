@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from evalhub.lib.numbers import counted
@@ -126,7 +126,7 @@ def _store(
     if not statements.write_trial(claim.trial_id, claim.token, values):
         return None
     insert_parts(parts)
-    return _count(claim.run_id, result)
+    return _count(claim, result)
 
 
 def _parts(claim: Claim, result: TrialResult) -> list[NewRows]:
@@ -148,12 +148,14 @@ def _parts(claim: Claim, result: TrialResult) -> list[NewRows]:
     return rows_of_parts([(trial, facets_of(claim.run_id, result.outcome), parts)])
 
 
-def _count(run_id: int, result: TrialResult) -> _After:
+def _count(claim: Claim, result: TrialResult) -> _After:
     """Count the result on the run, and cancel its queued trials if the budget is spent."""
+    run_id = claim.run_id
     outcomes = {"pass": "passed", "fail": "failed", "error": "errors"}
     usage = result.usage
     after = statements.count_result(
         run_id,
+        claim.trial_id,
         "cancelled" if result.cancelled else outcomes[result.outcome],
         tokens_in=usage.input if usage else 0,
         tokens_out=usage.output if usage else 0,
@@ -223,7 +225,10 @@ def _close(run_id: int) -> bool:
     with write_transaction():
         won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
             state=Case(
-                When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.FINISHED)
+                # Who cancels a retest stops its trials alone: the run's own have ended.
+                When(~Q(retests=[]), cancelled=0, then=Value(RunState.FINISHED)),
+                When(cancel_requested=True, then=Value(RunState.CANCELLED)),
+                default=Value(RunState.FINISHED),
             ),
             outcome=Case(
                 When(failed__gt=0, then=Value("fail")),
@@ -313,11 +318,16 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
 
 def cancel_queued(run_id: int, reason: str = "") -> int:
     """Cancel queued trials, with the reason as their error; return their number. Call it in a transaction."""
-    cancelled = Trial.objects.filter(run=run_id, state=TrialState.QUEUED).update(
-        state=TrialState.CANCELLED, finished=timezone.now(), error=reason
-    )
-    Run.objects.filter(pk=run_id).update(open=F("open") - cancelled, cancelled=F("cancelled") + cancelled)
-    return cancelled
+    queued = Trial.objects.filter(run=run_id, state=TrialState.QUEUED)
+    return _cancel_trials(run_id, queued, state=TrialState.CANCELLED, finished=timezone.now(), error=reason)
+
+
+def _cancel_trials(run_id: int, trials: QuerySet[Trial], **values: Any) -> int:
+    """Cancel trials of a run, with these values; return their number. Those of a retest aren't counted on the run."""
+    cancelled = trials.filter(is_retest=False).update(**values)
+    both = cancelled + trials.update(**values)
+    Run.objects.filter(pk=run_id).update(open=F("open") - both, cancelled=F("cancelled") + cancelled)
+    return both
 
 
 def cancel_run(run_id: int) -> bool:
@@ -345,10 +355,9 @@ def cancel_rest(run_id: int) -> None:
     """Close a cancelled run whose trials or preparation still go on in this process; their results are discarded."""
     with write_transaction():
         # Without their token, `record` finds that the claim is lost.
-        stopped = Trial.objects.filter(run=run_id, state=TrialState.RUNNING).update(
-            state=TrialState.CANCELLED, token="", finished=timezone.now(), activity="", calls_so_far=None
-        )
-        Run.objects.filter(pk=run_id).update(open=F("open") - stopped, cancelled=F("cancelled") + stopped)
+        running = Trial.objects.filter(run=run_id, state=TrialState.RUNNING)
+        left = {"token": "", "finished": timezone.now(), "activity": "", "calls_so_far": None}
+        _cancel_trials(run_id, running, state=TrialState.CANCELLED, **left)
         Run.objects.filter(pk=run_id, state=RunState.PREPARING, cancel_requested=True).update(
             state=RunState.RUNNING, token=""
         )

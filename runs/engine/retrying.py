@@ -67,8 +67,8 @@ def _is_retried(run: Run, kind: RetryKind) -> Q:
 
 
 def trials_to_run(run: Run, kind: RetryKind) -> QuerySet[Trial]:
-    """Return the trials of a closed run that would run again."""
-    return Trial.objects.filter(_is_retried(run, kind), run=run)
+    """Return the trials of a closed run that would run again; those of a retest don't, which is made once."""
+    return Trial.objects.filter(_is_retried(run, kind), run=run, is_retest=False)
 
 
 def retryable_counts(run: Run) -> dict[str, int]:
@@ -82,7 +82,7 @@ def retryable_counts(run: Run) -> dict[str, int]:
     if not run.cancelled:
         return {} if run.error else {RetryKind.RETRY.value: run.errors}
     kinds = {kind.value: Count("pk", filter=_is_retried(run, kind)) for kind in RetryKind}
-    counts = Trial.objects.filter(run=run).aggregate(**kinds)
+    counts = Trial.objects.filter(run=run, is_retest=False).aggregate(**kinds)
     if counts[RetryKind.RETRY] == counts[RetryKind.RESUME] and not run.errors:
         # Both are the same trials.
         del counts[RetryKind.RESUME]

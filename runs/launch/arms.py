@@ -25,6 +25,23 @@ def link_arms(runs: Iterable[Run], *, until_decided: bool) -> None:
                 _set(new, baseline=str(old.pk))
 
 
+def plan_retests(runs: Iterable[Run]) -> None:
+    """Have several versions of guidance run broken scenarios again in turn, or not at all.
+
+    They do where the command fails for a regression, each later one against the first one named. Without that they
+    are a comparison, in which nothing broke.
+    """
+    for arms in _arms(runs):
+        if len(arms) < 2:
+            continue
+        is_test = all(RunOptions.model_validate(run.options).fail_on_regression for run in arms)
+        planned: dict[str, object] = (
+            {"retest_arms": [run.pk for run in arms]} if is_test else {"retest": False}
+        )
+        for run in arms:
+            _set(run, **planned)
+
+
 def pair(old: Run, new: Run) -> None:
     """Have two open runs looked at together, the new one compared with the old one."""
     _set(old, looks_with=new.pk, is_old_side=True)

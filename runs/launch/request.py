@@ -15,7 +15,7 @@ from evalhub.teams.models import Priority, Project
 from runs.compare.baselines import pinned_of
 from runs.db import statements
 from runs.errors import NoJudge, NothingToRun, RequestError
-from runs.launch.arms import link_arms
+from runs.launch.arms import link_arms, plan_retests
 from runs.launch.judge_choice import JudgedTrials, UnjudgedTrials, find_unjudged, with_recommended_judge
 from runs.launch.lift import keep_arms, lift_benchmark
 from runs.launch.looks import check_sides, with_looks
@@ -201,7 +201,10 @@ def request_runs(
     asked = [(each, _with_benchmark(request, each.suite_version.suite)) for each in planned]
     launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake)
     if len(request.guidance) > 1:
-        link_arms(launch.runs.order_by("pk"), until_decided=request.options.until_decided)
+        runs = list(launch.runs.order_by("pk"))
+        link_arms(runs, until_decided=request.options.until_decided)
+        if request.options.retest and not request.options.lift:
+            plan_retests(runs)
     return launch
 
 

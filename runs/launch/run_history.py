@@ -152,9 +152,9 @@ def _arm(
 def _surcharge(runs: Iterable[PastRun], run_means: RunMeans) -> float:
     """Return the ratio of the runs' cost to their agents' cost; only a run's cost includes its judges."""
     costs = [
-        (run.cost_usd, run_means[run.pk, COST][0] * run.done)
+        (run.first_usd, run_means[run.pk, COST][0] * run.done)
         for run in runs
-        if run.cost_usd is not None and (run.pk, COST) in run_means
+        if run.first_usd is not None and (run.pk, COST) in run_means
     ]
     agents = sum(cost for _, cost in costs)
     return max(1.0, sum(cost for cost, _ in costs) / agents) if agents else 1.0
@@ -181,7 +181,7 @@ def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAg
 
 
 def _target(runs: Sequence[PastRun], run_means: RunMeans) -> TargetHistory:
-    costs = [run.cost_usd / run.done for run in runs if run.cost_usd is not None]
+    costs = [run.first_usd / run.done for run in runs if run.first_usd is not None]
     seconds = [run_means[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in run_means]
     return TargetHistory(
         len(runs), RunAggregate.of(costs) if costs else None, RunAggregate.of(seconds) if seconds else None
@@ -196,7 +196,7 @@ def _trial_costs(runs: Iterable[PastRun]) -> dict[int, float | None]:
 
 
 def _trial_cost(runs: Iterable[PastRun]) -> float | None:
-    costs = [(run.cost_usd, run.done) for run in runs if run.cost_usd is not None]
+    costs = [(run.first_usd, run.done) for run in runs if run.first_usd is not None]
     return sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
 
 
@@ -221,9 +221,15 @@ class PastRun(NamedTuple):
     branch: str
     trigger: str
     cost_usd: float | None
+    retest_usd: float
     passed: int
     failed: int
     errors: int
+
+    @property
+    def first_usd(self) -> float | None:
+        """The cost of its first trials, judges included; None if unknown."""
+        return None if self.cost_usd is None else self.cost_usd - self.retest_usd
 
     @property
     def done(self) -> int:
@@ -241,7 +247,7 @@ class PastRun(NamedTuple):
 
 # Only columns: with an expression Django would convert every row.
 _COLUMNS = (
-    *("pk", "suite_id", "target_id", "model", "branch", "trigger", "cost_usd"),
+    *("pk", "suite_id", "target_id", "model", "branch", "trigger", "cost_usd", "retest_usd"),
     *("passed", "failed", "errors"),
 )
 

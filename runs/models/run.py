@@ -55,9 +55,9 @@ def seconds_between(began: datetime | None, ended: datetime | None) -> float | N
     return ((ended - began).total_seconds() or None) if began and ended else None
 
 
-def cost_per_success(cost_usd: float | None, passed: int) -> float | None:
-    """Return the cost for each passed trial; None if unknown or none passed."""
-    return cost_usd / passed if cost_usd is not None and passed else None
+def cost_per_success(cost_usd: float | None, retest_usd: float, passed: int) -> float | None:
+    """Return the first trials' cost for each that passed; None if unknown or none passed."""
+    return (cost_usd - retest_usd) / passed if cost_usd is not None and passed else None
 
 
 class Launch(models.Model):
@@ -235,8 +235,9 @@ class Run(models.Model):
     concurrency = models.PositiveIntegerField(default=1)
 
     trials = models.PositiveIntegerField(default=0)
+    """Its first trials; `passed` to `cancelled` count those alone."""
     open = models.PositiveIntegerField(default=0)
-    """Trials that are neither finished nor cancelled; the run closes when it reaches 0."""
+    """Trials that are neither finished nor cancelled, those of a retest included; the run closes when it reaches 0."""
     passed = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     errors = models.PositiveIntegerField(default=0)
@@ -250,6 +251,9 @@ class Run(models.Model):
     """That its agents called the tool and it never started, in a sentence; empty otherwise."""
     cancelled = models.PositiveIntegerField(default=0)
     cost_usd = models.FloatField(null=True)
+    """Of all its trials, those of a retest included; None if unknown."""
+    retest_usd = models.FloatField(default=0.0, db_default=0.0)
+    """How much of that its retest's trials cost."""
     max_usd = models.FloatField(null=True)
     """The budget of its launch in USD; None for no limit."""
     price_source = models.TextField(blank=True, default="", db_default="")
@@ -267,6 +271,8 @@ class Run(models.Model):
 
     looks = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """What each look of a run until a verdict found (`evaluators.statistics.looks.StoredLook`), the first one first."""
+    retests = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """What fresh trials of single scenarios say (`runs.compare.retests.Retest`), in the order of their batches."""
     more_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
     )
@@ -352,8 +358,14 @@ class Run(models.Model):
 
     @property
     def cost_per_success(self) -> float | None:
-        """The cost in USD, judges included, for each passed trial; None if unknown or none passed."""
-        return cost_per_success(self.cost_usd, self.passed)
+        """The first trials' cost in USD, judges included, for each that passed; None if unknown or none passed."""
+        return cost_per_success(self.cost_usd, self.retest_usd, self.passed)
+
+    @property
+    def cost_of_trial(self) -> float | None:
+        """The mean cost of its first trials in USD, judges included; None if unknown."""
+        done = self.passed + self.failed + self.errors
+        return (self.cost_usd - self.retest_usd) / done or None if self.cost_usd and done else None
 
     @property
     def is_unusable(self) -> bool:

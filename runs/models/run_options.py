@@ -119,6 +119,10 @@ class AskedOptions(BaseModel):
         ),
     ] = False
     """Run the suite's skill, no skill and its previous version in turn, as experiments judged blind to which."""
+    retest: Annotated[
+        bool, Asked(AMOUNT, "run no scenario again that looks worse than in earlier runs", label="Retest")
+    ] = True
+    """Run scenarios again that look worse than in earlier runs, after the first trials; the fresh trials decide."""
     concurrency: Annotated[
         int | None,
         Field(ge=1, le=1000),
@@ -178,6 +182,11 @@ class RunOptions(AskedOptions):
     """Whether it is the arm that the others of its launch are compared with, and has no old side itself."""
     is_previous_arm: bool = False
     """Whether it is the third arm of a lift: it gets the trials of its looks, which don't look at it."""
+    fail_on_regression: bool = False
+    """Whether its command fails for a regression, so that several versions of guidance are a test of the last one."""
+    retest_arms: tuple[int, ...] = ()
+    """Of several versions of guidance whose broken scenarios are run again in turn: their runs, the one compared with
+    first."""
     benchmark: dict[str, float] = {}
     """Of a lift: the mean share of statements by configuration, as the skill's benchmark.json says."""
     expected_tool: str | None = None
@@ -199,7 +208,7 @@ class RunOptions(AskedOptions):
     def without_looks(self) -> RunOptions:
         """Return the options of a run that repeats trials of this one once."""
         plain = {"until_decided": False, "max_trials": None, "looks_with": None, "is_old_side": False}
-        return self.model_copy(update={**plain, "is_previous_arm": False})
+        return self.model_copy(update={**plain, "is_previous_arm": False, "retest_arms": ()})
 
     def agent_seconds(self, of_scenario: float | None) -> float:
         """Return an agent's time limit: the scenario's, else the request's; the target may have a shorter one."""

@@ -39,6 +39,8 @@ class Trial(models.Model):
     index = models.PositiveIntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     """Order in the run: all scenarios once, then all again."""
+    is_retest = models.BooleanField(default=False, db_default=False)
+    """Whether it is a fresh trial of a scenario that looked worse: it decides `Run.retests`, and no rate counts it."""
     state = models.CharField(max_length=10, choices=TrialState.choices, default=TrialState.QUEUED)
     outcome = models.CharField(max_length=5, blank=True)
 
@@ -85,7 +87,9 @@ class Trial(models.Model):
             models.Index(fields=["run", "position"], name="trial_queued", condition=models.Q(state="queued")),
             models.Index(fields=["scenario", "-id"], name="trial_by_scenario"),
             # Covers outcome strips and lists of siblings, so that they read only the index.
-            models.Index(fields=["run", "scenario", "index", "state", "outcome"], name="trial_of_run"),
+            models.Index(
+                fields=["run", "scenario", "index", "state", "outcome", "is_retest"], name="trial_of_run"
+            ),
             models.Index(fields=["lease_until"], name="trial_running", condition=models.Q(state="running")),
         ]
 

@@ -114,7 +114,9 @@ class Digest(Struct, frozen=True):
     """The summary of a run's trials."""
 
     trials: list[DigestedTrial] = []
-    """In execution order."""
+    """The first trials, which rates count, in execution order."""
+    retests: list[DigestedTrial] = []
+    """Fresh trials of scenarios that looked worse, likewise; none in digests of older releases."""
     tampered: list[int] = []
     """Trials whose agent changed what decides its gates."""
     gates: list[GateKind] = []
@@ -249,10 +251,13 @@ def digest_of(run: Run) -> Digest:
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
     trials, scores, diagnosed, used, totalled, values = [], [], [], [], [], []
-    tampered = []
-    for *columns, error, scores_text, detail_text in _rows(run.pk):
+    tampered, retests = [], []
+    for *columns, error, is_retest, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
         trial = _trial(columns, decoded, _find_lost(error, decoded, scores_text))
+        if is_retest:
+            retests.append(trial)
+            continue
         trials.append(trial)
         if trial.is_finished:
             scores.append((trial.key, [score for score in decoded if is_single(score.layer, score.name)]))
@@ -283,6 +288,7 @@ def digest_of(run: Run) -> Digest:
     limits = cut_offs(run.project if run.project_id else None, before=run.pk)
     return Digest(
         trials=trials,
+        retests=retests,
         tampered=tampered,
         gates=gate_kinds(scores),
         gate_trials=gate_trials([each for _, each in scores]),
@@ -301,7 +307,9 @@ def digest_of(run: Run) -> Digest:
 def _rows(run: int) -> QuerySet[Trial, Any]:
     trials = Trial.objects.filter(run=run).order_by("position", "pk")
     columns = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")
-    return trials.values_list(*columns, "error", Cast("scores", TextField()), Cast("detail", TextField()))
+    return trials.values_list(
+        *columns, "error", "is_retest", Cast("scores", TextField()), Cast("detail", TextField())
+    )
 
 
 def _trial(columns: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:

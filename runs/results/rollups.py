@@ -108,8 +108,8 @@ class MeasuredTrial(NamedTuple):
 
 
 def _rows(run: int) -> QuerySet[Trial, Any]:
-    """JSON columns are read as text and decoded with msgspec, which is ten times as fast."""
-    counted = Trial.objects.filter(run=run, state=FINISHED).exclude(outcome="error")
+    """Return the trials that rates count: a run's first ones. JSON columns are decoded by msgspec, ten times as fast."""
+    counted = Trial.objects.filter(run=run, is_retest=False, state=FINISHED).exclude(outcome="error")
     columns = ("scenario_id", "outcome", "composite", "seconds", "cost_usd", "tokens_in", "tokens_out")
     texts = Cast("scores", TextField()), Cast("detail", TextField())
     return counted.order_by("position", "pk").values_list(*columns, *texts)
@@ -255,8 +255,29 @@ def trial_values(
 def write_rollups(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's rollups, from its trials without errors; a new run has none yet. Requires a transaction."""
     if not is_new:
-        for model in (RunMeasure, SubcommandMeasure, FlagConfusion):
+        for model in (SubcommandMeasure, FlagConfusion):
             model.objects.filter(run=run).delete()
+    trials, details = write_measures(run, is_new=is_new)
+    _write_subcommands(run, trials, details)
+    _write_confusions(run, details)
+    run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
+    run.cost_notes = run_notes(PaidTrial(each.cost, each.cost_limit) for each in details)
+    run.is_unchecked = bool(trials) and all(
+        is_vacuous(trial.outcome, read_scores(trial.scores)) for trial in trials
+    )
+    run.not_started = describe_tool_not_started(run.pk)
+    run.unjudged = Trial.objects.filter(
+        run=run, is_retest=False, outcome="error", error_kind__in=UNJUDGED
+    ).count()
+    _mark_measured(run)
+    write_digest(run)
+    _name_judges(run)
+
+
+def write_measures(run: Run, *, is_new: bool = False) -> tuple[list[MeasuredTrial], list[_ReadDetail]]:
+    """Replace the run's measures, and set its counting; return the trials they are of. Requires a transaction."""
+    if not is_new:
+        RunMeasure.objects.filter(run=run).delete()
     trials = [MeasuredTrial(*row) for row in _rows(run.pk)]
     details = [_detail.decode(trial.detail) for trial in trials]
     counted = list(zip(trials, (each.interaction for each in details), strict=True))
@@ -268,18 +289,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
-    _write_subcommands(run, trials, details)
-    _write_confusions(run, details)
-    run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
-    run.cost_notes = run_notes(PaidTrial(each.cost, each.cost_limit) for each in details)
-    run.is_unchecked = bool(trials) and all(
-        is_vacuous(trial.outcome, read_scores(trial.scores)) for trial in trials
-    )
-    run.not_started = describe_tool_not_started(run.pk)
-    run.unjudged = Trial.objects.filter(run=run, outcome="error", error_kind__in=UNJUDGED).count()
-    _mark_measured(run)
-    write_digest(run)
-    _name_judges(run)
+    return trials, details
 
 
 def _mark_measured(run: Run) -> None:

@@ -154,6 +154,7 @@ _MORE = (
     "guidance__number",
     "counting",
     "unjudged",
+    "retest_usd",
 )
 
 
@@ -195,7 +196,7 @@ def _as_listed(row: Mapping[str, Any]) -> ListedRun:
         **{name: row[column] for name, column in _COLUMNS.items()},
         guidance=sha256[:SHORT_HASH] if sha256 else None,
         guidance_name=row["guidance__name"] or (f"guidance {number}" if number else None),
-        cost_per_success=cost_per_success(row["cost_usd"], row["passed"]),
+        cost_per_success=cost_per_success(row["cost_usd"], row["retest_usd"], row["passed"]),
         tokens=TokenTotals(input=row["tokens_in"], output=row["tokens_out"]),
         verdict=None if reason else row["verdict"],
         verdict_reason=reason,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Schema
 
@@ -165,6 +165,37 @@ class LookOut(Schema):
     """Why no trial followed although the limit of trials wasn't reached; else empty."""
 
 
+class RetestOut(Schema):
+    """What the fresh trials of a scenario say, which ran again because it looked worse or passes again."""
+
+    key: str
+    """The scenario's key."""
+    kind: Literal["line", "in_turn", "mend"]
+    """Why: it looked worse than in earlier runs, or than with the launch's first guidance, or an open alert names it
+    and it passes again."""
+    batch: int
+    """From 1, in the order in which they ran again; 0 of a mend."""
+    first: list[int]
+    """Its first trials: how many passed, and of how many."""
+    old: list[int]
+    """What the fresh trials are compared with, likewise."""
+    planned: int
+    """Fresh trials; 0 where there were too few earlier ones."""
+    level: float
+    """The p that names it is smaller than this."""
+    fresh: list[int]
+    """Its fresh trials, as `first`."""
+    p: float | None
+    """Of the fresh trials, one-sided; null before they ended."""
+    outcome: Literal["named", "passes_again", "not_decided", "too_few_earlier_trials", "mended"] | None
+    """Null before they ended. A named scenario broke."""
+    replaced: int
+    """Fresh trials that ended as errors and ran again."""
+    stopped: str
+    """Why fewer ran than planned, in a sentence; else empty."""
+    sentence: str
+
+
 class RunOut(RunRowOut):
     """A run with its changes against the baseline, by scenario key."""
 
@@ -190,6 +221,8 @@ class RunOut(RunRowOut):
     """Null without a verdict, and in runs that an older release compared."""
     looks: list[LookOut]
     """The looks of a run until a verdict, the first one first; the verdict has the levels of the last one."""
+    retests: list[RetestOut]
+    """Scenarios that ran again; their fresh trials are marked with `is_retest`, and no rate counts them."""
     counting: CountingOut
     variance: list[VarianceOut]
     """Of the headline measures of a closed run."""
@@ -352,6 +385,8 @@ class TrialOut(GradedOut, TrialScoresOut):
 
     id: int
     index: int
+    is_retest: bool
+    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
     state: str
     artifacts: list[str]
     attempts: list[AttemptOut] = []
@@ -365,6 +400,8 @@ class TrialRowOut(Schema):
     run: int
     scenario: str
     index: int
+    is_retest: bool
+    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
     state: str
     outcome: str | None
     completed: bool | None

@@ -25,6 +25,13 @@ def budget_reason(run: Run) -> str:
     return f"The budget of {money(run.max_usd)} was reached."
 
 
+def why_spent(run: Run) -> str:
+    """Return that the budget of a run's launch or of its project's month is spent; empty if neither is."""
+    if run.max_usd is not None and is_budget_spent(run.launch_id, run.max_usd):
+        return budget_reason(run)
+    return month_spent_sentence(run.project)
+
+
 def siblings_to_stop(run_id: int) -> list[int]:
     """Return the other open runs of the run's launch if its budget is spent. One query without a budget."""
     launch, max_usd = Run.objects.values_list("launch", "max_usd").get(pk=run_id)

@@ -170,6 +170,7 @@ def _judged_runs(
     newest = Run.objects.filter(project=project).order_by("-pk").values_list("pk", flat=True)
     judgings = JudgingRecord.objects.filter(
         trial__run__in=newest[: 5 * MOST_RUNS],
+        trial__is_retest=False,
         counts=True,
         passed__isnull=False,
         model=version.model,

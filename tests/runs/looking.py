@@ -21,10 +21,10 @@ KEYS = ("add", "create", "delete", "export", "list")
 Outcome = Callable[[Run, str], str]
 
 
-def suite(keys: Sequence[str] = KEYS) -> SuiteVersion:
+def suite(keys: Sequence[str] = KEYS, provider: str = "mock") -> SuiteVersion:
     """Return a suite of a project with a target."""
     project = make_project()
-    make_target(project)
+    make_target(project, provider=provider, definition={"name": "local", "provider": provider})
     return make_suite(project, keys, **NO_GATES)
 
 

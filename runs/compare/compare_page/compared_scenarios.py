@@ -103,7 +103,7 @@ def sides_of(counts_for: Mapping[int, int]) -> dict[int, dict[str, ScenarioSide]
 
     `counts_for` is the compared run for each run whose trials count.
     """
-    rows = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED).order_by(
+    rows = Trial.objects.filter(run__in=counts_for, is_retest=False, state=TrialState.FINISHED).order_by(
         "run", "position", "pk"
     )
     sides: dict[int, dict[str, ScenarioSide]] = {key: {} for key in counts_for.values()}

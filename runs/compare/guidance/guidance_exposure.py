@@ -39,7 +39,9 @@ class ExposureLevel:
 
 def exposed_trials(runs: Sequence[Run]) -> list[ExposedTrial]:
     """Return the trials of runs that were judged. One query."""
-    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED, outcome__in=("pass", "fail"))
+    rows = Trial.objects.filter(
+        run__in=runs, is_retest=False, state=TrialState.FINISHED, outcome__in=("pass", "fail")
+    )
     columns = ("pk", "run", "scenario__key", "outcome", "detail__exposure")
     return [
         ExposedTrial(pk, run, key, outcome == "pass", exposure or {})

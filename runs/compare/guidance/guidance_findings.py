@@ -193,7 +193,9 @@ def _links(path: str, hunk: Hunk, old: Quoted, new: Quoted) -> list[Link]:
 def _reasons(chosen: RunsBySide, keys: Sequence[str]) -> tuple[dict[str, Reasons], dict[str, Reasons]]:
     """Return each side's last judging's reasons by scenario. One query."""
     runs: tuple[Run, ...] = (*chosen.before, *chosen.after)
-    rows = JudgingRecord.objects.filter(trial__run__in=runs, counts=True, trial__scenario__key__in=keys)
+    rows = JudgingRecord.objects.filter(
+        trial__run__in=runs, trial__is_retest=False, counts=True, trial__scenario__key__in=keys
+    )
     last = rows.order_by().values("trial__run__guidance", "trial__scenario").annotate(last=Max("pk"))
     columns = (
         "trial__run__guidance",

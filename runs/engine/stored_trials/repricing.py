@@ -225,6 +225,7 @@ def _store(trial: Trial, new_cost: NewCost) -> None:
     changes: dict[str, Any] = {"tokens_in": F("tokens_in") + read, "tokens_out": F("tokens_out") + written}
     if was_known or trial.cost_usd is not None:
         changes["cost_usd"] = Coalesce(F("cost_usd"), 0.0) + cost
+        changes["retest_usd"] = F("retest_usd") + (cost if trial.is_retest else 0.0)
     if cost or read or written:
         Run.objects.filter(pk=trial.run_id).update(**changes)
 

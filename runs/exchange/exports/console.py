@@ -57,13 +57,15 @@ def summary_lines(
     run = document["run"]
     console.rule(escape(name_run(run)), align="left", style="dim")
     console.print(_trials(document["trials"], details=details))
-    if len(document["trials"]) < run["trials"]:
-        console.print(Text(f"  … {run['trials'] - len(document['trials'])} more trials", style="dim"))
+    if (more := run["trials"] - len(first_trials(document))) > 0:
+        console.print(Text(f"  … {more} more trials", style="dim"))
     if run["error"]:
         console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
     console.print(Text("  " + describe_totals(run)))
     for line in verdict_lines(run):
         console.print(Text(f"  {line}", style=VERDICT_STYLES.get(run["verdict"], "")))
+    for line in retest_lines(run):
+        console.print(Text(f"  {line}"))
     if run["release_rule"]:
         console.print(Text(f"  {run['release_rule']['sentence']}"))
     for name, word, style in CHANGES:
@@ -77,6 +79,16 @@ def summary_lines(
     for warning in (*tampered, *run["warnings"], *run["cost_notes"]):
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()
+
+
+def first_trials(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return a run document's trials without those of a retest, which no rate counts."""
+    return [trial for trial in document["trials"] if not trial.get("is_retest")]
+
+
+def retest_lines(run: Mapping[str, Any]) -> list[str]:
+    """Return what fresh trials show, a sentence for each scenario that ran again or looked worse."""
+    return [f"{each['key']}: {each['sentence']}." for each in run.get("retests") or ()]
 
 
 def tampered_sentence(trials: int) -> str:
@@ -150,6 +162,8 @@ def _trials(trials: Sequence[Mapping[str, Any]], *, details: bool) -> Table:
 def _name(trial: Mapping[str, Any], *, details: bool) -> Text:
     name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
     text = Text(name)
+    if trial.get("is_retest"):
+        text.append(" (run again)", style="dim")
     for reason in trial_reasons(trial):
         text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")
     if details or trial["outcome"] != "pass":

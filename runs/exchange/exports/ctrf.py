@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.conf import settings
 
 from evaluators.model import Json
+from runs.exchange.exports.console import first_trials
 from runs.results.failure_reasons import error_of_unmeasured, reason_without_outcome, trial_reasons
 
 SPEC_VERSION = "0.1.0"
@@ -66,7 +67,7 @@ def _summary(runs: Sequence[_Document], tests: Sequence[Mapping[str, Any]]) -> d
 
 
 def _tests(document: _Document) -> list[dict[str, Any]]:
-    run, trials = document["run"], document["trials"]
+    run, trials = document["run"], first_trials(document)
     outcomes: defaultdict[str, set[str | None]] = defaultdict(set)
     for trial in trials:
         outcomes[trial["scenario"]].add(trial["outcome"])

@@ -18,6 +18,7 @@ from evaluators.transcripts.traces import as_trace, has_trace
 from runs.compare.comparison import comparison_of
 from runs.compare.looks import look_json, looks_of
 from runs.compare.old_side import old_side_json
+from runs.compare.retests import retest_json, retests_of
 from runs.compare.stored_changes import change_json, stored_changes
 from runs.exchange.exports.scenario_classes import run_strips, scenarios_json
 from runs.models import JudgingRecord, Run, Trial
@@ -73,6 +74,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "measures": [change_json(change) for change in stored_changes(run.pk)],
         "compared_with": old_side_json(run),
         "looks": [look_json(each) for each in looks_of(run)],
+        "retests": [retest_json(each) for each in retests_of(run)],
         "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},
         "variance": variance_json(digest.variance if digest else None),
         "scenarios": scenarios_json(run.suite, run_strips(run)),
@@ -159,7 +161,13 @@ def trial_facts(trial: Trial) -> dict[str, Any]:
 
 
 def _identity(trial: Trial) -> dict[str, Any]:
-    return {"id": trial.pk, "scenario": trial.scenario.key, "index": trial.index, "state": trial.state}
+    return {
+        "id": trial.pk,
+        "scenario": trial.scenario.key,
+        "index": trial.index,
+        "is_retest": trial.is_retest,
+        "state": trial.state,
+    }
 
 
 def _facts(trial: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from evaluators.statistics.measure_change import ChangeVerdict
+from runs.exchange.exports.console import first_trials
 from runs.exchange.exports.files import named_in_errors
 from runs.models import Run
 from runs.results.failure_reasons import trial_reasons
@@ -68,7 +69,7 @@ def _files(run: Run, roots: Sequence[str]) -> dict[str, tuple[str, int]]:
 
 def broken_scenarios(document: Mapping[str, Any], files: Mapping[str, tuple[str, int]]) -> list[Annotation]:
     """Return an annotation for each scenario that fails or hits errors, the regressed ones first."""
-    run, reasons = document["run"], _reasons(document["trials"])
+    run, reasons = document["run"], _reasons(first_trials(document))
     broke = [key for measure in run["measures"][:1] for key in measure["broke"]]
     known = [key for key in [*broke, *run["regressions"], *reasons] if key in files]
     return [

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from runs.exchange.exports.console import first_trials
 from runs.results.failure_reasons import (
     error_of_unmeasured,
     failed_scores,
@@ -33,7 +34,7 @@ def junit_xml(documents: Iterable[Mapping[str, Any]], files: Files | None = None
     root = Element("testsuites")
     for document in documents:
         run = document["run"]
-        root.append(_suite(run, document["trials"], (files or {}).get(run.get("id", 0), {})))
+        root.append(_suite(run, first_trials(document), (files or {}).get(run.get("id", 0), {})))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 

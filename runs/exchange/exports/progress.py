@@ -41,6 +41,7 @@ class FinishedTrial:
     outcome: str
     seconds: float | None
     finished: datetime
+    is_retest: bool
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,12 @@ class Totals:
 
 
 def read_totals(launch: Launch) -> Totals:
-    """Count a launch's trials. One query."""
-    rows = Trial.objects.filter(run__launch=launch).values_list("state", "outcome")
-    counts = list(rows.annotate(n=Count("pk"), cost=Sum("cost_usd")).order_by())
+    """Count a launch's trials: the outcomes of first ones, the cost of all. One query."""
+    rows = Trial.objects.filter(run__launch=launch).values_list("is_retest", "state", "outcome")
+    every = list(rows.annotate(n=Count("pk"), cost=Sum("cost_usd")).order_by())
+    counts = [row for is_retest, *row in every if not is_retest]
     by_outcome = {outcome: n for state, outcome, n, _ in counts if state == TrialState.FINISHED}
-    costs = [cost for *_, cost in counts if cost is not None]
+    costs = [cost for *_, cost in every if cost is not None]
     return Totals(
         sum(n for _, _, n, _ in counts),
         by_outcome.get("pass", 0),
@@ -106,6 +108,7 @@ class ProgressDisplay:
         self._began = time.monotonic()
         self._updated = 0.0
         self._printed: set[int] = set()
+        self._counted = 0
         self._last: datetime | None = None
 
     def __enter__(self) -> Self:
@@ -146,7 +149,8 @@ class ProgressDisplay:
     def _print(self, trial: FinishedTrial, totals: Totals) -> None:
         number = f" #{trial.index + 1}" if trial.index else ""
         seconds = f" {trial.seconds:.1f} s" if trial.seconds is not None else ""
-        count = f"{len(self._printed)}/{totals.trials}"
+        self._counted += not trial.is_retest
+        count = "run again" if trial.is_retest else f"{self._counted}/{totals.trials}"
         mark = MARKS[trial.outcome]
         if self._live:
             text = f"{count} {mark} {trial.scenario}{number}{seconds}"
@@ -182,6 +186,6 @@ def _read_finished(launch: Launch, since: datetime | None) -> Iterator[FinishedT
     trials = Trial.objects.filter(run__launch=launch, state=TrialState.FINISHED, finished__isnull=False)
     if since is not None:
         trials = trials.filter(finished__gte=since - CLOCK_SKEW)
-    fields = ("pk", "scenario__key", "index", "outcome", "seconds", "finished")
+    fields = ("pk", "scenario__key", "index", "outcome", "seconds", "finished", "is_retest")
     for row in trials.order_by("finished", "pk").values_list(*fields):
         yield FinishedTrial(*row)

@@ -15,6 +15,7 @@ from django.conf import settings
 
 from evaluators.redaction import redact_json, redact_patterns
 from runs.compare.looks import looks_of
+from runs.compare.retests import retests_of
 from runs.errors import RequestError
 from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
@@ -99,7 +100,16 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
     columns["options"] = {
         name: value
         for name, value in run.options.items()
-        if name not in ("import", "baseline", "baseline_note", "looks_with", "is_old_side", "is_previous_arm")
+        if name
+        not in (
+            "import",
+            "baseline",
+            "baseline_note",
+            "looks_with",
+            "is_old_side",
+            "is_previous_arm",
+            "retest_arms",
+        )
     }
     return ArchivedRun(
         uuid=run.shown_id,
@@ -110,6 +120,8 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
         baseline=run.baseline.shown_id if run.baseline else "",
         trials=run.trial_set.count(),
         looks=looks_of(run),
+        retests=retests_of(run),
+        retest_usd=run.retest_usd,
     )
 
 
@@ -171,6 +183,7 @@ def _trial(writer: _Writer, trial: Trial) -> ArchivedTrial:
             )
             for artifact in trial.artifacts.all()
         ],
+        is_retest=trial.is_retest,
     )
 
 

@@ -10,6 +10,7 @@ from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult
 from evaluators.model import Json, Outcome, Score
 from evaluators.redaction import redact_json, redact_patterns
 from runs.compare.comparison import incomparable, passes
+from runs.compare.retests import retest_json, retests_of
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 
@@ -44,6 +45,7 @@ def suite_run(run: Run) -> SuiteRun:
             "target": run.target.name,
             "model": run.model or None,
             "guidance": run.guidance.sha256 if run.guidance else None,
+            **({"retests": [retest_json(each) for each in retests]} if (retests := retests_of(run)) else {}),
         },
     )
 
@@ -68,7 +70,8 @@ def _baseline(run: Run) -> EarlierResult | None:
 
 
 def _cases(run: Run) -> tuple[CaseResult, ...]:
-    trials = run.trial_set.filter(state=TrialState.FINISHED).select_related("scenario", "scenario_version")
+    first = run.trial_set.filter(is_retest=False, state=TrialState.FINISHED)
+    trials = first.select_related("scenario", "scenario_version")
     by_key: dict[str, list[Trial]] = {}
     for trial in trials:
         by_key.setdefault(trial.scenario.key, []).append(trial)

@@ -20,6 +20,7 @@ from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.measure_change import MeasureChange, Scale
 from evaluators.statistics.regression import overall
+from evaluators.statistics.retest_words import describe_retest
 from runs.compare.comparison import incomparable
 from runs.compare.lost_scenarios import (
     LostScenario,
@@ -30,6 +31,7 @@ from runs.compare.lost_scenarios import (
 )
 from runs.compare.measure_changes import HEADLINE, PASS, compare_run_measures
 from runs.compare.old_side import old_side_words, since_words
+from runs.compare.retests import retests_of
 from runs.compare.stored_changes import stored_changes
 from runs.exchange.exports.files import JOB_SUMMARY
 from runs.models import Run
@@ -170,14 +172,8 @@ def _verdict(run: Run, compared: Compared) -> str:
     return (
         f"**{_verdict_words(compared.headline)}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
         f" {verdict_sentences.scenarios_worse(pass_rate)}."
-        f" {verdict_sentences.explanation(change, dollars_a_trial=_dollars(run))}"
+        f" {verdict_sentences.explanation(change, dollars_a_trial=run.cost_of_trial)}"
     )
-
-
-def _dollars(run: Run) -> float | None:
-    """Return the mean cost of one trial; None if unknown."""
-    done = run.passed + run.failed + run.errors
-    return run.cost_usd / done if run.cost_usd and done else None
 
 
 def _row(change: MeasureChange) -> str:
@@ -268,6 +264,7 @@ def _foot(run: Run) -> list[str]:
         done = run.passed + run.failed + run.errors
         lines.append(f"⚠ The run was cancelled: {done} of {counted(run.trials, 'trial')} finished.")
     lines += _errors(run)
+    lines += _retests(run)
     lines += _baseline_file(run)
     released = release_result(run)
     lines += [released.sentence] if released else []
@@ -295,13 +292,22 @@ def _baseline_file(run: Run) -> list[str]:
 
 def _errors(run: Run) -> list[str]:
     """Return the errors of the run's trials, the most common first, each with its number of trials."""
-    errors = run.trial_set.filter(outcome="error").values_list("error").annotate(n=Count("pk"))
+    errors = (
+        run.trial_set.filter(is_retest=False, outcome="error").values_list("error").annotate(n=Count("pk"))
+    )
     rows = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
     lines = [
         f"⚠ {counted(n, 'trial')} hit an error: {code(redact_patterns(error), longest=500)}"
         for error, n in rows[:MOST_ERRORS]
     ]
     return lines + (["⚠ … and other errors"] if len(rows) > MOST_ERRORS else [])
+
+
+def _retests(run: Run) -> list[str]:
+    """Return what fresh trials show, a line for each scenario that ran again or looked worse."""
+    known = retests_of(run)
+    rows = [f"- {code(each.key)}: {describe_retest(each)}" for each in known]
+    return ["**Run again**", "\n".join(rows)] if rows else []
 
 
 def _address(run: Run) -> str:

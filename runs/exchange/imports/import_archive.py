@@ -71,6 +71,8 @@ def store_archived(
     }
     # The looks name their run by its number in the other evalhub.
     stored.looks = [replace(each, against=baseline.pk).to_json() for each in run.looks] if baseline else []
+    stored.retest_usd = run.retest_usd
+    stored.retests = [each.to_json() for each in run.retests]
     if not is_exact:
         hashes = [(trial.scenario, trial.scenario_hash) for trial in trials]
         stored.fingerprint = {
@@ -181,7 +183,12 @@ def _store_trials(
 
 def _row(trial: ArchivedTrial, version: ScenarioVersion) -> dict[str, Any]:
     columns = {name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS}
-    return {**columns, "scenario_version": version.pk, "scenario": version.scenario_id}
+    return {
+        **columns,
+        "scenario_version": version.pk,
+        "scenario": version.scenario_id,
+        "is_retest": trial.is_retest,
+    }
 
 
 def _parts_of(trial: ArchivedTrial, members: Mapping[str, bytes]) -> TrialParts:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from evaluators.statistics.looks import StoredLook
+from evaluators.statistics.retest import Retest
 from runs.errors import RequestError
 
 Content = TypeVar("Content")
@@ -65,6 +66,10 @@ class ArchivedRun(Struct, frozen=True):
     """The number of its trials in the archive."""
     looks: list[StoredLook] = []
     """The looks at a run until a verdict; the verdict depends on their levels."""
+    retests: list[Retest] = []
+    """What fresh trials of single scenarios say."""
+    retest_usd: float = 0.0
+    """How much of the run's cost is theirs."""
 
     @property
     def shard(self) -> str:
@@ -93,6 +98,8 @@ class ArchivedTrial(Struct, frozen=True):
     commands: list[dict[str, Any]] = []
     judgings: list[dict[str, Any]] = []
     artifacts: list[ArchivedArtifact] = []
+    is_retest: bool = False
+    """Whether it is a fresh trial of a retest, which no rate counts."""
 
 
 class Archived(NamedTuple):

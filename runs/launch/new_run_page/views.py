@@ -44,6 +44,7 @@ from runs.launch.new_run_page.named_choices import (
 )
 from runs.launch.new_run_page.run_choices import RunChoices, baselines_of, run_choices
 from runs.launch.request import PlannedRun, find_unjudged_trials, plan, request_runs
+from runs.launch.retest_plan import RetestPlan, retest_plan
 from runs.launch.run_history import RunHistory, read_history
 from runs.launch.selection import ChosenScenario, ProjectReader
 from runs.models import Run
@@ -69,6 +70,8 @@ class Plan:
     """About the budget; empty if the plan fits it."""
     looks: LookPlan | None = None
     """Of runs until a verdict."""
+    retests: RetestPlan | None = None
+    """None where no scenario may run again."""
     max_usd: float | None = None
     """The budget."""
     unjudged: UnjudgedTrials | None = None
@@ -95,6 +98,8 @@ class Plan:
         else:
             cost = self.estimate.chosen.cost if self.estimate else None
             greatest = cost.high if cost else None
+        if greatest is not None and self.retests is not None:
+            greatest += self.retests.greatest_usd or 0.0
         return min((each for each in (greatest, self.max_usd) if each is not None), default=None)
 
     @property
@@ -164,6 +169,7 @@ class NewRunPage:
             command,
             warning=warning,
             looks=looks,
+            retests=retest_plan(estimate.runs, request, looks),
             max_usd=request.options.max_usd,
             unjudged=find_unjudged_trials(self.project, planned, request.options, judges_of_workers),
         )
@@ -226,6 +232,7 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
     version = offer.versions.get(values.get("suite", ""))
     values.setdefault("trials", str(version.config.get("trials", 1) if version else 1))
     values.setdefault("judge", "true")
+    values.setdefault("retest", "true")
     values.setdefault("priority", Priority.NORMAL.label)
     return values
 

@@ -57,6 +57,7 @@ from runs.launch.look_plan import look_plan
 from runs.launch.looks import with_looks
 from runs.launch.option_files import apply_config, given_sources
 from runs.launch.request import PlannedRun, Request, find_unjudged_trials, plan, request_runs
+from runs.launch.retest_plan import retest_plan
 from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
 from runs.models import Launch, Run
@@ -327,6 +328,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         benchmarks=inputs.read_benchmarks(options["suites"], versions) if options["lift"] else {},
         previous_files=previous if isinstance(previous, tuple) else (),
         baseline_note=baseline.baseline_note,
+        fail_on_regression=options["fail_on_regression"],
         **given_sources(options),
     )
 
@@ -351,24 +353,28 @@ def _dry_run(project: Project, options: dict[str, Any]) -> Result:
     unjudged = find_unjudged_trials(project, runs, request.options, any_judges)
     if unjudged and unjudged.refusal:
         raise NoJudge(unjudged.refusal)
-    planned = _with_looks(_show_plan(runs), project, runs, request)
+    planned = _with_further_trials(_show_plan(runs), project, runs, request)
     transaction.set_rollback(True)
     if unjudged is None:
         return planned
     return Result(f"{planned.text}\n{unjudged.warning}", {**planned.document, "unjudged": unjudged.warning})
 
 
-def _with_looks(
+def _with_further_trials(
     result: Result, project: Project, planned: tuple[PlannedRun, ...], request: Request
 ) -> Result:
-    """Return the result with the expected and the greatest number of trials and cost of runs until a verdict."""
-    if not request.options.until_decided:
-        return result
-    estimates = estimates_of(project, planned, judged=request.options.judge)
-    looks = look_plan([run for estimate in estimates for run in estimate.runs], request)
-    if looks is None:
-        return result
-    return Result(f"{result.text}\n{looks.sentence}", {**result.document, "looks": looks.to_json()})
+    """Return the result with the trials that looks and retests may add, and their cost."""
+    estimates = [
+        run
+        for estimate in estimates_of(project, planned, judged=request.options.judge)
+        for run in estimate.runs
+    ]
+    looks = look_plan(estimates, request)
+    added = {"looks": looks, "retests": retest_plan(estimates, request, looks)}
+    for name, each in added.items():
+        if each is not None:
+            result = Result(f"{result.text}\n{each.sentence}", {**result.document, name: each.to_json()})
+    return result
 
 
 def _show_plan(planned: tuple[PlannedRun, ...]) -> Result:

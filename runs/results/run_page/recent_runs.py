@@ -69,7 +69,9 @@ def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
 
 def _recent(row: RunRow) -> Recent:
     run = row.run
-    return Recent(run.id, run.finished, row.rate, run.cost_usd, row.first_try, row.verdict == "regressed")
+    # Without the trials of a retest, which say nothing of a success's cost.
+    cost = None if run.cost_per_success is None else run.cost_per_success * run.passed
+    return Recent(run.id, run.finished, row.rate, cost, row.first_try, row.verdict == "regressed")
 
 
 def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Figures:

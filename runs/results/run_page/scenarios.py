@@ -32,6 +32,10 @@ class ScenarioRow:
     strip: Strip
     marks: tuple[str, ...]
     """The dots of its trials."""
+    kind: ScenarioClass
+    """By its last trials; flaky where it failed and then passed all of its fresh trials."""
+    retests: tuple[DigestedTrial, ...]
+    """Its fresh trials, which nothing here counts."""
     rate: Rate
     gates: Rate
     judge: float | None
@@ -71,10 +75,17 @@ class ScenarioRow:
 
     def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
         """Return the trials shown below it: none unless it is open."""
-        return self.trials[:MOST_TRIALS] if self.key == opened else ()
+        return (*self.trials[:MOST_TRIALS], *self.retests) if self.key == opened else ()
 
 
-def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
+def _row(
+    trials: tuple[DigestedTrial, ...],
+    baseline: tuple[str, ...],
+    strip: Strip,
+    retests: tuple[DigestedTrial, ...],
+    *,
+    is_flaky: bool,
+) -> ScenarioRow:
     marks = tuple([trial.mark for trial in trials])
     rate = _rate(marks)
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
@@ -84,6 +95,8 @@ def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: St
         baseline=baseline,
         strip=strip,
         marks=marks,
+        kind=ScenarioClass.FLAKY if is_flaky else strip.kind,
+        retests=retests,
         rate=rate,
         gates=Rate(sum([each.gates_passed for each in trials]), sum([each.gates_total for each in trials])),
         judge=_mean([each.judge for each in trials]),
@@ -149,7 +162,7 @@ Test = Callable[[ScenarioRow], bool]
 
 
 def _is_of(kind: ScenarioClass, row: ScenarioRow) -> bool:
-    return row.strip.kind is kind
+    return row.kind is kind
 
 
 FACETS: dict[str, tuple[str, str, str, Test]] = {
@@ -171,18 +184,29 @@ def scenario_rows(
     recent: Mapping[int, RecentRun],
     left_out: Collection[str] = (),
     version: int | None = None,
+    flaky: Collection[str] = (),
 ) -> list[ScenarioRow]:
     """Return a run's scenarios in their order, with their trials and their strips over `recent` runs.
 
-    Scenarios in `left_out` can't be compared with the baseline; `version` is the run's version of the suite. One query
-    if some digests are missing in `read`, and one if versions differ.
+    Scenarios in `left_out` can't be compared with the baseline; `version` is the run's version of the suite; `flaky`
+    are those that failed and then passed all fresh trials. One query if some digests are missing in `read`, and one if
+    versions differ.
     """
     grouped: dict[int, list[DigestedTrial]] = {}
     for trial in read.trials:
         grouped.setdefault(trial.scenario, []).append(trial)
+    again: dict[int, list[DigestedTrial]] = {}
+    for trial in read.digest.retests:
+        again.setdefault(trial.scenario, []).append(trial)
     last = strips_of(recent, read.kept, version)
     return [
-        _row(tuple(trials), _before(read, trials[0].key, left_out), last.get(pk, Strip()))
+        _row(
+            tuple(trials),
+            _before(read, trials[0].key, left_out),
+            last.get(pk, Strip()),
+            tuple(again.get(pk, ())),
+            is_flaky=trials[0].key in flaky,
+        )
         for pk, trials in grouped.items()
     ]
 
@@ -252,5 +276,5 @@ def _scenario(row: ScenarioRow) -> tuple[Cell, ...]:
         *(row.key, len(row.trials), row.rate.passed, row.rate.n - row.rate.passed, row.marks.count("error")),
         *(row.rate.share if row.rate.n else None, row.baseline.count("pass"), row.baseline.count("fail")),
         *(row.change, row.gates.passed, row.gates.n, row.judge, row.first_try, row.commands, row.cost),
-        *(row.seconds, row.strip.kind, "\n".join(reasons)),
+        *(row.seconds, row.kind, "\n".join(reasons)),
     )

@@ -52,6 +52,7 @@ from runs.results.run_page.first_screen import first_screen
 from runs.results.run_page.layers import layers_of
 from runs.results.run_page.looks import shown_looks
 from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
+from runs.results.run_page.retests import flaky_again, shown_retests
 from runs.results.run_page.scenarios import (
     ScenarioRow,
     choose_rows,
@@ -92,7 +93,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
-    rows = scenario_rows(read, recent, left_out, run.suite_version_id)
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id, flaky_again(run))
     if table := _requested_table(request, run, read, rows):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
@@ -116,6 +117,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **_compare_with_line(run, read, rows, left_out, answer, release, verdict),
         "shared_error": _shared_error(run, read),
         "release": release,
+        "retests": shown_retests(run),
         "answer": answer,
         "may_run": request.access.may("run"),
         "variance": "" if run.is_open else variance_sentence(read.digest.variance or ()),
@@ -214,9 +216,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
     """Return the run's stored comparison; None while it is open, without a baseline or where something is in its way."""
     if run.is_open or run.baseline_id is None or run.is_unusable:
         return None
-    done = run.passed + run.failed + run.errors
-    dollars = run.cost_usd / done if run.cost_usd and done else None
-    return shown_verdict(stored_changes(run.pk), dollars_a_trial=dollars)
+    return shown_verdict(stored_changes(run.pk), dollars_a_trial=run.cost_of_trial)
 
 
 def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
@@ -290,7 +290,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
     read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
     left_out = incomparable(run.baseline, run) if run.baseline else {}
-    rows = scenario_rows(read, recent, left_out, run.suite_version_id)
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id, flaky_again(run))
     context = {
         "run": run,
         "facets": facets(rows),

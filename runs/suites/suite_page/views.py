@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
+from runs.compare.retests import switch_retests
 from runs.results.release_rule import remove_release_rule, set_release_rule
 from runs.suites.suite_page import proofs
 from runs.suites.suite_page import suite_list as lists
@@ -105,6 +106,17 @@ def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersi
     if version is None:
         raise Http404
     return suite, version
+
+
+@require_POST
+@project_page("upload")
+def suite_retests(request: ProjectRequest, suite_slug: str) -> HttpResponse:
+    """Switch on or off whether a suite's runs run scenarios again that look worse."""
+    suite = find_suite_or_404(request, suite_slug)
+    switch_retests(suite, on="on" in request.POST, by=request.user)
+    now = "run scenarios again" if suite.retests else "don't run scenarios again"
+    messages.success(request, f"Saved. Runs of {suite.name} {now} that look worse.")
+    return redirect(suite.get_absolute_url() + "#retests")
 
 
 @require_POST

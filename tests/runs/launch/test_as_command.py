@@ -44,6 +44,7 @@ def asked(project, version, **fields):
         "targets": ["local"],
         "trials": "1",
         "judge": "on",
+        "retest": "on",
         **fields,
     }.items():
         given.setlist(name, value if isinstance(value, list) else [value])

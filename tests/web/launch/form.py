@@ -9,7 +9,7 @@ FETCHED = {"HX-Request": "true"}
 
 
 def given(**changes):
-    return {"suite": "basics", "targets": ["local"], "trials": "3", "judge": "on", **changes}
+    return {"suite": "basics", "targets": ["local"], "trials": "3", "judge": "on", "retest": "on", **changes}
 
 
 def plan_of(client, **changes):

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.utils import timezone
 
-from runs.models import Baseline, Run, TargetCheck
+from runs.models import Baseline, Run, Target, TargetCheck
 from tests.builders import make_guidance, make_suite, make_target
 from tests.runs.past_runs import past_run
 from tests.web.launch.form import ADDRESS, FETCHED, given, plan_of
@@ -190,3 +190,24 @@ def test_until_a_verdict_the_most_trials_say_what_is_found_and_what_it_costs(sig
     assert found
     assert int(found[1]) < once
     assert "Greatest cost $7.20 at most 72 trials" in text
+
+
+def test_a_plan_says_how_many_trials_may_run_again(signed_in, large):
+    assert "run again" not in plan_of(signed_in(), suite="large")
+    Target.objects.update(provider="cli")
+    text = plan_of(signed_in(), suite="large")
+    assert "at most 36 more trials, $3.60, none if nothing broke" in text
+    assert "with 36 trials that run again" in text
+    assert "The budget" not in text
+    short = plan_of(signed_in(), suite="large", max_usd="5")
+    assert "none if nothing broke. The budget of $5.00 may stop them." in short
+    more = plan_of(signed_in(), suite="large", trials="9")
+    assert "at most 54 more trials" in more
+    off = given(suite="large")
+    del off["retest"]
+    assert "more trials" not in parse(signed_in().post(ADDRESS, off, headers=FETCHED)).text
+
+
+def test_a_first_run_has_nothing_to_run_again(signed_in, version):
+    Target.objects.update(provider="cli")
+    assert "run again" not in plan_of(signed_in())

@@ -11,7 +11,7 @@ def store_pass_rates(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0068_proofs_without_cheating")]
+    dependencies = [("runs", "0069_retests")]
 
     operations = [
         migrations.AddField(

@@ -1,0 +1,168 @@
+"""Fresh trials of single scenarios within a run: what they were compared with, what they say, which are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, Q
+
+from evalhub.teams import audit
+from evaluators.statistics.comparability import parts_of
+from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome
+from evaluators.statistics.retest_words import describe_retest
+from runs.compare.line import old_side_of
+from runs.models import Alert, Change, Run, RunMeasure, Target, Trial
+from runs.models.comparison import OPEN_ALERTS, AlertKind
+from runs.models.run import MAINLINE
+from runs.models.run_options import RunOptions
+from runs.models.target import IMPORTED
+from runs.models.trial import TrialState
+from runs.results.comparability import parts_changed_since
+from scenarios.models import Suite
+
+REPEATING = frozenset(("mock", "replay", IMPORTED))
+"""Providers of which a fresh trial says nothing new: they start no agent."""
+
+
+def asks_retest(options: RunOptions, suite: Suite, target: Target) -> bool:
+    """Return whether scenarios that look worse run again in runs of a suite on a target. No query."""
+    is_part = options.shard or options.lift or options.baseline_file
+    return options.retest and suite.retests and target.provider not in REPEATING and not is_part
+
+
+def retests_of(run: Run) -> list[Retest]:
+    """Return a run's retests. No query."""
+    return msgspec.convert(run.retests, list[Retest])
+
+
+def retest_json(retest: Retest) -> dict[str, Any]:
+    """Return a retest for REST and the command line, with its sentence."""
+    return {**retest.to_json(), "sentence": describe_retest(retest)}
+
+
+def named_scenarios(run: Run) -> list[str]:
+    """Return the scenarios that a run's fresh trials named, in the order of their batches. No query."""
+    return [each.key for each in retests_of(run) if each.outcome is RetestOutcome.NAMED]
+
+
+def old_passes(run: Run, choice: str) -> dict[str, Passes]:
+    """Return the first trials that a run's are compared with, by scenario key: those with the same content alone.
+
+    `choice` is its request's baseline. They are those of the runs of its line, else of its baseline. The run's own
+    measures have to be stored.
+    """
+    side = old_side_of(run, choice)
+    if side.line:
+        return _sum_passes([each.run for each in side.line], side.reasons)
+    if side.baseline is None or side.baseline.is_unusable or side.baseline.is_unchecked:
+        return {}
+    return _sum_passes([side.baseline], parts_changed_since(run, [side.baseline]))
+
+
+def _sum_passes(runs: Sequence[Run], reasons: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, Passes]:
+    changed = {run.pk: why for run, why in zip(runs, reasons, strict=True)}
+    parts = parts_of("trial", "pass")
+    rows = RunMeasure.objects.filter(run__in=changed, measure__layer="trial", measure__name="pass")
+    summed: dict[str, Passes] = {}
+    for run, key, n, mean in rows.exclude(scenario=None).values_list("run", "scenario__key", "n", "mean"):
+        if not parts & set(changed[run].get(key, ())):
+            summed[key] = _add(summed.get(key, NONE), Passes(round(n * mean), n))
+    return {key: passes for key, passes in summed.items() if passes.trials}
+
+
+def _add(one: Passes, other: Passes) -> Passes:
+    return Passes(one.passed + other.passed, one.trials + other.trials)
+
+
+def first_passes(run: Run) -> dict[str, Passes]:
+    """Return the decided first trials of a run by scenario key. One query."""
+    return _passes(Q(run=run, is_retest=False)).get(run.pk, {})
+
+
+def fresh_passes(run: Run) -> dict[str, Passes]:
+    """Return the decided fresh trials of a run by scenario key. One query."""
+    return _passes(Q(run=run, is_retest=True)).get(run.pk, {})
+
+
+def _passes(which: Q) -> dict[int, dict[str, Passes]]:
+    decided = Trial.objects.filter(which, state=TrialState.FINISHED, outcome__in=("pass", "fail")).order_by()
+    rows = decided.values_list("run", "scenario__key").annotate(
+        passed=Count("pk", filter=Q(outcome="pass")), n=Count("pk")
+    )
+    by_run: dict[int, dict[str, Passes]] = {}
+    for run, key, passed, n in rows:
+        by_run.setdefault(run, {})[key] = Passes(passed, n)
+    return by_run
+
+
+def named_since(run: Run) -> dict[str, int]:
+    """Return the scenarios that open alerts of a run's suite, target and model name, with the run that named each.
+
+    Left out are those that a later run found mended. Three queries, one without open alerts.
+    """
+    alike = {"suite": run.suite_id, "target": run.target_id, "model": run.model}
+    alerts = Alert.objects.filter(
+        **{f"run__{name}": value for name, value in alike.items()}, run__lt=run.pk, state__in=OPEN_ALERTS
+    ).exclude(kind=AlertKind.DRIFT)
+    naming = set(alerts.values_list("run", flat=True))
+    if not naming:
+        return {}
+    whole = Q(scenario=None, measure__layer="trial", measure__name="pass")
+    details = Change.objects.filter(whole, run__in=naming).values_list("run", "detail")
+    broke = {pk: list(detail.get("broke") or ()) for pk, detail in details}
+    since: dict[str, int] = {}
+    later = Run.objects.filter(**alike, pk__gte=min(naming), pk__lt=run.pk)
+    for each in later.filter(Q(pk__in=naming) | ~Q(retests=[])).only("retests").order_by("pk"):
+        for retest in retests_of(each):
+            if retest.outcome is RetestOutcome.MENDED:
+                since.pop(retest.key, None)
+        if each.pk in naming:
+            for key in (*named_scenarios(each), *broke.get(each.pk, ())):
+                since.setdefault(key, each.pk)
+    return since
+
+
+def branches_of(run: Run) -> tuple[str, ...]:
+    """Return the branches of a run's line."""
+    return MAINLINE if run.branch in MAINLINE else (run.branch,)
+
+
+def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
+    """Return scenarios' trials from the run that named each to before a run: first and fresh ones, of the naming run
+    those alone that named it. One query."""
+    alike = {"run__suite": run.suite_id, "run__target": run.target_id, "run__model": run.model}
+    decided = Trial.objects.filter(
+        **alike,
+        run__gte=min(since.values()),
+        run__lt=run.pk,
+        run__is_experiment=False,
+        run__branch__in=branches_of(run),
+        scenario__key__in=since,
+        outcome__in=("pass", "fail"),
+    )
+    rows = decided.order_by().values_list("run", "scenario__key", "is_retest")
+    counted = rows.annotate(passed=Count("pk", filter=Q(outcome="pass")), n=Count("pk"))
+    summed: dict[str, Passes] = {}
+    for pk, key, is_retest, passed, n in counted:
+        if pk > since[key] or (pk == since[key] and is_retest):
+            summed[key] = _add(summed.get(key, NONE), Passes(passed, n))
+    return summed
+
+
+@transaction.atomic
+def switch_retests(suite: Suite, *, on: bool, by: User | None) -> None:
+    """Store whether a suite's runs run scenarios again that look worse."""
+    if suite.retests == on:
+        return
+    suite.retests = on
+    suite.save(update_fields=["retests"])
+    audit.append_event(suite.project, by, "suite.retests", suite.slug, on=on)
+
+
+def is_open(retests: Iterable[Retest]) -> bool:
+    """Return whether fresh trials of any of them are to end yet."""
+    return any(each.outcome is None for each in retests)

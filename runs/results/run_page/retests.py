@@ -1,0 +1,48 @@
+"""Show the scenarios of a run that ran again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluators.statistics.retest import Retest, RetestOutcome
+from evaluators.statistics.retest_words import describe_old_side, describe_retest
+from runs.compare.retests import retests_of
+from runs.models import Run
+
+LOOKS = {
+    RetestOutcome.NAMED: "worse",
+    RetestOutcome.MENDED: "better",
+    RetestOutcome.NOT_DECIDED: "caution",
+}
+"""How an outcome's sentence looks; others are muted."""
+
+
+@dataclass(frozen=True)
+class ShownRetest:
+    """One row of the table."""
+
+    retest: Retest
+
+    @property
+    def sentence(self) -> str:
+        said = describe_retest(self.retest)
+        return said[0].upper() + said[1:]
+
+    @property
+    def look(self) -> str:
+        return LOOKS.get(self.retest.outcome, "muted") if self.retest.outcome else "muted"
+
+    @property
+    def note(self) -> str:
+        """That there are few earlier trials, and why fewer ran than planned; empty if neither."""
+        return " ".join(filter(None, (describe_old_side(self.retest), self.retest.stopped)))
+
+
+def shown_retests(run: Run) -> list[ShownRetest]:
+    """Return what the run's page shows of scenarios that ran again. No query."""
+    return [ShownRetest(each) for each in retests_of(run)]
+
+
+def flaky_again(run: Run) -> frozenset[str]:
+    """Return the scenarios that failed and of which every fresh trial passed. No query."""
+    return frozenset(each.key for each in retests_of(run) if each.outcome is RetestOutcome.PASSES_AGAIN)

@@ -1,0 +1,98 @@
+"""A tool whose subcommand breaks for good is named the night it breaks, by real trials of a shell agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalhub.teams.access import default_project
+from runs.compare.retests import named_scenarios, retests_of
+from runs.models import Run, Trial
+from tests.commands.calling import call
+from tests.runs.carrying import shell_target
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+
+TOOL = """#!/bin/sh
+case "$1 $3" in
+  "return {option}") echo "returned $2" | tee return.txt ;;
+  "return "*) echo "yard return: {option} is required" >&2; exit 2 ;;
+  *) echo "$1 $2" | tee "$1.txt" ;;
+esac
+"""
+PROMPTS = {
+    "list-bikes": ("list", "./yard list all"),
+    "rent-bike": ("rent", "./yard rent blue"),
+    # The guidance names the command, too.
+    "return-bike": ("return", "./yard return blue --km 12 || sh AGENTS.md; true"),
+}
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Path:
+    """Return a suite of three scenarios, whose agent does what the prompt says."""
+    shell_target(default_project())
+    folder = tmp_path / "yard"
+    (folder / "templates/yard").mkdir(parents=True)
+    (folder / "templates/yard/AGENTS.md").write_text("exit 1\n")
+    for key, (file, prompt) in PROMPTS.items():
+        (folder / f"{key}.yaml").write_text(
+            f"name: {key}\ntemplate_folder: yard\ntarget: {{binary: yard, files: [yard]}}\n"
+            f"task: {{prompt: '{prompt}'}}\nevaluation: {{gates: [{{type: file_exists, path: {file}.txt}}]}}\n"
+        )
+    return install(folder, "--km")
+
+
+def install(folder: Path, option: str) -> Path:
+    """Put the tool into the suite's template, whose `return` needs this option."""
+    tool = folder / "templates/yard/yard"
+    tool.write_text(TOOL.format(option=option))
+    tool.chmod(0o755)
+    return folder
+
+
+def run_of(folder: Path, *words: str, code: int = 0) -> Run:
+    ended = call("run_scenarios", str(folder), "--target", "shell", "--now", "--trials", "3", *words)
+    assert ended.code == code, (ended.out, ended.err)
+    return Run.objects.order_by("pk").last()
+
+
+def test_a_renamed_option_is_named_in_the_first_run(yard):
+    run_of(yard)
+    run_of(yard)
+    ended = call(
+        "run_scenarios", str(install(yard, "--distance")), "--target", "shell", "--now", "--trials", "3"
+    )
+    run = Run.objects.order_by("pk").last()
+    (retest,) = retests_of(run)
+    assert (named_scenarios(run), retest.fresh.passed) == (["return-bike"], 0)
+    assert retest.fresh.trials == retest.planned >= 6
+    assert f"return-bike: failed tonight, and {retest.planned} of {retest.planned} again." in ended.out
+    assert (run.trials, run.failed) == (9, 3)
+    planned = call("run_scenarios", str(yard), "--target", "shell", "--trials", "3", "--dry-run", "--json")
+    assert planned.document["retests"]["greatest"] == 36
+
+
+def test_it_can_be_left_out_of_a_command(yard):
+    run_of(yard)
+    run = run_of(install(yard, "--distance"), "--no-retest", code=1)
+    assert (run.retests, Trial.objects.filter(run=run, is_retest=True).exists()) == ([], False)
+    planned = call("run_scenarios", str(yard), "--target", "shell", "--no-retest", "--dry-run")
+    assert "run again" not in planned.out
+
+
+def test_two_guidances_are_run_again_in_turn(yard, tmp_path):
+    install(yard, "--distance")
+    (tmp_path / "good.md").write_text("./yard return blue --distance 12\n")
+    (tmp_path / "poor.md").write_text("./yard return blue --miles 12\n")
+    arms = ("--guidance", str(tmp_path / "good.md"), "--guidance", str(tmp_path / "poor.md"))
+    call(
+        *("run_scenarios", str(yard), "--target", "shell", "--now", "--trials", "3", *arms),
+        "--fail-on-regression",
+    )
+    old, new = Run.objects.order_by("pk")
+    (retest,) = retests_of(new)
+    assert (retest.kind.value, retest.old, retest.fresh) == ("in_turn", (6, 6), (0, 6))
+    assert named_scenarios(new) == ["return-bike"]
+    assert (old.retests, Trial.objects.filter(run=old, is_retest=True).count()) == ([], 6)

@@ -1,0 +1,78 @@
+"""A run's page shows the scenarios that ran again, and a suite's page switches it off."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalhub.teams.models import AuditEvent
+from scenarios.models import Suite
+from tests.builders import make_suite, make_target
+from tests.runs.carrying import NO_GATES, passed
+from tests.runs.looking import KEYS, carry, failing, ran, requested
+from tests.web.screen import parse
+
+pytestmark = pytest.mark.one_database
+
+
+@pytest.fixture
+def version(project):
+    make_target(project, provider="cli", definition={"name": "local", "provider": "cli"})
+    return make_suite(project, KEYS, **NO_GATES)
+
+
+def shown(client, run, query=""):
+    return parse(client.get(f"/p/tools/runs/{run.pk}/{query}"))
+
+
+def test_each_scenario_that_ran_again_has_a_row(signed_in, version):
+    ran(version, failing(), trials=6)
+    run = ran(version, failing("add"), trials=3)
+    (row,) = shown(signed_in("viewer"), run).table("Run again").rows
+    assert row.text == (
+        "add 6/6 0/3 0/6 Failed tonight, and 6 of 6 again Compared with 6 earlier trials; from 15 on, more is found."
+    )
+
+
+def test_an_open_scenario_marks_its_fresh_trials(signed_in, version):
+    ran(version, failing(), trials=6)
+    run = ran(version, failing("add"), trials=3)
+    text = shown(signed_in("viewer"), run, "?open=add").region("Scenarios and trials").text
+    assert text.count("run again, not counted") == 6
+    assert "15 trials" in text
+    trial = run.trial_set.filter(is_retest=True).first()
+    assert "run again, in no rate" in parse(signed_in("viewer").get(f"/p/tools/trials/{trial.pk}/")).text
+
+
+def test_what_passes_again_is_flaky(signed_in, version):
+    ran(version, failing(), trials=6)
+    run = requested(version, trials=3).runs.get()
+    carry([run], failing("add"), most=15)
+    carry([run], lambda *_: passed())
+    page = shown(signed_in("viewer"), run)
+    assert "Passes again, 6 of 6" in page.table("Run again").rows[0].text
+    assert "flaky" in page.table("Scenarios").rows[0].text
+
+
+def test_an_open_run_says_what_runs_again(signed_in, version):
+    ran(version, failing(), trials=6)
+    run = requested(version, trials=3).runs.get()
+    carry([run], failing("add"), most=16)
+    text = shown(signed_in("viewer"), run).table("Run again").rows[0].text
+    assert "Runs again, 6 fresh trials" in text
+
+
+def test_a_run_without_a_fall_has_no_table(signed_in, version):
+    ran(version, failing(), trials=6)
+    assert "Run again" not in shown(signed_in("viewer"), ran(version, failing(), trials=3)).text
+
+
+def test_a_suite_switches_it_off_and_on(signed_in, version):
+    client, address = signed_in("author"), f"/p/tools/suites/{version.suite.slug}/"
+    assert "Turn off retests" in parse(client.get(address)).region("Retests")
+    client.post(f"{address}retests/", {"off": "yes"})
+    assert not Suite.objects.get().retests
+    assert "Turn on retests" in parse(client.get(address)).region("Retests")
+    client.post(f"{address}retests/", {"on": "yes"})
+    assert Suite.objects.get().retests
+    assert [each.action for each in AuditEvent.objects.order_by("pk")][-2:] == ["suite.retests"] * 2
+    assert signed_in("viewer").post(f"{address}retests/", {"off": "yes"}).status_code == 403
