@@ -70,9 +70,13 @@ class Line:
     """How many of the newest runs wait for a decision: while some do, the others are the old side."""
     since_mended: Mapping[str, int] | None = None
     """How many runs, with the new one, a scenario has had since it was mended; it has no larger window."""
+    largest: int = RECENT
+    """The largest window: runs of before the last decision, or of another guidance, are in none."""
 
     def before(self, window: int) -> Runs:
-        """Return the runs that a window of so many is compared with; none where it reaches beyond what is pending."""
+        """Return the runs that a window of so many is compared with; none where it reaches too far."""
+        if window > max(1, self.largest):
+            return ()
         if not self.pending:
             return self.runs[window - 1 :][:MOST_RUNS]
         return self.runs[self.pending :][:MOST_RUNS] if window <= self.pending + 1 else ()

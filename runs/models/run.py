@@ -233,8 +233,9 @@ class Run(models.Model):
     concurrency = models.PositiveIntegerField(default=1)
 
     trials = models.PositiveIntegerField(default=0)
+    """Its first trials; `passed` to `cancelled` count those alone."""
     open = models.PositiveIntegerField(default=0)
-    """Trials that are neither finished nor cancelled; the run closes when it reaches 0."""
+    """Trials that are neither finished nor cancelled, those of a retest included; the run closes when it reaches 0."""
     passed = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     errors = models.PositiveIntegerField(default=0)
@@ -263,6 +264,8 @@ class Run(models.Model):
 
     looks = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """What each look of a run until a verdict found (`evaluators.statistics.looks.StoredLook`), the first one first."""
+    retests = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """What fresh trials of single scenarios say (`runs.compare.retests.Retest`), in the order of their batches."""
     more_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
     )

@@ -39,6 +39,8 @@ class Trial(models.Model):
     index = models.PositiveIntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     """Order in the run: all scenarios once, then all again."""
+    is_retest = models.BooleanField(default=False, db_default=False)
+    """Whether it is a fresh trial of a scenario that looked worse: it decides `Run.retests`, and no rate counts it."""
     state = models.CharField(max_length=10, choices=TrialState.choices, default=TrialState.QUEUED)
     outcome = models.CharField(max_length=5, blank=True)
 
