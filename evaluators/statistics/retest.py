@@ -52,6 +52,8 @@ class RetestOutcome(StrEnum):
     NOT_DECIDED = "not_decided"
     TOO_FEW = "too_few_earlier_trials"
     """It got no fresh trials, because not even `MOST` of which none passes would name it."""
+    MENDED = "mended"
+    """A scenario that an open alert names passes again."""
 
 
 class Planned(NamedTuple):

@@ -101,7 +101,10 @@ def test_runs_after_a_decision_are_judged_by_the_line_that_it_left():
     bad = replace(red(7), decided=7.5)
     found = members_after([*STEADY, replace(bad, decision=AlertDecision.ACCEPTED), *calm(8, 9)])
     assert (joined(found), found.decided) == ([9, 8, 7], 2)
-    assert joined(members_after([*STEADY, replace(bad, decision=AlertDecision.FIXED), *calm(8)]))[:2] == [8, 6]
+    assert joined(members_after([*STEADY, replace(bad, decision=AlertDecision.FIXED), *calm(8)]))[:2] == [
+        8,
+        6,
+    ]
 
 
 def test_an_alert_of_the_suite_stays_when_that_of_a_scenario_is_decided():
