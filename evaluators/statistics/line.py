@@ -146,11 +146,12 @@ def compare_amount(
 
 
 def is_confirmed_by(change: MeasureChange) -> bool:
-    """Return whether a measure of the run after a suspected one is below the frozen line, too: 10 %, one-sided."""
+    """Return whether a measure of the run after a suspected one is below the old side, too: 10 %, one-sided."""
     sign = -1 if change.rule.better == "lower" else 1
-    is_worse = sign * (change.effect or 0.0) < 0
-    # Its p is two-sided and corrected for windows.
-    return is_worse and (1.0 if change.p is None else change.p) / WINDOWS[0][1] / 2 < CONFIRMING
+    if change.p is None or sign * (change.effect or 0.0) >= 0:
+        return False
+    # Its p is two-sided, and against a line corrected for windows.
+    return change.p / (WINDOWS[0][1] if change.test is ComparisonTest.LINE else 1) / 2 < CONFIRMING
 
 
 @dataclass(frozen=True)

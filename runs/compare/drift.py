@@ -33,7 +33,13 @@ def decline_of(run: Run, members: Sequence[int]) -> dict[str, Any] | None:
     ends = find_drift(list(rates.values()), smallest_of_pass_rate(run.project))
     if ends is None:
         return None
-    return {"since": list(rates)[-DRIFT_ENDS], "before": ends[0], "after": ends[1], "runs": len(rates)}
+    return {
+        "since": list(rates)[-DRIFT_ENDS],
+        "until": run.pk,
+        "before": ends[0],
+        "after": ends[1],
+        "runs": len(rates),
+    }
 
 
 def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:
@@ -73,7 +79,11 @@ def _alerts(run: Run) -> QuerySet[Alert]:
 
 def drift_sentence(drift: Mapping[str, Any]) -> str:
     """Return an alert's decline in words."""
+    fell = f"The pass rate fell from {drift['before'] * 100:.0f} % to {drift['after'] * 100:.0f} %"
+    if "until" not in drift:
+        # Of older releases.
+        return f"{fell} from run {drift['since']} on, which the last {drift['runs']} runs show together and no single one does."
     return (
-        f"The pass rate fell from {drift['before'] * 100:.0f} % to {drift['after'] * 100:.0f} % from run {drift['since']} "
-        f"on, which the last {drift['runs']} runs show together and no single one does."
+        f"{fell}: runs {drift['since']} to {drift['until']} together are below the oldest {DRIFT_ENDS} of"
+        f" {drift['runs']}."
     )

@@ -13,7 +13,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import NotifyWhen, Project
 from evaluators.name_lists import list_names
 from evaluators.statistics.line import is_confirmed_by
-from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureChange
+from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.retest import LEAST_FALL, RetestOutcome
 from runs.compare.amounts import worse_amounts
 from runs.compare.drift import decline_of
@@ -75,7 +75,9 @@ def _alerts_of_suite(run: Run, side: OldSide, comparison: RunComparison) -> _Wan
     if kind is None or (side.since and not named and not _is_new_loss(run, side, comparison)):
         return {}
     regressed = [each for each in comparison.headline if each.verdict is ChangeVerdict.REGRESSED]
-    is_sure = named or any(each.window > 1 for each in regressed)
+    # What one comparison names without fresh trials was chosen because it looked bad.
+    fresh = {each["key"] for each in run.retests if each["outcome"] == RetestOutcome.NAMED}
+    is_sure = (named and not side.is_alone) or fresh & set(named) or any(each.window > 1 for each in regressed)
     evidence = Evidence.CONFIRMED if is_sure else Evidence.SUSPECTED
     return {kind: {"evidence": evidence, "named": named}}
 
@@ -122,7 +124,7 @@ def _find_drift(run: Run, side: OldSide) -> Mapping[str, Any] | None:
 
 def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
     """Decide on the suspected alert that froze a run's line: is the run worse than the frozen line, too?"""
-    if not side.since or not side.line:
+    if not side.since:
         return
     waiting = Alert.objects.filter(
         run=side.since, kind__in=OF_SUITE, state__in=OPEN_ALERTS, evidence=Evidence.SUSPECTED
@@ -130,11 +132,13 @@ def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
     alert = waiting.select_for_update().first()
     if alert is None:
         return
-    suspected = {each.rule.name for each in stored_changes(side.since) if _is_by_line(each)}
+    suspected = {
+        each.rule.name for each in stored_changes(side.since) if each.verdict is ChangeVerdict.REGRESSED
+    }
     tonight = [each for each in comparison.headline if each.rule.name in suspected and each.window == 1]
-    if not tonight:
+    if not tonight and not alert.named:
         return
-    is_confirmed = any(map(is_confirmed_by, tonight))
+    is_confirmed = any(map(is_confirmed_by, tonight)) or bool(set(alert.named) & set(run.old_side["worse"]))
     alert.evidence = Evidence.CONFIRMED if is_confirmed else Evidence.NOT_CONFIRMED
     alert.reason = (
         f"Run {run.pk} is {'worse than the line, too' if is_confirmed else 'not worse than the line'}."
@@ -143,10 +147,6 @@ def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
     alert.save(update_fields=["evidence", "reason", "decided"])
     if is_confirmed:
         notify(alert, run)
-
-
-def _is_by_line(change: MeasureChange) -> bool:
-    return change.verdict is ChangeVerdict.REGRESSED and change.test is ComparisonTest.LINE
 
 
 def _close_mended(run: Run, side: OldSide) -> None:

@@ -16,6 +16,7 @@ from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.compare.alert_words import alert_sentence, alert_title
 from runs.compare.intended_changes import change_words
+from runs.compare.lost_scenarios import changes_of_run, lost_keys
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.old_side import old_side_words
 from runs.compare.stored_changes import stored_changes
@@ -153,6 +154,7 @@ def _is_about(alert: Alert, change: MeasureChange) -> bool:
 def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
     """Return the tool's version, the command that failed most and the scenarios that broke, as one line or none."""
     broke = list(dict.fromkeys(key for change in changes for key in change.broke))
+    broke = broke or lost_keys(changes_of_run(run.pk))
     parts = []
     if run.tool_version:
         before = run.baseline.tool_version if run.baseline else ""

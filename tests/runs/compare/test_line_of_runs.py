@@ -16,7 +16,7 @@ from runs.compare.line import RECENT, line_runs
 from runs.compare.old_side import shown_old_side
 from runs.compare.recompute import recompute
 from runs.models import Alert, Run
-from runs.models.comparison import AlertState, Evidence
+from runs.models.comparison import AlertState
 from scenarios.models import SuiteVersion
 from tests.builders import (
     make_compared,
