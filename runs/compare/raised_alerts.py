@@ -77,7 +77,9 @@ def _alerts_of_suite(run: Run, side: OldSide, comparison: RunComparison) -> _Wan
     regressed = [each for each in comparison.headline if each.verdict is ChangeVerdict.REGRESSED]
     # What one comparison names without fresh trials was chosen because it looked bad.
     fresh = {each["key"] for each in run.retests if each["outcome"] == RetestOutcome.NAMED}
-    is_sure = (named and not side.is_alone) or fresh & set(named) or any(each.window > 1 for each in regressed)
+    is_sure = (
+        (named and not side.is_alone) or fresh & set(named) or any(each.window > 1 for each in regressed)
+    )
     evidence = Evidence.CONFIRMED if is_sure else Evidence.SUSPECTED
     return {kind: {"evidence": evidence, "named": named}}
 
