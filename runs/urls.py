@@ -82,7 +82,6 @@ from runs.suites.suite_page.editor_views import suite_edit, suite_new, suite_ret
 from runs.suites.suite_page.pattern import suite_pattern
 from runs.suites.suite_page.upload_views import suite_upload
 from runs.suites.suite_page.views import (
-    suite_aa,
     suite_detail,
     suite_difference,
     suite_list,
@@ -113,7 +112,6 @@ project_urls = [
     path("suites/<slug:suite_slug>/retire/", suite_retire, name="suite-retire"),
     path("suites/<slug:suite_slug>/difference/", suite_difference, name="suite-difference"),
     path("suites/<slug:suite_slug>/prove/", suite_prove, name="suite-prove"),
-    path("suites/<slug:suite_slug>/aa/", suite_aa, name="suite-aa"),
     path("suites/<slug:suite_slug>/release-rule/", suite_release_rule, name="suite-release-rule"),
     path("suites/<slug:suite_slug>/retests/", suite_retests, name="suite-retests"),
     path("guidance/", guidance_list, name="guidance-list"),

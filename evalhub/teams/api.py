@@ -36,12 +36,12 @@ class ProjectOut(Schema):
     """Most trials at once over all of its runs; null for no limit."""
     priority: str
     """low, normal or high: which projects get free lanes first."""
-    confirm_alerts: bool
-    """Whether suspected regressions are run again automatically, and only confirmed ones notify."""
-    confirm_trials: int
-    """Most trials of one confirmation."""
-    confirm_usd: float | None
-    """Budget of one confirmation; null for no limit."""
+    notify_when: str
+    """When channels hear of an alert: `confirmed` or `at_once`."""
+    alert_dearer: bool
+    """Whether trials that cost more than before raise an alert."""
+    alert_slower: bool
+    """Whether trials that take longer than before raise an alert."""
     month_usd: float | None
     """Budget of a calendar month; null for no limit."""
     judge_labels: int
@@ -92,9 +92,9 @@ def project_json(project: Project, role: str) -> dict[str, Any]:
         "smallest_effects": project.smallest_effects,
         "most_trials": project.most_trials,
         "priority": Priority(project.priority).label,
-        "confirm_alerts": project.confirm_alerts,
-        "confirm_trials": project.confirm_trials,
-        "confirm_usd": project.confirm_usd,
+        "notify_when": project.notify_when,
+        "alert_dearer": project.alert_dearer,
+        "alert_slower": project.alert_slower,
         "month_usd": project.month_usd,
         "judge_labels": project.judge_labels,
         "judge_rate": project.judge_rate,

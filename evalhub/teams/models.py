@@ -33,8 +33,11 @@ def priority_named(name: str) -> Priority:
     return Priority[name.upper()]
 
 
-MOST_CONFIRM_TRIALS = 100
-"""Most trials of one confirmation, unless the project says otherwise."""
+class NotifyWhen(models.TextChoices):
+    """When a project's channels hear of an alert."""
+
+    CONFIRMED = "confirmed", "when confirmed"
+    AT_ONCE = "at_once", "at once, suspected or confirmed"
 
 
 class Project(models.Model):
@@ -67,18 +70,18 @@ class Project(models.Model):
     seed_manifest = models.JSONField(
         null=True, blank=True, help_text="Values of {{seed:…}} where neither a run nor a suite has its own."
     )
-    confirm_alerts = models.BooleanField(
-        default=False,
-        db_default=False,
-        help_text="Run suspected regressions again, and notify of confirmed ones only.",
+    notify_when = models.CharField(
+        max_length=9,
+        choices=NotifyWhen.choices,
+        default=NotifyWhen.CONFIRMED,
+        db_default=NotifyWhen.CONFIRMED,
+        help_text="When alerts are notified of.",
     )
-    confirm_trials = models.PositiveIntegerField(
-        default=MOST_CONFIRM_TRIALS,
-        db_default=MOST_CONFIRM_TRIALS,
-        help_text="Most trials of one confirmation, over both configurations.",
+    alert_dearer = models.BooleanField(
+        default=True, db_default=True, help_text="Raise an alert where trials cost more than before."
     )
-    confirm_usd = models.FloatField(
-        null=True, blank=True, help_text="Budget of one confirmation in US dollars; empty for no limit."
+    alert_slower = models.BooleanField(
+        default=False, db_default=False, help_text="Raise an alert where trials take longer than before."
     )
     month_usd = models.FloatField(
         null=True, blank=True, help_text="Budget of a calendar month in US dollars; empty for no limit."

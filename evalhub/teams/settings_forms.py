@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from evalhub.teams.judge_models import judge_problem
-from evalhub.teams.models import MOST_CONFIRM_TRIALS, Priority, Project
+from evalhub.teams.models import NotifyWhen, Priority, Project
 from evalhub.teams.roles import Role
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.diagnosis import Thresholds
@@ -65,14 +65,9 @@ class ProjectForm(ProjectModelForm):
     )
     smallest_effects = forms.CharField(required=False, max_length=2_000)
     diagnosis_thresholds = forms.CharField(required=False, max_length=500)
-    confirm_alerts = forms.BooleanField(required=False, label="Confirm regressions automatically")
-    confirm_trials = forms.IntegerField(
-        min_value=2,
-        max_value=100_000,
-        required=False,
-        error_messages={"invalid": "Enter a whole number, such as 100."},
-    )
-    confirm_usd = _amount()
+    notify_when = forms.ChoiceField(choices=NotifyWhen.choices, label="Notify of alerts")
+    alert_dearer = forms.BooleanField(required=False, label="Alert when trials cost more")
+    alert_slower = forms.BooleanField(required=False, label="Alert when trials take longer")
     month_usd = _amount()
     judge_labels = forms.IntegerField(
         min_value=1,
@@ -99,9 +94,9 @@ class ProjectForm(ProjectModelForm):
             "smallest_effects",
             "most_trials",
             "priority",
-            "confirm_alerts",
-            "confirm_trials",
-            "confirm_usd",
+            "notify_when",
+            "alert_dearer",
+            "alert_slower",
             "month_usd",
             "judge_labels",
             "judge_rate",
@@ -118,8 +113,6 @@ class ProjectForm(ProjectModelForm):
             "smallest_effects",
             "most_trials",
             "command_pattern",
-            "confirm_trials",
-            "confirm_usd",
             "month_usd",
             "judge_labels",
             "judge_rate",
@@ -167,10 +160,6 @@ class ProjectForm(ProjectModelForm):
                 )
             effects[match[1]] = float(match[2])
         return effects
-
-    def clean_confirm_trials(self) -> int:
-        """Return the most trials of a confirmation, the default where none are given."""
-        return int(self.cleaned_data["confirm_trials"] or MOST_CONFIRM_TRIALS)
 
     def clean_judge_labels(self) -> int:
         """Return the labels that a calibrated judge needs, the default where none are given."""

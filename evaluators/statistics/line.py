@@ -53,6 +53,8 @@ SCENARIO_WINDOWS = (2, 3, 5, 10)
 """Windows of single scenarios. Of one run, fresh trials decide (`evaluators.statistics.retest`)."""
 AMOUNTS_LEVEL = 0.01
 """The level of time, cost and tokens."""
+CONFIRMING = 0.1
+"""The one-sided level at which the next run confirms a suspected one."""
 RECENT = MOST_RUNS + max(SCENARIO_WINDOWS) - 1
 """How many earlier runs a comparison reads."""
 DRIFT_RUNS, DRIFT_FEWEST, DRIFT_ENDS, DRIFT_LEVEL = 60, 30, 10, 0.01
@@ -73,9 +75,13 @@ class Line:
     """How many of the newest runs wait for a decision: while some do, the others are the old side."""
     since_mended: Mapping[str, int] | None = None
     """How many runs, with the new one, a scenario has had since it was mended; it has no larger window."""
+    largest: int = RECENT
+    """The largest window: runs of before the last decision, or of another guidance, are in none."""
 
     def before(self, window: int) -> Runs:
-        """Return the runs that a window of so many is compared with; none where it reaches beyond what is pending."""
+        """Return the runs that a window of so many is compared with; none where it reaches too far."""
+        if window > max(1, self.largest):
+            return ()
         if not self.pending:
             return self.runs[window - 1 :][:MOST_RUNS]
         return self.runs[self.pending :][:MOST_RUNS] if window <= self.pending + 1 else ()
@@ -120,16 +126,35 @@ def compare_with_line(measures: Sequence[tuple[MeasureRule, Line, Mapping[str, S
 
 
 def compare_amount(
-    rule: MeasureRule, line: Line, after: Mapping[str, Sample], *, has_logs: bool
+    rule: MeasureRule,
+    line: Line,
+    after: Mapping[str, Sample],
+    plain: tuple[Line, Mapping[str, Sample]] | None = None,
 ) -> MeasureChange:
     """Compare an amount of a run, such as cost, with its line by t alone.
 
-    With `has_logs` the samples are of logarithms of trials, and the change is the typical trial's.
+    With `plain`, the amounts themselves, the samples are of their logarithms: the change is the typical trial's, and the
+    means before and after are those of the amounts.
     """
-    found = _strongest(rule, line, after, has_logs=has_logs)
+    found = _strongest(rule, line, after, has_logs=plain is not None)
     if found is None:
         return _nothing(rule)
-    return _judge_change(rule, found, scale_p(found.p, AMOUNTS_LEVEL), is_outcome=False)
+    change = _judge_change(rule, found, scale_p(found.p, AMOUNTS_LEVEL), is_outcome=False)
+    if plain is None:
+        return change
+    old = _pool(plain[0].before(found.window), found.new)
+    new = _pool(plain[0].window(plain[1], found.window), old)
+    means = (fmean(side[key].mean for key in new) for side in (old, new))
+    return replace(change, before=next(means), after=next(means))
+
+
+def is_confirmed_by(change: MeasureChange) -> bool:
+    """Return whether a measure of the run after a suspected one is below the old side, too: 10 %, one-sided."""
+    sign = -1 if change.rule.better == "lower" else 1
+    if change.p is None or sign * (change.effect or 0.0) >= 0:
+        return False
+    # Its p is two-sided, and against a line corrected for windows.
+    return change.p / (WINDOWS[0][1] if change.test is ComparisonTest.LINE else 1) / 2 < CONFIRMING
 
 
 @dataclass(frozen=True)

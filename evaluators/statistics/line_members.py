@@ -1,10 +1,9 @@
-"""Which earlier runs belong to a line: a regression keeps others out until somebody, or three good runs, decide.
+"""Which earlier runs belong to a line: an open alert keeps others out until somebody, or later runs, decide.
 
-joins ◀── not regressed ── run ── regressed ──▶ frozen: this run and all after it wait
-                                                  │ accepted: a new line begins with them
-                                                  │ rejected, or three in a row not regressed: they join
-                                                  │ fixed: the line goes on without them
-A regression after a change on purpose freezes the line where somebody is asked about it, else a new line begins with it.
+joins ◀── no alert ── run ── an alert of the suite or of scenarios ──▶ frozen: this run and all after it wait
+                              │ accepted: a new line begins with them
+                              │ rejected or not confirmed, or three in a row that don't look worse: they join
+                              │ fixed: the line goes on without them
 improved twice against the old line ──▶ a new line begins with the second run
 """
 
@@ -14,23 +13,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS
+from evaluators.statistics.line import FEWEST_RUNS
 
 ENOUGH_GOOD = 3
-"""Runs in a row that aren't regressed end an undecided regression.
+"""Runs in a row that don't look worse release a scenario, and the suite.
 
-Of fewer than `FEWEST_RUNS`, one ends it: a comparison with one run knows no drift, and would keep a line young for long.
+Of fewer than `FEWEST_RUNS`, one releases the suite: a comparison with one run knows no drift, and would keep a line
+young for long.
 """
 
 
 class AlertDecision(StrEnum):
-    """What became of a regression."""
+    """What became of an alert."""
 
     OPEN = "open"
     ACCEPTED = "accepted"
     """Intended, or it won't be fixed."""
     REJECTED = "rejected"
-    """No regression, or its confirmation failed."""
+    """No regression, or not confirmed."""
     FIXED = "fixed"
 
 
@@ -39,10 +39,17 @@ class LineRun:
     """An earlier run as a line sees it."""
 
     key: int
-    verdict: str = ""
-    """A `ChangeVerdict`; empty without one."""
+    is_red: bool = False
+    """It was worse than its line as a whole."""
     decision: AlertDecision | None = None
     """What became of its own alert; None if it raised none."""
+    named: frozenset[str] = frozenset()
+    """The scenarios that its own alert names."""
+    worse: frozenset[str] = frozenset()
+    """Scenarios of earlier alerts that look worse in it, too."""
+    mended: frozenset[str] = frozenset()
+    """Scenarios of earlier alerts that its fresh trials showed to be mended."""
+    is_improved: bool = False
     finished: float = 0.0
     """When it closed, in seconds."""
     decided: float | None = None
@@ -57,19 +64,34 @@ class Members:
 
     line: list[int] = field(default_factory=list)
     pending: list[LineRun] = field(default_factory=list)
-    """From the undecided regression on."""
+    """From the first open alert on."""
+    held: dict[str, int] = field(default_factory=dict)
+    """The scenarios of open alerts, with the number of runs in a row in which they didn't look worse."""
+    since_mended: dict[str, int] = field(default_factory=dict)
+    """How many runs scenarios have had since they were mended or released."""
+    decided: int | None = None
+    """How many runs there were since the last decision; None without one."""
     improved: int | None = None
     """The run that was the first to read improved, until the next one says whether it is."""
 
     @property
     def since(self) -> int | None:
-        """The run whose regression is undecided; None if the line isn't frozen."""
+        """The run whose alert is undecided; None if the line isn't frozen."""
         return self.pending[0].key if self.pending else None
 
     @property
+    def is_red(self) -> bool:
+        """Whether an open alert is about the suite as a whole."""
+        return any(run.is_red and run.decision is AlertDecision.OPEN for run in self.pending)
+
+    @property
     def newest(self) -> list[int]:
-        """The runs that a new one is compared with, newest first."""
-        return self.line[::-1][:MOST_RUNS]
+        """The runs of the line, newest first."""
+        return self.line[::-1]
+
+    def decide(self, since: int) -> None:
+        """Begin windows anew, after so many runs."""
+        self.decided, self.since_mended = since, {}
 
 
 def members_after(runs: Sequence[LineRun], begin: Sequence[int] = ()) -> Members:
@@ -88,7 +110,7 @@ def _resolve(members: Members, at: float) -> None:
         first = members.pending[0]
         if first.decision in (None, AlertDecision.OPEN) or (first.decided or 0.0) > at:
             return
-        # A later regression of its own that is undecided keeps its runs.
+        # A later open alert keeps its runs.
         rest = next(
             (
                 place
@@ -103,29 +125,52 @@ def _resolve(members: Members, at: float) -> None:
         elif first.decision is AlertDecision.REJECTED:
             members.line += keys
         members.pending = members.pending[rest:]
+        left = {key for run in members.pending if run.decision is AlertDecision.OPEN for key in run.named}
+        members.held = {key: calm for key, calm in members.held.items() if key in left}
+        members.decide(0)
 
 
 def _take(members: Members, run: LineRun) -> None:
-    regressed, improved = run.verdict == "regressed", run.verdict == "improved"
-    if members.pending:
+    _count(members)
+    if members.pending or (run.decision is not None and (run.is_red or run.named)):
         members.pending.append(run)
-        enough = ENOUGH_GOOD if len(members.line) >= FEWEST_RUNS else 1
-        if not any(each.verdict == "regressed" for each in members.pending[-enough:]):
-            members.line += [each.key for each in members.pending]
-            members.pending = []
+        members.improved = None
+        _release(members, run)
         return
-    if members.improved is not None and not improved:
+    if members.improved is not None and not run.is_improved:
         # Nothing improved: the run that read so is one of chance's.
         members.line.append(members.improved)
-    if regressed and run.is_other and run.decision is None:
+    if (run.is_red and run.is_other) or (run.is_improved and (run.is_other or members.improved is not None)):
         members.line = [run.key]
-    elif regressed:
-        members.pending = [run]
-    elif improved and (run.is_other or members.improved is not None):
-        members.line = [run.key]
-    elif improved and len(members.line) >= FEWEST_RUNS:
+    elif run.is_improved and len(members.line) >= FEWEST_RUNS:
         members.improved = run.key
         return
     else:
         members.line.append(run.key)
     members.improved = None
+
+
+def _count(members: Members) -> None:
+    members.since_mended = {key: n + 1 for key, n in members.since_mended.items()}
+    if members.decided is not None:
+        members.decided += 1
+
+
+def _release(members: Members, run: LineRun) -> None:
+    """Note which scenarios a frozen line still waits for, and let it go on after enough runs that don't look worse."""
+    for key in list(members.held):
+        calm = 0 if key in run.worse else members.held[key] + 1
+        members.held[key] = calm
+        if key in run.mended or calm >= ENOUGH_GOOD:
+            del members.held[key]
+            members.since_mended[key] = 0 if key in run.mended else ENOUGH_GOOD
+    if run.decision is not None:
+        members.held |= dict.fromkeys(run.named, 0)
+    is_young = len(members.line) < FEWEST_RUNS and not any(each.named for each in members.pending)
+    enough = 1 if is_young else ENOUGH_GOOD
+    if members.held or len(members.pending) <= enough:
+        return
+    if not any(each.is_red for each in members.pending[-enough:]):
+        members.line += [each.key for each in members.pending]
+        members.pending = []
+        members.decide(enough)

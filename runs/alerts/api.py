@@ -48,22 +48,6 @@ class ChangeFilters(Cursor):
     verdict: ChangeVerdict | None = None
 
 
-class FreshTestOut(Schema):
-    measure: str
-    scenarios: int
-    trials: list[int]
-    """On the old and on the new configuration."""
-    before: float
-    after: float
-    test: str
-    p: float
-    """One-sided."""
-    p_corrected: float
-    confirms: bool
-    power: float | None = None
-    """The share of cases in which such trials confirm the expected change; null if unknown."""
-
-
 class DriftOut(Schema):
     """A decline over several runs, none of which regressed by itself."""
 
@@ -87,13 +71,13 @@ class AlertOut(Schema):
     state: str
     """Of `after_change`, wont_fix is what pages call *intended*."""
     evidence: str
-    """suspected, confirming, confirmed or not_confirmed."""
+    """suspected, confirmed or not_confirmed."""
+    named: list[str]
+    """The scenarios that broke."""
     reason: str
-    """What the fresh trials showed, or why they could not."""
-    fresh: list[FreshTestOut]
-    """The tests on the fresh trials."""
+    """What confirmed it or didn't."""
     confirmation: int | None
-    """The launch of the fresh trials."""
+    """The launch that runs the new and the old configuration in turn; null without one."""
     assignee: str | None
     starred: bool
     """Always false; as the next three, it goes with the next release."""
@@ -170,13 +154,8 @@ class ChangedOut(Schema):
 class ConfirmationOut(Schema):
     launch: int
     runs: list[int]
+    """The new configuration's, then the old one's."""
     trials: int
-    expected: float
-    """The change of the mean that the fresh trials are planned for, 0 to 1: 70 % of the suspected one."""
-    power: float
-    """The share of cases in which they confirm it, 0 to 1."""
-    detectable: float | None
-    """The smallest change of the mean, 0 to 1, that they confirm four times out of five; null where none is."""
     plan: str
     warning: str
 
@@ -265,7 +244,7 @@ def change_alerts(request: ApiRequest, body: AlertsIn) -> dict[str, Any]:
     tags=["alerts"],
 )
 def confirm_alert(request: ApiRequest, alert_id: Path[Key]) -> Status[dict[str, Any]]:
-    """Confirm an alert: run its scenarios again on the new and on the baseline's configuration."""
+    """Confirm an alert: run the new and the old configuration in turn."""
     alert = _find(request, alert_id)
     plan = plan_confirmation(alert)
     launch = start_confirmation(alert, by=request.access.user)
@@ -273,9 +252,6 @@ def confirm_alert(request: ApiRequest, alert_id: Path[Key]) -> Status[dict[str, 
         "launch": launch.pk,
         "runs": list(launch.runs.order_by("pk").values_list("pk", flat=True)),
         "trials": plan.trials,
-        "expected": plan.design.expected,
-        "power": plan.design.power,
-        "detectable": plan.design.detectable,
         "plan": plan.sentence,
         "warning": plan.warning,
     }
@@ -311,8 +287,8 @@ def _alert(alert: Alert) -> dict[str, Any]:
         "changed": change_words(alert.run.baseline, alert.run) if is_intended else None,
         "state": alert.state,
         "evidence": alert.evidence,
+        "named": alert.named,
         "reason": alert.reason,
-        "fresh": alert.fresh,
         "confirmation": alert.confirmation_id,
         "starred": False,
         "tags": [],

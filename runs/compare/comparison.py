@@ -6,23 +6,31 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evaluators.grading.suite_result import Comparison, compare_passes
 from evaluators.statistics.comparability import Reasons
-from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
+from evaluators.statistics.retest import Passes, RetestOutcome, has_fallen
+from runs.compare.amounts import amounts_against_line, worse_amounts
 from runs.compare.baselines import LAST_PASS
-from runs.compare.causes import same_fingerprint
-from runs.compare.drift import decline_of
-from runs.compare.intended_changes import changed_on_purpose, kind_of_regression
+from runs.compare.intended_changes import changed_on_purpose
 from runs.compare.line import OldSide, old_side_of
-from runs.compare.measure_changes import PASS, Pool, RunComparison, against_line, compare_pools
+from runs.compare.measure_changes import (
+    PASS,
+    Pool,
+    RunComparison,
+    against_line,
+    compare_pools,
+    samples_of,
+    with_broken,
+)
+from runs.compare.raised_alerts import is_red, keep_alerts
 from runs.compare.stored_changes import change_json
-from runs.db import outbox, statements
-from runs.models import Alert, Change, Run, RunMeasure, Trial
-from runs.models.comparison import OPEN_ALERTS, AlertKind, Evidence
-from runs.models.run import RunState, Trigger
+from runs.db import statements
+from runs.models import Change, Run, RunMeasure, Trial
+from runs.models.comparison import AlertKind
+from runs.models.run import RunState
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results.comparability import outcomes_changed_since
@@ -31,8 +39,6 @@ from scenarios.models import Scenario
 
 _LAST_PASS = f"Baseline {LAST_PASS}"
 PASS_KEY = ("trial", "pass")
-PASS_RATE = Q(scenario=None, measure__layer="trial", measure__name="pass")
-"""The change of a run's pass rate."""
 
 
 def passes(run_id: int) -> dict[str, bool]:
@@ -79,7 +85,7 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 
 
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
-    """Replace the run's baseline, verdict, changes and alert; a new run has none yet. Requires a transaction."""
+    """Replace the run's baseline, verdict, changes and alerts; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
     has_no_old_side = options.baseline_file or options.is_old_side or options.is_previous_arm
     side = OldSide(None) if has_no_old_side else old_side_of(run, options.baseline)
@@ -90,31 +96,23 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
             _last_pass(baseline),
         ]
     run.verdict, run.configuration_changed, run.old_side = "", False, {}
-    run.aa_scenarios = run.aa_differing = None
     if not is_new:
         Change.objects.filter(run=run).delete()
+    comparison = None
     # A part of a run says nothing about its line.
     if baseline is not None and run.state != RunState.CANCELLED:
-        comparison = _compare_with(side, baseline, run)
+        worse = _held_that_look_worse(side, baseline, run)
+        comparison = _compare_with(side, baseline, run, worse)
         run.configuration_changed = not run.is_experiment and bool(changed_on_purpose(baseline, run))
         if comparison.pass_rate is not None and comparison.verdict is not None:
             run.verdict = comparison.verdict.value
-            run.old_side = side.stored(regressed=run.verdict == ChangeVerdict.REGRESSED)
+            red = worse_amounts(comparison.others) | ({AlertKind.REGRESSION} if is_red(comparison) else set())
+            run.old_side = side.stored(
+                red=red, worse=worse, since=side.since if run.verdict == ChangeVerdict.REGRESSED else None
+            )
             statements.insert(Change, _changes(run, baseline, comparison))
-            _count_aa(baseline, run)
-    stored = (
-        "baseline",
-        "warnings",
-        "verdict",
-        "old_side",
-        "configuration_changed",
-        "aa_scenarios",
-        "aa_differing",
-    )
-    run.save(update_fields=stored)
-    _keep_alert(run, is_new=is_new)
-    if side.members and run.verdict and not side.since:
-        _keep_drift(run, side.members)
+    run.save(update_fields=["baseline", "warnings", "verdict", "old_side", "configuration_changed"])
+    keep_alerts(run, side, comparison, is_new=is_new)
 
 
 def _last_pass(baseline: Run | None) -> str:
@@ -127,33 +125,39 @@ def _last_pass(baseline: Run | None) -> str:
     )
 
 
-def _keep_drift(run: Run, members: Sequence[int]) -> None:
-    """Raise an alert for a decline of the line that no single run shows."""
-    is_known = run.verdict == ChangeVerdict.REGRESSED or run.is_experiment or run.configuration_changed
-    if is_known or (decline := decline_of(run, members)) is None:
-        return
-    defaults = {"project_id": run.project_id, "kind": AlertKind.DRIFT, "drift": decline}
-    alert, is_first = Alert.objects.get_or_create(run=run, defaults=defaults)
-    if is_first:
-        outbox.record_regression(alert, run)
+def _held_that_look_worse(side: OldSide, baseline: Run, run: Run) -> list[str]:
+    """Return the scenarios of open alerts that look worse in a run than before. One query, none without them."""
+    if not side.held:
+        return []
+    old = side.line or (Pool(baseline),)
+    samples = samples_of([Pool(run), *old], [PASS]).get(PASS, {})
+    tonight = samples.get(run.pk, {})
+    return [
+        key
+        for key in side.held
+        if key in tonight
+        and has_fallen(
+            _passes([tonight[key]]),
+            _passes(
+                own[key] for own in map(samples.get, (each.run.pk for each in old)) if own and key in own
+            ),
+        )
+    ]
 
 
-def _compare_with(side: OldSide, baseline: Run, run: Run) -> RunComparison:
-    """Compare a run, with the trials of those pressed before it, with its old side."""
-    new = Pool(run, side.again)
+def _passes(samples: Iterable[Sample]) -> Passes:
+    known = list(samples)
+    return Passes(sum(round(each.mean * each.n) for each in known), sum(each.n for each in known))
+
+
+def _compare_with(side: OldSide, baseline: Run, run: Run, worse: Sequence[str]) -> RunComparison:
+    """Compare a run with its old side; scenarios that fresh trials name broke, and those of open alerts that look worse."""
+    new = Pool(run)
     (comparison,) = compare_pools(Pool(baseline), [new])
-    return against_line(comparison, side.line, side.reasons, new) if side.line else comparison
-
-
-def _count_aa(baseline: Run, run: Run) -> None:
-    """Count what differs from a baseline of the same fingerprint, where only chance can differ."""
-    if not same_fingerprint(baseline.fingerprint, run.fingerprint):
-        return
-    by_run = passes_of([baseline.pk, run.pk])
-    before, after = by_run[baseline.pk], by_run[run.pk]
-    shared = before.keys() & after.keys()
-    run.aa_scenarios = len(shared)
-    run.aa_differing = sum(before[key] != after[key] for key in shared)
+    if side.line:
+        comparison = amounts_against_line(against_line(comparison, side.earlier, new), side, new)
+    fresh = [each["key"] for each in run.retests if each["outcome"] == RetestOutcome.NAMED]
+    return with_broken(comparison, [*fresh, *worse])
 
 
 def compare_named(run: Run) -> None:
@@ -164,46 +168,6 @@ def compare_named(run: Run) -> None:
     finished = Run.objects.filter(state=RunState.FINISHED, error="").select_related("project")
     for later in finished.filter(project=run.project_id, pk__gt=run.pk, options__baseline=str(run.pk)):
         compare_with_baseline(later)
-
-
-def _keep_alert(run: Run, *, is_new: bool) -> None:
-    """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
-    kind = _alert_kind(run)
-    if kind is not None and not _is_known(run):
-        # A project that confirms by itself notifies of what is confirmed; see `runs.launch.confirmation`.
-        confirms = run.project.confirm_alerts and outbox.is_recent(run) and run.trigger != Trigger.IMPORT
-        evidence = Evidence.CONFIRMING if confirms else Evidence.SUSPECTED
-        defaults = {"project_id": run.project_id, "kind": kind, "evidence": evidence}
-        alert, is_first = Alert.objects.get_or_create(run=run, defaults=defaults)
-        if is_first and not confirms:
-            outbox.record_regression(alert, run)
-        elif alert.kind != kind and alert.first_triaged is None:
-            Alert.objects.filter(pk=alert.pk).update(kind=kind, drift={})
-    elif not is_new:
-        Alert.objects.filter(run=run, first_triaged=None).delete()
-
-
-def _alert_kind(run: Run) -> AlertKind | None:
-    """Return the kind of alert that a compared run raises; None without one."""
-    if run.verdict != ChangeVerdict.REGRESSED or run.is_experiment or run.baseline is None:
-        return None
-    return kind_of_regression(run.baseline, run)
-
-
-def _is_known(run: Run) -> bool:
-    """Return whether undecided alerts of the line say all that broke in a run that is red since an earlier one."""
-    if not run.old_side.get("since"):
-        return False
-    named = Alert.objects.filter(
-        run__suite=run.suite_id,
-        run__target=run.target_id,
-        run__model=run.model,
-        run__lt=run.pk,
-        state__in=OPEN_ALERTS,
-    )
-    rows = Change.objects.filter(PASS_RATE, run__in=[run.pk, *named.values_list("run", flat=True)])
-    broke = {pk: set(detail.get("broke", ())) for pk, detail in rows.values_list("run", "detail")}
-    return broke.pop(run.pk, set()) <= set().union(*broke.values())
 
 
 def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[dict[str, Any]]:

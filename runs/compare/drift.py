@@ -3,33 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from django.db.models import QuerySet
 
-from evaluators.statistics.change_points import ChangePoint, rate_changes
 from evaluators.statistics.comparability import outcome_reasons
-from runs.models import Alert, Run, RunMeasure
+from evaluators.statistics.line import DRIFT_ENDS, DRIFT_FEWEST, DRIFT_RUNS, find_drift
+from runs.compare.measure_changes import PASS, Pool, samples_of, smallest_of_pass_rate
+from runs.models import Alert, Run
 from runs.models.comparison import OPEN_ALERTS, AlertKind
 from runs.results.comparability import parts_changed_since
 
 
 def decline_of(run: Run, members: Sequence[int]) -> dict[str, Any] | None:
-    """Return where the pass rate of a run's line fell for the last time, as `Alert.drift`; None where it didn't.
+    """Return by how much the newest runs of a run's line fell below its oldest, as `Alert.drift`; None if they didn't.
 
-    Takes the line's earlier runs, oldest first. Only those count that have every scenario of the run with the same
-    content, and only what came after the line's last alert of a drift. At most six queries.
+    Takes the line's earlier runs, oldest first. Each counts by the scenarios that it shares with the run, with the same
+    content, as their distance from their means; only what came after the line's last alert of a drift counts. At most
+    six queries.
     """
     last = _alerts(run).order_by("-run").first()
     if last is not None and last.state in OPEN_ALERTS:
         return None
-    keys = [key for key in members if last is None or key > last.run_id]
-    passes = _passes([*keys, run.pk])
-    same = _alike(run, keys, passes)
-    runs = [*same, run.pk]
-    totals = [_total(passes[key], passes[run.pk]) for key in runs]
-    changes = rate_changes([passed for passed, _ in totals], [trials for _, trials in totals])
-    return _decline(changes[-1], runs, run.project.smallest_effect) if changes else None
+    keys = [key for key in members if last is None or key > last.run_id][1 - DRIFT_RUNS :]
+    if len(keys) + 1 < DRIFT_FEWEST:
+        return None
+    rates = _rates(run, keys)
+    ends = find_drift(list(rates.values()), smallest_of_pass_rate(run.project))
+    if ends is None:
+        return None
+    return {
+        "since": list(rates)[-DRIFT_ENDS],
+        "until": run.pk,
+        "before": ends[0],
+        "after": ends[1],
+        "runs": len(rates),
+    }
+
+
+def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:
+    """Return the pass rate of each run as far as it tells of the new run's scenarios, oldest first."""
+    known = Run.objects.in_bulk(keys)
+    earlier = [known[key] for key in keys if key in known]
+    changed = [outcome_reasons(why) for why in parts_changed_since(run, earlier, prices=False)]
+    runs = [*earlier, run]
+    samples = samples_of([Pool(each) for each in runs], [PASS]).get(PASS, {})
+    tonight = samples.get(run.pk, {})
+    means = {
+        each.pk: {
+            key: sample.mean
+            for key, sample in samples.get(each.pk, {}).items()
+            if key in tonight and key not in why
+        }
+        for each, why in zip(runs, (*changed, {}), strict=True)
+    }
+    by_key = {key: [own[key] for own in means.values() if key in own] for key in tonight}
+    level = {key: fmean(values) for key, values in by_key.items()}
+    middle = fmean(level.values()) if level else 0.0
+    return {
+        pk: middle + fmean(mean - level[key] for key, mean in own.items()) for pk, own in means.items() if own
+    }
 
 
 def _alerts(run: Run) -> QuerySet[Alert]:
@@ -43,40 +77,13 @@ def _alerts(run: Run) -> QuerySet[Alert]:
     )
 
 
-def _passes(runs: Sequence[int]) -> dict[int, dict[str, tuple[int, int]]]:
-    """Return the passed trials, and trials, of each run's scenarios by key. One query."""
-    rows = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass")
-    passes: dict[int, dict[str, tuple[int, int]]] = {key: {} for key in runs}
-    for key, scenario, mean, n in rows.exclude(scenario=None).values_list(
-        "run", "scenario__key", "mean", "n"
-    ):
-        passes[key][scenario] = (round(mean * n), n)
-    return passes
-
-
-def _alike(run: Run, keys: Sequence[int], passes: Mapping[int, Mapping[str, tuple[int, int]]]) -> list[int]:
-    """Return the runs that have every scenario of a run with the same content."""
-    earlier = Run.objects.in_bulk([key for key in keys if passes[run.pk].keys() <= passes[key].keys()])
-    runs = [earlier[key] for key in keys if key in earlier]
-    run_keys = passes[run.pk].keys()
-    changed = parts_changed_since(run, runs, prices=False)
-    pairs = zip(runs, changed, strict=True)
-    return [other.pk for other, why in pairs if run_keys.isdisjoint(outcome_reasons(why))]
-
-
-def _total(passes: Mapping[str, tuple[int, int]], keys: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    return sum(passes[key][0] for key in keys), sum(passes[key][1] for key in keys)
-
-
-def _decline(change: ChangePoint, runs: Sequence[int], smallest: float) -> dict[str, Any] | None:
-    if change.before - change.after < smallest:
-        return None
-    return {"since": runs[change.at], "before": change.before, "after": change.after, "runs": len(runs)}
-
-
 def drift_sentence(drift: Mapping[str, Any]) -> str:
     """Return an alert's decline in words."""
+    fell = f"The pass rate fell from {drift['before'] * 100:.0f} % to {drift['after'] * 100:.0f} %"
+    if "until" not in drift:
+        # Of older releases.
+        return f"{fell} from run {drift['since']} on, which the last {drift['runs']} runs show together and no single one does."
     return (
-        f"The pass rate fell from {drift['before'] * 100:.0f} % to {drift['after'] * 100:.0f} % from run {drift['since']} "
-        f"on, which the last {drift['runs']} runs show together and no single one does."
+        f"{fell}: runs {drift['since']} to {drift['until']} together are below the oldest {DRIFT_ENDS} of"
+        f" {drift['runs']}."
     )

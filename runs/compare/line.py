@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice, takewhile
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from evaluators.statistics.comparability import Reasons, outcome_reasons
-from evaluators.statistics.line import FEWEST_RUNS
+from evaluators.statistics.line import FEWEST_RUNS, RECENT, SCENARIO_WINDOWS
 from evaluators.statistics.line_members import AlertDecision, LineRun, Members, members_after
+from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.retest import RetestOutcome
 from runs.compare.baselines import NEWEST_FIRST, baseline_of, newest_among, pinned_run, runs_alike
-from runs.compare.causes import same_fingerprint
 from runs.compare.fresh_trials import fresh_runs, pool_of
-from runs.compare.measure_changes import Pool
+from runs.compare.measure_changes import LineRuns, Pool
 from runs.models import Alert, Run, RunMeasure
-from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
+from runs.models.comparison import OF_AMOUNTS, OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger
 from runs.results.comparability import both_known, find_judge, parts_changed_since
 from runs.results.rates import run_rate
 
-RECENT = 60
+READ_RUNS = 60
 """Earlier runs from which a line is made."""
 LEAST_SHARE = 0.5
 """The share of a run's scenarios that a run of its line has at least."""
@@ -42,57 +44,94 @@ class OldSide:
 
     baseline: Run | None
     """The one run that lists and measures without a line are compared with: the newest of the line."""
-    line: tuple[Pool, ...] = ()
-    """The runs of the line, newest first; empty if the comparison is with the baseline alone."""
-    reasons: tuple[Mapping[str, Reasons], ...] = ()
-    """What changed in each scenario since each run of the line, by key."""
+    earlier: LineRuns = field(default_factory=LineRuns)
+    """The runs of the line, from one on; none of experiments, looks and confirmations."""
+    is_alone: bool = False
+    """The baseline alone decides, and the line says no more than how much runs vary."""
+    amounts: Mapping[AlertKind, LineRuns] = field(default_factory=dict)
+    """The lines of cost and time, which only their own alerts freeze."""
     since: int | None = None
-    """The run whose undecided regression froze the line."""
-    again: tuple[int, ...] = ()
-    """Earlier runs of it with the same configuration, whose trials count with the run's own."""
+    """The run whose open alert froze the line."""
+    held: Mapping[str, int] = field(default_factory=dict)
+    """The scenarios that open alerts name, and that are neither mended nor released, with the run that named each."""
+    is_red: bool = False
+    """An open alert is about the suite as a whole."""
     is_pinned: bool = False
     best_of: int = 0
     """Among how many runs the pinned one has the highest pass rate; 0 if it hasn't."""
     members: tuple[int, ...] = ()
     """All known runs of the line, oldest first; empty for that of the default branch."""
 
-    def stored(self, *, regressed: bool) -> dict[str, Any]:
-        """Return it as `Run.old_side`."""
+    @property
+    def line(self) -> tuple[Pool, ...]:
+        """The runs that the new one is compared with, one to ten, newest first; none where the baseline alone decides."""
+        return () if self.is_alone else self.earlier.old
+
+    @property
+    def reasons(self) -> tuple[Mapping[str, Reasons], ...]:
+        """What changed in each scenario since each run of `line`, by key."""
+        return self.earlier.reasons[self.earlier.pending :][: len(self.line)]
+
+    def stored(self, *, red: Collection[str], worse: Collection[str], since: int | None) -> dict[str, Any]:
+        """Return it as `Run.old_side`, with what the comparison found for later runs.
+
+        `red` are the kinds of alerts of whose measures the run is worse, `worse` the held scenarios that look worse in
+        it; `since` is the run since which it is red.
+        """
         return {
-            "runs": [each.run.pk for each in self.line],
-            "since": self.since if regressed else None,
-            "again": list(self.again),
+            "runs": [each.run.pk for each in self.line] if len(self.line) >= FEWEST_RUNS else [],
+            "since": since,
             "is_pinned": self.is_pinned,
             "best_of": self.best_of,
             "compared": timezone.now().isoformat(),
+            "red": sorted(red),
+            "worse": sorted(worse),
         }
 
 
 def old_side_of(run: Run, choice: str) -> OldSide:
-    """Return what a closed run is compared with; `choice` is its request's baseline.
+    """Return what a run is compared with; `choice` is its request's baseline.
 
     In order: the request's choice, the pinned run, the line of its branch, that of the default
     branch, and with fewer than `FEWEST_RUNS` runs the last one that didn't regress. A run until a verdict has the one run
-    that its looks compared with. At most nine queries.
+    that its looks compared with. At most twelve queries.
     """
-    if choice or run.trigger == Trigger.CONFIRM or run.more_of_id or run.looks:
-        return OldSide(baseline_of(run, choice))
+    if run.trigger == Trigger.CONFIRM or run.more_of_id or run.looks:
+        return OldSide(baseline_of(run, choice), is_alone=True)
     pinned = pinned_run(run)
     history = _History(run)
-    branch_line = history.members(MAINLINE if run.branch in MAINLINE else (run.branch,))
-    since, again = (None, ()) if run.is_experiment else history.frozen(branch_line)
+    branches: list[tuple[str, ...]] = [MAINLINE] if run.branch in MAINLINE else [(run.branch,), MAINLINE]
+    lines = [history.members(each) for each in branches]
+    found = [history.line_of(each) for each in lines]
+    enough = [place for place, each in enumerate(found) if len(each.old) >= FEWEST_RUNS]
+    some = [place for place, each in enumerate(found) if each.old]
+    chosen = next(iter((*enough, *some)), len(lines) - 1)
+    members, earlier = lines[chosen], found[chosen]
+    own = lines[0] if lines[0].pending or choice or pinned else members
+    frozen = (
+        OldSide(None)
+        if run.is_experiment
+        else OldSide(None, since=own.since, held=_held(own), is_red=own.is_red)
+    )
+    if choice:
+        return replace(frozen, baseline=baseline_of(run, choice), earlier=earlier, is_alone=True)
     if pinned is not None:
-        return OldSide(pinned, since=since, again=again, is_pinned=True, best_of=_best_of(pinned, history))
-    lines = [branch_line] if run.branch in MAINLINE else [branch_line, history.members(MAINLINE)]
-    for members in lines:
-        usable = _line(run, [history.runs[key] for key in members.newest if key in history.runs])
-        if usable is not None:
-            baseline, line, reasons = usable
-            since = since or _frozen_by(members, run)
-            # The default branch's own runs say whether it drifts.
-            whole = tuple(members.line) if members is branch_line else ()
-            return OldSide(baseline, line, reasons, since, again, members=whole)
-    return OldSide(_last(run, history, lines), since=since or _frozen_by(lines[-1], run), again=again)
+        best_of = _best_of(pinned, history)
+        return replace(
+            frozen, baseline=pinned, earlier=earlier, is_alone=True, is_pinned=True, best_of=best_of
+        )
+    return replace(
+        frozen,
+        baseline=earlier.old[0].run if enough else _last(run, history, lines),
+        earlier=earlier,
+        amounts={kind: history.line_of(history.members(branches[chosen], kind)) for kind in OF_AMOUNTS},
+        # The default branch's own runs say whether it drifts.
+        members=() if chosen else tuple(members.line),
+    )
+
+
+def _held(members: Members) -> dict[str, int]:
+    return {key: next(run.key for run in members.pending if key in run.named) for key in members.held}
 
 
 def _best_of(pinned: Run, history: _History) -> int:
@@ -104,10 +143,6 @@ def _best_of(pinned: Run, history: _History) -> int:
 
 def _pass_rate(run: Run) -> float:
     return run_rate(run).share
-
-
-def _frozen_by(members: Members, run: Run) -> int | None:
-    return None if run.is_experiment else members.since
 
 
 def line_runs(run: Run) -> QuerySet[Run]:
@@ -125,7 +160,8 @@ class _History:
     """The runs before one, of which lines are made."""
 
     def __init__(self, run: Run) -> None:
-        recent = list(line_runs(run).select_related("alert", "project")[:RECENT])
+        related = line_runs(run).select_related("project").prefetch_related("alerts")
+        recent = list(related[:READ_RUNS])
         judge = find_judge(run)
         self.run = run
         self.alike = [each.pk for each in recent]
@@ -133,36 +169,68 @@ class _History:
         self.recent = [each for each in recent if _is_same(judge, find_judge(each))][::-1]
         self.runs = {each.pk: each for each in self.recent}
 
-    def members(self, branches: Sequence[str]) -> Members:
-        """Return the line of these branches."""
+    def members(self, branches: Sequence[str], kind: AlertKind = AlertKind.REGRESSION) -> Members:
+        """Return the line of these branches, as alerts of a kind freeze it."""
         runs = [each for each in self.recent if each.branch in branches]
-        first = self._first_red(runs)
+        first = self._first_red(runs) if kind in OF_SUITE else None
         if first is None:
-            return members_after([_past(each) for each in runs])
-        return members_after([_past(each) for each in (first, *runs)], first.old_side.get("runs", [])[::-1])
+            return members_after([_past(each, kind) for each in runs])
+        begin = first.old_side.get("runs", [])[::-1]
+        return members_after([_past(each, kind) for each in (first, *runs)], begin)
 
     def _first_red(self, branch_runs: Sequence[Run]) -> Run | None:
         """Return the run that froze the line before the oldest of these, and load the runs of its line."""
         since = branch_runs[0].old_side.get("since") if branch_runs else None
         if not since or since in self.runs:
             return None
-        runs = Run.objects.select_related("alert", "project")
+        runs = Run.objects.select_related("project").prefetch_related("alerts")
         first = runs.filter(pk=since).first()
         if first is not None:
             self.runs |= {each.pk: each for each in runs.filter(pk__in=first.old_side.get("runs", []))}
             self.runs[first.pk] = first
         return first
 
-    def frozen(self, members: Members) -> tuple[int | None, tuple[int, ...]]:
-        """Return the run that froze a line, and the runs since with the configuration and commit of the new one."""
-        runs = [self.runs[each.key] for each in members.pending]
+    def line_of(self, members: Members) -> LineRuns:
+        """Return the runs that the new one is compared with.
+
+        Those count that have at least `LEAST_SHARE` of the run's scenarios with the same content. With enough runs of
+        the run's own guidance, the line has only these; windows never reach beyond them.
+        """
         run = self.run
-        again = [
-            other.pk
-            for other in runs
-            if other.commit == run.commit and same_fingerprint(other.fingerprint, run.fingerprint)
-        ]
-        return members.since, tuple(again)
+        waiting = [each.key for each in members.pending][::-1][: max(SCENARIO_WINDOWS) - 1]
+        joined = [key for key in members.newest if key in self.runs]
+        own = [key for key in joined if self.runs[key].guidance_id == run.guidance_id]
+        joined = (own if len(own) >= FEWEST_RUNS else joined)[:RECENT]
+        runs = [self.runs[key] for key in (*waiting, *joined)]
+        alike = takewhile(lambda each: each.guidance_id == run.guidance_id, runs)
+        within = {each.pk for each in islice(alike, members.decided)}
+        usable = self._usable(runs)
+        pools = _pools([each for each, _ in usable])
+        since = {key: n + 1 for key, n in members.since_mended.items()} | dict.fromkeys(members.held, 1)
+        return LineRuns(
+            pools,
+            tuple(why for _, why in usable),
+            sum(each.run.pk in waiting for each in pools),
+            since,
+            1 + sum(each.run.pk in within for each in pools),
+        )
+
+    def _usable(self, runs: Sequence[Run]) -> list[tuple[Run, Mapping[str, Reasons]]]:
+        if not runs:
+            return []
+        keys = _keys([self.run, *runs])
+        run_keys = keys.get(self.run.pk, frozenset())
+        usable: list[tuple[Run, Mapping[str, Reasons]]] = []
+        for earlier, why in zip(runs, parts_changed_since(self.run, runs), strict=True):
+            same = (run_keys & keys.get(earlier.pk, frozenset())) - outcome_reasons(why).keys()
+            if same and len(same) >= LEAST_SHARE * len(run_keys):
+                usable.append((earlier, why))
+        return usable
+
+
+def _pools(runs: Sequence[Run]) -> tuple[Pool, ...]:
+    fresh = fresh_runs(runs) if runs else []
+    return tuple(pool_of(each, fresh) for each in runs)
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -170,28 +238,38 @@ def _is_same(one: str, other: str) -> bool:
     return one == other
 
 
-def _past(run: Run) -> LineRun:
-    alert: Alert | None = getattr(run, "alert", None)
-    if alert is not None and alert.kind == AlertKind.DRIFT:
-        alert = None
-    finished = (run.finished or run.created).timestamp()
+def _past(run: Run, kind: AlertKind) -> LineRun:
+    """Return a run as the line sees it whose alerts are of a kind. Expects its alerts to be loaded."""
+    kinds = OF_SUITE if kind in OF_SUITE else (kind,)
+    alert = next((each for each in run.alerts.all() if each.kind in kinds), None)
     decision = decision_on(alert) if alert else None
     decided = _decision_time(alert) if alert and decision is not AlertDecision.OPEN else None
     return LineRun(
         run.pk,
-        run.verdict,
-        decision,
-        finished,
-        decided.timestamp() if decided else None,
-        run.configuration_changed,
+        is_red=kind in _red(run),
+        decision=decision,
+        named=frozenset(alert.named if alert else ()),
+        worse=frozenset(run.old_side.get("worse", ())),
+        mended=frozenset(each["key"] for each in run.retests if each["outcome"] == RetestOutcome.MENDED),
+        is_improved=kind in OF_SUITE and run.verdict == ChangeVerdict.IMPROVED,
+        finished=(run.finished or run.created).timestamp(),
+        decided=decided.timestamp() if decided else None,
+        is_other=run.configuration_changed,
     )
 
 
+def _red(run: Run) -> Collection[str]:
+    """Return the kinds of alerts of whose measures a run was worse; older releases knew but the verdict."""
+    older = [AlertKind.REGRESSION] if run.verdict == ChangeVerdict.REGRESSED else []
+    red: Collection[str] = run.old_side.get("red", older)
+    return red
+
+
 def decision_on(alert: Alert) -> AlertDecision:
-    """Return what became of an alert: a person's decision, or that its fresh trials didn't confirm it."""
+    """Return what became of an alert: a person's decision, or that it wasn't confirmed."""
     if alert.state not in OPEN_ALERTS:
         return _DECISIONS[alert.state]
-    if alert.evidence == Evidence.NOT_CONFIRMED and alert.fresh:
+    if alert.evidence == Evidence.NOT_CONFIRMED:
         return AlertDecision.REJECTED
     return AlertDecision.OPEN
 
@@ -199,31 +277,6 @@ def decision_on(alert: Alert) -> AlertDecision:
 def _decision_time(alert: Alert) -> datetime:
     # Alerts of older releases don't know when they were decided.
     return alert.decided or alert.first_triaged or alert.created
-
-
-_Found = tuple[Run, tuple[Pool, ...], tuple[Mapping[str, Reasons], ...]]
-
-
-def _line(run: Run, runs: Sequence[Run]) -> _Found | None:
-    """Return the runs of a line with what changed since each, and the newest of them; None if they are too few.
-
-    Those count that have at least `LEAST_SHARE` of the run's scenarios with the same content.
-    """
-    if len(runs) < FEWEST_RUNS:
-        return None
-    reasons = parts_changed_since(run, runs)
-    keys = _keys([run, *runs])
-    run_keys = keys.get(run.pk, frozenset())
-    usable = []
-    for earlier, why in zip(runs, reasons, strict=True):
-        same = (run_keys & keys.get(earlier.pk, frozenset())) - outcome_reasons(why).keys()
-        if same and len(same) >= LEAST_SHARE * len(run_keys):
-            usable.append((earlier, why))
-    if len(usable) < FEWEST_RUNS:
-        return None
-    fresh = fresh_runs([each for each, _ in usable])
-    pools = tuple(pool_of(each, fresh) for each, _ in usable)
-    return usable[0][0], pools, tuple(why for _, why in usable)
 
 
 def _keys(runs: Sequence[Run]) -> dict[int, frozenset[str]]:
@@ -238,7 +291,7 @@ def _keys(runs: Sequence[Run]) -> dict[int, frozenset[str]]:
 def _last(run: Run, history: _History, lines: Sequence[Members]) -> Run | None:
     """Return the newest run that didn't regress, of the branch, else of the default branch, else of any."""
     for members in lines:
-        among = [*members.line, *([members.improved] if members.improved else [])]
+        among = [*members.line[-READ_RUNS:], *([members.improved] if members.improved else [])]
         if chosen := newest_among(run, among):
             return chosen
     waiting = {member.key for members in lines for member in members.pending}

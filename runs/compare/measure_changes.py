@@ -13,7 +13,7 @@ from django.db.models import Q
 from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, outcome_reasons, parts_of
 from evaluators.statistics.error_shares import ONE_LOOK, Levels
-from evaluators.statistics.line import compare_with_line
+from evaluators.statistics.line import MOST_RUNS, RECENT, Line, compare_with_line
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     MeasureChange,
@@ -22,7 +22,13 @@ from evaluators.statistics.measure_change import (
     Scale,
     pool_samples,
 )
-from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios, overall
+from evaluators.statistics.regression import (
+    compare_headline,
+    compare_measures,
+    compare_scenarios,
+    overall,
+    with_scenarios,
+)
 from runs.compare.looks import levels_between, levels_of_pools
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import reason_without_verdict
@@ -141,50 +147,92 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     ]
 
 
-def against_line(
-    compared: RunComparison,
-    line: Sequence[Pool],
-    reasons: Sequence[Mapping[str, Reasons]],
-    new: Pool,
-) -> RunComparison:
+@dataclass(frozen=True)
+class LineRuns:
+    """The earlier runs of a line, newest first, those that wait for a decision before the others."""
+
+    pools: tuple[Pool, ...] = ()
+    reasons: tuple[Mapping[str, Reasons], ...] = ()
+    """What changed in each scenario since each of them, by key."""
+    pending: int = 0
+    since_mended: Mapping[str, int] = field(default_factory=dict)
+    largest: int = RECENT
+    """As the last three of `evaluators.statistics.line.Line`."""
+
+    @property
+    def old(self) -> tuple[Pool, ...]:
+        """The runs that the new one alone is compared with, at most `MOST_RUNS`."""
+        return self.pools[self.pending :][:MOST_RUNS]
+
+    def line(self, rule: MeasureRule, samples: Mapping[int, Mapping[str, Sample]]) -> Line:
+        """Return the line of a measure, from its samples by run and scenario key.
+
+        Each scenario has the runs in which it has the same content.
+        """
+        layer, _, name = rule.name.partition("/")
+        parts = parts_of(layer, name)
+        runs = [
+            {
+                key: sample
+                for key, sample in samples.get(pool.run.pk, {}).items()
+                if not parts & set(why.get(key, ()))
+            }
+            for pool, why in zip(self.pools, self.reasons, strict=True)
+        ]
+        return Line(runs, self.pending, self.since_mended, self.largest)
+
+
+def against_line(compared: RunComparison, earlier: LineRuns, new: Pool) -> RunComparison:
     """Return a comparison whose headline measures and scenarios are those of a run against its line. One query.
 
-    Takes the run's comparison with the newest run of the line, in which the other measures stay, and what changed in
-    each scenario since each run of the line. Each scenario uses the runs in which it has the same content.
+    Takes the run's comparison with the newest run of the line, which keeps its headline where the line is too short.
     """
     if compared.no_verdict:
         return compared
-    samples = _samples([*line, new], HEADLINE)
+    samples = _samples([*earlier.pools, new], HEADLINE)
     measures = {}
     for (layer, name, unit, better), sides in samples.items():
         rule = rule_of(new.run.project, layer, name, unit, better)
         if rule.name not in HEADLINE or new.run.pk not in sides:
             continue
-        parts = parts_of(layer, name)
-        runs = [
-            {
-                key: sample
-                for key, sample in sides.get(pool.run.pk, {}).items()
-                if not parts & set(why.get(key, ()))
-            }
-            for pool, why in zip(line, reasons, strict=True)
-        ]
-        if any(sides[new.run.pk].keys() & each.keys() for each in runs) or rule.name == PASS:
-            measures[rule.name] = (rule, runs, sides[new.run.pk])
+        line = earlier.line(rule, sides)
+        if any(sides[new.run.pk].keys() & each.keys() for each in line.runs) or rule.name == PASS:
+            measures[rule.name] = (rule, line, sides[new.run.pk])
     line_changes = compare_with_line([measures[name] for name in HEADLINE if name in measures])
     left_out = {
-        key: next((why[key] for why in reasons if key in why), ())
+        key: next((why[key] for why in earlier.reasons if key in why), ())
         for key in (measures[PASS][2] if PASS in measures else {})
         if key not in line_changes.scenarios
     }
+    headline = line_changes.headline
+    if not headline:
+        headline = [
+            with_scenarios(each, line_changes.scenarios) if each.rule.name == PASS else each
+            for each in compared.headline
+        ]
     return replace(
         compared,
-        headline=tuple(line_changes.headline),
+        headline=tuple(headline),
         scenarios=line_changes.scenarios,
         reasons={key: why for key, why in left_out.items() if why},
         common=len(line_changes.scenarios) + sum(map(bool, left_out.values())),
         samples={},
     )
+
+
+def with_broken(compared: RunComparison, keys: Collection[str]) -> RunComparison:
+    """Return a comparison in which these scenarios broke, too."""
+    if not keys or compared.pass_rate is None:
+        return compared
+    scenarios = {
+        key: replace(change, verdict=ChangeVerdict.REGRESSED) if key in keys else change
+        for key, change in compared.scenarios.items()
+    }
+    headline = [
+        replace(each, broke=tuple(dict.fromkeys((*each.broke, *keys)))) if each.rule.name == PASS else each
+        for each in compared.headline
+    ]
+    return replace(compared, headline=tuple(headline), scenarios=scenarios)
 
 
 def _levels(base: Pool, other: Pool) -> Levels:
@@ -288,6 +336,12 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
         sample = Sample(n, mean, m2)
         by_scenario[key] = pool_samples(by_scenario[key], sample) if key in by_scenario else sample
     return samples
+
+
+def samples_of(pools: Sequence[Pool], names: Collection[str]) -> dict[str, dict[int, dict[str, Sample]]]:
+    """Return measures' samples, by name, run and scenario key. One query, none without names."""
+    samples = _samples(pools, names) if names else {}
+    return {f"{layer}/{name}": sides for (layer, name, _, _), sides in samples.items()}
 
 
 def _find_measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:

@@ -35,8 +35,6 @@ class ShownOldSide:
     """The runs of the line, newest first; empty if the baseline alone is the old side."""
     gone: int
     """Runs of the line that were deleted since."""
-    again: tuple[int, ...]
-    """Earlier runs of the same configuration whose trials count with the run's own."""
     best_of: int
     """Among how many runs the pinned one is the best, so that others look worse than they are; 0 if it isn't."""
 
@@ -57,7 +55,6 @@ def shown_old_side(run: Run) -> ShownOldSide | None:
     return ShownOldSide(
         tuple(ShownRun(each, bool(each.measured and each.measured > compared)) for each in shown),
         len(keys) - len(shown),
-        tuple(stored["again"]),
         stored["best_of"],
     )
 
@@ -74,22 +71,7 @@ def since_words(stored: Mapping[str, Any]) -> str:
     return f" since run {since}" if (since := stored.get("since")) else ""
 
 
-def pooled_words(stored: Mapping[str, Any]) -> str:
-    """Return whose trials count with the run's own, in a sentence; empty if none do."""
-    if not (again := stored.get("again")):
-        return ""
-    runs = ", ".join(map(str, again))
-    return (
-        f"Nothing changed since {'run' if len(again) == 1 else 'runs'} {runs}, so the trials count together. A fix, or a "
-        "decision on the regression, ends that."
-    )
-
-
 def old_side_json(run: Run) -> dict[str, Any] | None:
     """Return what a run's verdict was made with, as REST answers it; None without a verdict."""
     stored = run.old_side
-    return (
-        {name: stored[name] for name in ("runs", "since", "again", "is_pinned", "compared")}
-        if stored
-        else None
-    )
+    return {name: stored[name] for name in ("runs", "since", "is_pinned", "compared")} if stored else None

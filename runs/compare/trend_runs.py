@@ -8,14 +8,14 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from evalhub.web.paging import key_of
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.models import Run
-from runs.models.comparison import state_label
+from runs.models import Alert, Run
+from runs.models.comparison import OF_SUITE, state_label
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.results.address_filters import AddressFilters
@@ -101,8 +101,8 @@ _COLUMNS = (
     "is_unchecked",
     "is_experiment",
     "verdict",
-    "alert__state",
-    "alert__kind",
+    "alert_state",
+    "alert_kind",
     "fingerprint__staleness__stale",
     "baseline",
     "state",
@@ -140,7 +140,12 @@ def _rows(suite: int, filters: TrendFilters) -> QuerySet[Run, Any]:
         .exclude(state__in=OPEN)
         .order_by("-pk")
     )
-    return runs.annotate(at=Coalesce("finished", "created")).values(*_COLUMNS)[:MOST_RUNS]
+    alerts = Alert.objects.filter(run=OuterRef("pk"), kind__in=OF_SUITE)
+    return runs.annotate(
+        at=Coalesce("finished", "created"),
+        alert_state=Subquery(alerts.values("state")[:1]),
+        alert_kind=Subquery(alerts.values("kind")[:1]),
+    ).values(*_COLUMNS)[:MOST_RUNS]
 
 
 def _run(row: Mapping[str, Any]) -> TrendRun:
@@ -160,7 +165,7 @@ def _run(row: Mapping[str, Any]) -> TrendRun:
         failed=row["failed"],
         is_experiment=row["is_experiment"],
         regressed=row["verdict"] == ChangeVerdict.REGRESSED,
-        alert=state_label(row["alert__state"], row["alert__kind"]) if row["alert__state"] else "",
+        alert=state_label(row["alert_state"], row["alert_kind"]) if row["alert_state"] else "",
         is_stale=bool(row["fingerprint__staleness__stale"]),
         baseline=row["baseline"],
         completed=row["state"] == RunState.FINISHED and not row["error"],

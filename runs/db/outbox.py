@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs.db.request_job import request_job
 from runs.models import Alert, Channel, Delivery, Job, Notification, Run
-from runs.models.comparison import AlertKind
+from runs.models.comparison import OF_SUITE, AlertKind
 from runs.models.notification import ChannelKind, NotificationEvent
 from runs.models.run import RunState, Trigger
 
@@ -19,24 +19,11 @@ RECENT = timedelta(days=1)
 """Imported or recomputed results of runs that finished earlier aren't news."""
 
 
-def record_regression(alert: Alert, run: Run) -> None:
-    """Store that a run raised an alert. Requires a transaction."""
-    if is_recent(run):
-        record_event(run.project_id, _alert_event(alert), f"regression:{run.pk}", run_id=run.pk, alert=alert)
-
-
-def record_confirmation(alert: Alert) -> None:
-    """Store that fresh trials confirmed an alert, or could not decide; nothing if its suspicion was notified.
-
-    Requires a transaction.
-    """
-    record_event(
-        alert.project_id,
-        _alert_event(alert),
-        f"regression:{alert.run_id}",
-        run_id=alert.run_id,
-        alert=alert,
-    )
+def record_alert(alert: Alert) -> None:
+    """Store that an alert is to be notified of; nothing if it was. Requires a transaction."""
+    kind = AlertKind.REGRESSION if alert.kind in OF_SUITE else alert.kind
+    key = f"{kind}:{alert.run_id}"
+    record_event(alert.project_id, _alert_event(alert), key, run_id=alert.run_id, alert=alert)
 
 
 def _alert_event(alert: Alert) -> NotificationEvent:

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import Error
 from django.utils import timezone
 
-from runs.compare.confirmation import conclude, overdue_confirmations, waiting_alerts
 from runs.db.clock import database_now
 from runs.db.retry import is_connection_lost
 from runs.db.transactions import write_transaction
@@ -17,7 +16,6 @@ from runs.engine import recording
 from runs.engine.context import load_run
 from runs.engine.workspace.tool_variables import refuse_missing_variables
 from runs.errors import ProviderError, RequestError
-from runs.launch.confirmation import start_waiting
 from runs.models import Launch, LeaseCheck, Run
 from runs.models.run import OPEN, RunState
 from runs.workers import claims, holds, jobs, worker_registry
@@ -95,11 +93,6 @@ def reap() -> bool:
     claims.remove_slots_of_closed_runs()
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
         recording.close_if_done(run_id)
-    for launch_id in overdue_confirmations():
-        with write_transaction():
-            conclude(launch_id)
-    for alert in waiting_alerts():
-        start_waiting(alert)
     _follow_closed_runs()
     return may_take
 

@@ -23,14 +23,11 @@ from runs.engine.trial_result import TrialResult, columns_of_result, judging_row
 from runs.errors import NotWritable
 from runs.exchange.exports.files import write_suite_result
 from runs.exchange.exports.suite_result import suite_run
-from runs.launch.confirmation import start_waiting
 from runs.models import (
-    Alert,
     Launch,
     Run,
     Trial,
 )
-from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row
 from runs.results import spending
@@ -277,12 +274,10 @@ def _write_result(run_id: int) -> None:
 
 
 def _confirm(run: Run) -> None:
-    """Conclude the confirmation that a closed run belongs to, or start that of its alert."""
+    """Conclude the confirmation that a closed run belongs to."""
     if run.trigger == Trigger.CONFIRM:
         with write_transaction():
             conclude(run.launch_id)
-    elif waiting := Alert.objects.filter(run=run, evidence=Evidence.CONFIRMING, confirmation=None).first():
-        start_waiting(waiting)
 
 
 def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> bool:

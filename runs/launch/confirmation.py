@@ -1,4 +1,4 @@
-"""Plan and start the fresh trials that confirm an alert: the affected scenarios on both configurations, in turn."""
+"""Confirm an alert: run its new and its old configuration in turn."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from django.db import transaction
 
 from evalhub.lib.numbers import counted
 from evalhub.teams import audit
-from evaluators.statistics.confirmation import Design, design, least_trials
 from evaluators.statistics.estimates import Estimate, sum_of_estimates
-from runs.compare.confirmation import TOO_THIN, earlier_runs, earlier_trials, suspicion_of
-from runs.db import outbox
-from runs.errors import RequestError, Unconfirmable
+from evaluators.statistics.retest import IN_TURN
+from runs.errors import Unconfirmable
 from runs.launch.budgets import budget_warning, estimates_of
 from runs.launch.request import PlannedRun, Request, store_run
 from runs.launch.selection import scenarios_of, select_scenarios
 from runs.models import Alert, Launch, Run
-from runs.models.comparison import Evidence
-from runs.models.run import Trigger
+from runs.models.comparison import OF_SUITE
+from runs.models.run import OPEN, Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.workers import wakeups
 
-_SAME = ("suite_version_id", "guidance_id", "target_version_id", "model", "tool_version")
+_CONFIGURATION = (
+    "target_id",
+    "suite_version_id",
+    "guidance_id",
+    "target_version_id",
+    "model",
+    "tool_version",
+)
 
 
 @dataclass(frozen=True)
 class ConfirmationPlan:
-    """The fresh trials of a confirmation."""
+    """The two runs of a confirmation."""
 
-    alert: Alert
     arms: tuple[tuple[Run, PlannedRun], ...]
-    """The run whose configuration runs again, with its plan: the new one, then the baseline's."""
-    design: Design
-    why_alone: str
-    """Why the baseline's configuration does not run again; empty if it does."""
+    """The run whose configuration runs again, with its plan: the new one, then the old one."""
     cost: Estimate | None
     """None if no run reported a cost."""
     warning: str
@@ -44,97 +45,59 @@ class ConfirmationPlan:
 
     @property
     def trials(self) -> int:
-        """All fresh trials."""
+        """All trials of both runs."""
         return sum(planned.trial_count for _, planned in self.arms)
 
     @property
-    def scenarios(self) -> int:
-        """The affected scenarios."""
-        return len(self.arms[0][1].scenarios)
-
-    @property
     def sentence(self) -> str:
-        """What runs, and what it can show."""
-        plan = f"{counted(self.scenarios, 'scenario')} × {counted(self.design.trials, 'trial')}"
-        sides = " on each configuration" if len(self.arms) > 1 else " on the new configuration"
-        return f"{plan}{sides}: {counted(self.trials, 'trial')}. {self._what_is_shown}"
-
-    @property
-    def _what_is_shown(self) -> str:
-        expected = (
-            f"A change of {self.design.expected * 100:.0f} points, 70 % of what is suspected, is confirmed in"
-            f" {self.design.power * 100:.0f} % of cases"
-        )
-        if self.design.detectable is None:
-            return f"{expected}, and no larger change four times out of five."
-        return f"{expected}, one of {self.design.detectable * 100:.0f} points four times out of five."
+        """What runs."""
+        planned = self.arms[0][1]
+        plan = f"{counted(len(planned.scenarios), 'scenario')} × {counted(planned.trials, 'trial')}"
+        return f"{plan} on the new and on the old configuration, in turn: {counted(self.trials, 'trial')}."
 
 
 def plan_confirmation(alert: Alert) -> ConfirmationPlan:
-    """Return the plan of an alert's confirmation. Raises `Unconfirmable` if it can't be confirmed."""
+    """Return the plan of an alert's confirmation. Raises `Unconfirmable` if it can't be confirmed.
+
+    The scenarios that it names run, else all.
+    """
     related = ("project", "suite", "suite_version__suite", "target", "target_version", "guidance", "launch")
     runs = Run.objects.select_related(*related)
     run = runs.select_related("baseline").get(pk=alert.run_id)
-    _refuse(alert, run)
-    suspicion = suspicion_of(run)
-    if run.baseline_id is None or not suspicion.before:
-        raise Unconfirmable(
-            f"Run {run.pk} no longer has a regressed scenario to run again. Compare it again."
-        )
-    baseline = runs.get(pk=run.baseline_id)
-    why_alone = _why_alone(run, baseline)
-    if why_alone and not earlier_runs(run).exists():
-        raise Unconfirmable(f"{why_alone} {TOO_THIN}")
-    sides = [run] if why_alone else [run, baseline]
-    most = run.project.confirm_trials // (len(sides) * len(suspicion.before))
-    earlier = None
-    if why_alone:
-        name = suspicion.changes[0].rule.name
-        earlier = [max(1, n) for n in earlier_trials(run, name, suspicion.before).values()]
-    sample = design(suspicion.suspected, most, earlier)
-    if sample is None:
-        fewest = (
-            least_trials(len(suspicion.before), len(suspicion.changes)) * len(sides) * len(suspicion.before)
-        )
-        raise Unconfirmable(
-            f"A confirmation needs {counted(fewest, 'trial')}, and the project's settings allow"
-            f" {run.project.confirm_trials}. Raise the most trials of a confirmation there."
-        )
-    arms = tuple((side, _plan_run(side, tuple(suspicion.before), sample.trials)) for side in sides)
-    judged = RunOptions.model_validate(run.options).judge
-    estimates = [
-        estimate.chosen.cost
-        for estimate in estimates_of(run.project, [planned for _, planned in arms], judged=judged)
-    ]
-    costs = [cost for cost in estimates if cost]
+    old = runs.filter(pk=run.baseline_id or 0).first()
+    _refuse(alert, run, old)
+    sides = [run, *([old] if old else [])]
+    options = RunOptions.model_validate(run.options)
+    trials = IN_TURN if alert.named else options.trials
+    arms = tuple((side, _plan_run(side, tuple(alert.named), trials)) for side in sides)
+    estimates = estimates_of(run.project, [planned for _, planned in arms], judged=options.judge)
+    costs = [estimate.chosen.cost for estimate in estimates if estimate.chosen.cost]
     cost = sum_of_estimates(costs) if costs else None
-    warning = budget_warning(cost.expected if cost else None, run.project.confirm_usd)
-    return ConfirmationPlan(alert, arms, sample, why_alone, cost, warning)
+    return ConfirmationPlan(arms, cost, budget_warning(cost.expected if cost else None, run.max_usd))
 
 
-def _refuse(alert: Alert, run: Run) -> None:
-    """Raise `RequestError` if the alert's run can't be confirmed now."""
-    if alert.evidence == Evidence.CONFIRMING and alert.confirmation_id:
-        raise Unconfirmable(f"Run {run.pk} is being confirmed already.")
-    if alert.fresh:
+def _refuse(alert: Alert, run: Run, old: Run | None) -> None:
+    if alert.kind not in OF_SUITE:
+        raise Unconfirmable("Only a regression can be confirmed by running both configurations again.")
+    if alert.confirmation_id:
+        if Run.objects.filter(launch=alert.confirmation_id, state__in=OPEN).exists():
+            raise Unconfirmable(f"Run {run.pk} is being confirmed already.")
         raise Unconfirmable(
             f"Fresh trials of run {run.pk} have decided already. Testing until one confirms would prove chance."
         )
-    if run.target.provider == "imported" or not run.target.accepted:
+    if old is None:
         raise Unconfirmable(
-            f"The target {run.target.name} can't run here, so run {run.pk} can't be confirmed."
+            f"The run that run {run.pk} was compared with was deleted, so the old configuration is gone."
         )
-
-
-def _why_alone(run: Run, baseline: Run) -> str:
-    """Return why the baseline's configuration is not run again; empty if it is. A worker may find another reason."""
-    if baseline.target.provider == "imported" or not baseline.target.accepted:
-        return f"The baseline's target {baseline.target.name} can't run here."
-    if baseline.target_id == run.target_id and all(
-        getattr(baseline, name) == getattr(run, name) for name in _SAME
-    ):
-        return "The baseline ran with the same configuration, so the fresh trials are compared with earlier runs."
-    return ""
+    for side in (run, old):
+        if side.target.provider == "imported" or not side.target.accepted:
+            raise Unconfirmable(
+                f"The target {side.target.name} can't run here, so run {run.pk} can't be confirmed."
+            )
+    if all(getattr(old, name) == getattr(run, name) for name in _CONFIGURATION):
+        raise Unconfirmable(
+            f"Run {old.pk} had the same configuration, so there is no old one to run in turn. The line's next run decides."
+        )
 
 
 def _plan_run(run: Run, keys: tuple[str, ...], trials: int) -> PlannedRun:
@@ -145,21 +108,21 @@ def _plan_run(run: Run, keys: tuple[str, ...], trials: int) -> PlannedRun:
 
 @transaction.atomic
 def start_confirmation(alert: Alert, *, by: User | None) -> Launch:
-    """Request an alert's fresh trials in one launch, whose runs take turns. Raises `Unconfirmable`."""
+    """Request an alert's two runs in one launch, in which they take turns. Raises `Unconfirmable`."""
     # Locked, so that of two people at once one starts it.
     alert = Alert.objects.select_for_update().get(pk=alert.pk)
     plan = plan_confirmation(alert)
-    project, run = plan.arms[0][0].project, plan.arms[0][0]
+    run = plan.arms[0][0]
     launch = Launch.objects.create(
-        project=project, by=by, trigger=Trigger.CONFIRM, priority=run.launch.priority, request={}
+        project=run.project, by=by, trigger=Trigger.CONFIRM, priority=run.launch.priority, request={}
     )
-    fresh = [_store(launch, of, planned, run) for of, planned in plan.arms]
-    launch.request = {"alert": alert.pk, "new": fresh[0].pk, "old": fresh[1].pk if len(fresh) > 1 else None}
+    new, old = (_store(launch, of, planned, run) for of, planned in plan.arms)
+    launch.request = {"alert": alert.pk, "new": new.pk, "old": old.pk}
     launch.save(update_fields=["request"])
-    alert.evidence, alert.confirmation, alert.reason = Evidence.CONFIRMING, launch, plan.why_alone
-    alert.save(update_fields=["evidence", "confirmation", "reason"])
-    audit.append_event(project, by, "alert.confirm", f"run {run.pk}", launch=launch.pk)
-    wakeups.after_commit_prepare([each.pk for each in fresh])
+    alert.confirmation = launch
+    alert.save(update_fields=["confirmation"])
+    audit.append_event(run.project, by, "alert.confirm", f"run {run.pk}", launch=launch.pk)
+    wakeups.after_commit_prepare([new.pk, old.pk])
     return launch
 
 
@@ -168,7 +131,7 @@ def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
     changes: dict[str, Any] = {
         "trials": planned.trials,
         "experiment": True,
-        "max_usd": launch.project.confirm_usd,
+        "max_usd": alerted.max_usd,
         "expected_tool": of.tool_version,
         "baseline": str(alerted.baseline_id),
     }
@@ -181,14 +144,3 @@ def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
     run.save(update_fields=["target_version"])
     run.judge_versions.set(of.judge_versions.all())
     return run
-
-
-def start_waiting(alert: Alert) -> None:
-    """Start an automatic confirmation; where it can't, store the reason and notify: nothing has decided."""
-    try:
-        start_confirmation(alert, by=None)
-    except RequestError as error:
-        with transaction.atomic():
-            waiting = Alert.objects.filter(pk=alert.pk, evidence=Evidence.CONFIRMING, confirmation=None)
-            if waiting.update(evidence=Evidence.NOT_CONFIRMED, reason=str(error)):
-                outbox.record_confirmation(alert)

@@ -11,7 +11,7 @@ def store_pass_rates(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0069_retests")]
+    dependencies = [("runs", "0070_alerts_of_each_kind")]
 
     operations = [
         migrations.AddField(

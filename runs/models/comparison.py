@@ -73,15 +73,9 @@ OPEN_ALERTS = (AlertState.UNTRIAGED, AlertState.ACKNOWLEDGED, AlertState.INVESTI
 
 
 class Evidence(models.TextChoices):
-    """How far an alert's regressions are proved.
-
-    suspected ──Confirm, or by itself──▶ confirming ──fresh trials──▶ confirmed or not confirmed
-        ▲                                    │
-        └──── its runs were cancelled ───────┘
-    """
+    """How far an alert is proved: the line's next run, or *Confirm…*, decides on a suspected one."""
 
     SUSPECTED = "suspected"
-    CONFIRMING = "confirming"
     CONFIRMED = "confirmed"
     NOT_CONFIRMED = "not_confirmed", "Not confirmed"
 
@@ -94,7 +88,14 @@ class AlertKind(models.TextChoices):
     """A decline over several runs, each too small for a regression."""
     AFTER_CHANGE = "after_change", "Worse after a change"
     """A regression after a change of guidance or model on purpose, so it is not the tool's."""
+    DEARER = "dearer"
+    SLOWER = "slower"
 
+
+OF_SUITE = (AlertKind.REGRESSION, AlertKind.AFTER_CHANGE)
+"""Alerts of headline measures and scenarios, which freeze the line."""
+OF_AMOUNTS = {AlertKind.DEARER: "trial/cost_usd", AlertKind.SLOWER: "trial/seconds"}
+"""Alerts of one measure, which freeze its own line alone."""
 
 INTENDED = "intended"
 
@@ -110,10 +111,11 @@ def state_label(state: str, kind: str) -> str:
 
 
 class Alert(models.Model):
-    """The regressions of one run, or a decline of its line, to triage."""
+    """What got worse in one run, or a decline of its line, to triage. A run has at most one of each kind."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="alerts")
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="alert")
+    # `one_alert_a_kind` begins with it.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="alerts", db_index=False)
     state = models.CharField(max_length=14, choices=AlertState.choices, default=AlertState.UNTRIAGED)
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -130,32 +132,35 @@ class Alert(models.Model):
     drift = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     """Of a drift, the decline as `runs.compare.drift.decline_of` finds it."""
     decided = models.DateTimeField(null=True)
-    """When it was closed, or when fresh trials did not confirm it: from then on its line goes on (`runs.compare.line`)."""
+    """When it was closed, or was not confirmed: from then on its line goes on (`runs.compare.line`)."""
     first_triaged = models.DateTimeField(null=True)
     """When a person first changed it; a confirmation doesn't."""
     evidence = models.CharField(
         max_length=13, choices=Evidence.choices, default=Evidence.SUSPECTED, db_default=Evidence.SUSPECTED
     )
+    named = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """The scenarios that broke, by key: those for which the line waits."""
     confirmation = models.ForeignKey(
         Launch, on_delete=models.SET_NULL, null=True, related_name="confirms", db_index=True
     )
-    """The launch of its fresh trials; None before it starts."""
+    """The launch of the last *Confirm…*; None without one."""
     reason = models.TextField(blank=True, default="", db_default="")
-    """What the fresh trials showed, or why they could not."""
-    fresh = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """The fresh trials' tests, as `runs.compare.confirmation.test_json`."""
+    """What confirmed it or didn't, in sentences."""
 
     class Meta:
         ordering = ["-pk"]
         indexes = [
             models.Index(fields=["project", "state", "-id"], name="alert_by_state"),
-            models.Index(
-                fields=["evidence"], name="alert_confirming", condition=models.Q(evidence="confirming")
-            ),
         ]
+        constraints = [models.UniqueConstraint(fields=["run", "kind"], name="one_alert_a_kind")]
 
     def __str__(self) -> str:
         return f"alert {self.pk}"
+
+    @property
+    def is_confirmable(self) -> bool:
+        """Whether its new and old configuration can be run in turn, as far as it knows."""
+        return self.kind in OF_SUITE and self.state in OPEN_ALERTS and self.confirmation_id is None
 
     @property
     def shown_state(self) -> str:

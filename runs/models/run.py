@@ -283,10 +283,6 @@ class Run(models.Model):
     old_side = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     """What the verdict was made with, as `runs.compare.line.OldSide.stored`; empty without a verdict, and of older
     releases."""
-    aa_scenarios = models.PositiveIntegerField(null=True)
-    """Scenarios shared with a baseline of the same fingerprint; None if the fingerprints differ."""
-    aa_differing = models.PositiveIntegerField(null=True)
-    """How many of them passed in only one of the two runs, which can only be chance."""
     is_experiment = models.BooleanField(default=False, db_default=False)
     """Its guidance is not the adopted one, or somebody called it an experiment: never a baseline, never an alert."""
     configuration_changed = models.BooleanField(default=False, db_default=False)
@@ -314,9 +310,6 @@ class Run(models.Model):
             models.Index(fields=["project", "verdict", "-id"], name="run_by_verdict"),
             models.Index(fields=["cache_key"], name="run_by_cache_key", condition=~models.Q(cache_key="")),
             models.Index(fields=["more_of"], name="run_more_of", condition=models.Q(more_of__isnull=False)),
-            models.Index(
-                fields=["suite", "target"], name="run_aa", condition=models.Q(aa_scenarios__isnull=False)
-            ),
             models.Index(fields=["finished"], name="run_to_follow", condition=models.Q(followed_up=False)),
             models.Index(
                 fields=["state"],

@@ -12,7 +12,7 @@ from runs.models.run import STALE
 from runs.results.run_list import HEAVY
 from scenarios.commands import Refused
 
-RELATED = ("suite", "target", "guidance", "by", "launch", "suite_version", "baseline__guidance", "alert")
+RELATED = ("suite", "target", "guidance", "by", "launch", "suite_version", "baseline__guidance")
 _OF_BASELINE = ("fingerprint", "options", "counting", "guidance", "suite_version", "passed", "failed")
 """Relations needed to compare a run with its baseline."""
 UNSHOWN = (

@@ -233,25 +233,6 @@ def scenario_series(run: int) -> dict[tuple[int, Key], RunningStatistics]:
     return series_by_scenario(MeasuredTrial(*row) for row in _rows(run))
 
 
-def trial_values(
-    runs: Sequence[int], keys: Iterable[Key], *, by_events: bool = False
-) -> dict[Key, dict[int, list[float]]]:
-    """Return each measure's value in every trial of these runs, by scenario. A query for each run.
-
-    `by_events` says that layer 1 of recorded trials is that of their agents' events.
-    """
-    by_key: dict[Key, dict[int, list[float]]] = {key: defaultdict(list) for key in keys}
-    for row in (row for run in runs for row in _rows(run)):
-        trial = MeasuredTrial(*row)
-        reported = _reported_values(_detail.decode(trial.detail).interaction) if by_events else {}
-        values: dict[Key, float | None] = {key: value for key, value, _ in measured_values(trial)}
-        values |= {(COMPLETED[0], name): known for name, known in reported.items()}
-        for key in by_key.keys() & values.keys():
-            if (value := values[key]) is not None:
-                by_key[key][trial.scenario].append(value)
-    return by_key
-
-
 def write_rollups(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's rollups, from its trials without errors; a new run has none yet. Requires a transaction."""
     if not is_new:

@@ -134,8 +134,6 @@ class ComparedWithOut(Schema):
     """The runs of its line, newest first; empty if the baseline alone is the old side."""
     since: int | None
     """The run whose undecided regression this one still shows."""
-    again: list[int]
-    """Earlier runs of the same configuration and commit, whose trials count with the run's own."""
     is_pinned: bool
     compared: str
     """When; a run of the line that changed later doesn't change the verdict."""

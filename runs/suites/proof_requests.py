@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.utils import timezone
 
 from evalhub.lib.storable_text import storable
@@ -20,10 +19,7 @@ from runs.engine.context import load_fixture
 from runs.engine.judges import make_judge
 from runs.engine.proof_agents import JudgeBudget, ProofSetting
 from runs.errors import ProviderError, RequestError
-from runs.launch.request import Request, plan, request_runs
-from runs.models import Job, Run, ScenarioProof, SuiteProof
-from runs.models.run import Trigger
-from runs.models.run_options import RunOptions
+from runs.models import Job, ScenarioProof, SuiteProof
 from runs.results.seals import ScenarioSeal
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.suites.prove import ProvedScenario, prove
@@ -158,28 +154,3 @@ def _store(job: Job, proof: SuiteProof, stored: StoredScenario, seal: ScenarioSe
             )
 
     retry_when_lost(store)
-
-
-@transaction.atomic
-def request_aa_pair(
-    version: SuiteVersion, target: str, *, trials: int, by: User | None, trigger: Trigger, wake: bool = True
-) -> tuple[Run, Run]:
-    """Queue a suite twice with nothing changed, as experiments: their difference is chance. Raises `RequestError`.
-
-    The second run is compared with the first.
-    """
-    project = version.suite.project
-    names = [target] if target else []
-
-    def request(baseline: str = "") -> Request:
-        return Request(
-            [version], names, options=RunOptions(trials=trials, experiment=True, baseline=baseline)
-        )
-
-    if len(plan(project, request())) != 1:
-        raise RequestError(
-            "An A/A pair is of one target and model. Choose a target that runs every scenario."
-        )
-    first = request_runs(project, request(), by=by, trigger=trigger, wake=wake).runs.get()
-    second = request_runs(project, request(str(first.pk)), by=by, trigger=trigger, wake=wake).runs.get()
-    return first, second

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ninja import Body, Path, Query, Router, Schema, Status
+from ninja import Body, Path, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
-from evalhub.web.rest.request_body import Name, RequestBody
-from runs.compare.aa_pairs import aa_rates
-from runs.models import SuiteProof, Target
-from runs.models.run import Trigger
-from runs.results.lookup import find_suite
+from evalhub.web.rest.request_body import RequestBody
+from runs.models import SuiteProof
 from runs.results.seals import seals_of_proof
-from runs.suites.proof_requests import request_aa_pair, request_proof
+from runs.suites.proof_requests import request_proof
 from runs.suites.prove import seals_json
 from scenarios.models import SuiteVersion
 
@@ -98,57 +95,3 @@ def get_proof(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
     if proof is None:
         raise not_found("proof of", slug)
     return _proof_json(proof, version)
-
-
-class AaIn(RequestBody):
-    """An A/A pair: two equal runs, as experiments."""
-
-    target: Text = ""
-    """Default: as for a run."""
-    trials: Annotated[int, Field(ge=1, le=1000)] = 3
-
-
-class AaOut(Schema):
-    runs: list[int]
-    """The second is compared with the first."""
-
-
-class AaRatesOut(Schema):
-    """Pairs of runs of the same fingerprint, in which only chance can differ."""
-
-    pairs: int
-    scenarios: int
-    """Scenario outcomes compared in all pairs."""
-    differing: int
-    alarms: int
-    """Comparisons that read Regressed or Improved."""
-    independent: float
-    """What the pairs count as in the intervals: those of one baseline share its luck."""
-    sentence: str
-
-
-class OnTarget(RequestBody):
-    target: Name
-
-
-@router.post("/suites/{slug}/aa", auth=Bearer("run"), response=declare_answers(AaOut, status=202))
-def create_aa_pair(
-    request: ApiRequest, slug: Path[Text], body: Body[AaIn | None] = None
-) -> Status[dict[str, Any]]:
-    """Start two runs of a suite's newest version with nothing changed."""
-    version, chosen = _version(request, slug), body or AaIn()
-    pair = request_aa_pair(
-        version, chosen.target, trials=chosen.trials, by=request.access.user, trigger=Trigger.API
-    )
-    return Status(202, {"runs": [run.pk for run in pair]})
-
-
-@router.get("/suites/{slug}/aa", auth=Bearer(), response=declare_answers(AaRatesOut))
-def get_aa_rates(request: ApiRequest, slug: Path[Text], query: Query[OnTarget]) -> dict[str, Any]:
-    """Get how much a suite's A/A pairs on a target differ."""
-    suite = find_suite(request, slug)
-    target = Target.objects.filter(project=request.access.project, name=query.target).first()
-    if target is None:
-        raise not_found("target", query.target)
-    rates = aa_rates(suite.pk, target.pk)
-    return {**vars(rates), "sentence": rates.sentence}

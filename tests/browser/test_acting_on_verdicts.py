@@ -1,4 +1,4 @@
-"""What a person presses to act on a verdict: separate causes, prove, run A/A pairs, set a release rule, filter classes."""
+"""What a person presses to act on a verdict: separate causes, prove, set a release rule, filter classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from runs.models import Run, ScenarioProof, SuiteProof
+from runs.models import ScenarioProof, SuiteProof
 from scenarios.models import Suite, SuiteVersion
 from tests.browser.conftest import POLL_MS
 from tests.builders import close, make_compared, make_guidance, make_run, make_suite, make_trial
@@ -35,9 +35,7 @@ def test_one_press_separates_the_causes(as_admin: Page, live_server: Any, versio
     expect(as_admin.get_by_role("region", name="Fresh runs, table").locator("tbody tr")).to_have_count(2)
 
 
-def test_a_proof_appears_by_itself_and_an_aa_pair_is_one_press(
-    as_admin: Page, live_server: Any, version: SuiteVersion
-) -> None:
+def test_a_proof_appears_by_itself(as_admin: Page, live_server: Any, version: SuiteVersion) -> None:
     make_trial(make_run(version))
     as_admin.clock.install()
     as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
@@ -53,9 +51,6 @@ def test_a_proof_appears_by_itself_and_an_aa_pair_is_one_press(
     as_admin.clock.fast_forward(POLL_MS)
     expect(proof.get_by_text("10 proved.")).to_be_visible()
     expect(as_admin.locator("#proof[hx-trigger]")).to_have_count(0)
-    as_admin.get_by_role("button", name="Run an A/A pair").click()
-    expect(as_admin.get_by_text("Queued an A/A pair.")).to_be_visible()
-    assert Run.objects.filter(is_experiment=True).count() == 2
 
 
 @pytest.mark.slow

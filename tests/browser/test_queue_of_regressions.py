@@ -132,10 +132,10 @@ def test_a_page_follows_its_confirmation(as_admin: Page, project: Any, live_serv
     page = as_admin
     page.goto(f"{live_server.url}/p/tools/regressions/")
     follow(card(page, alert).get_by_role("link", name="Confirm…"))
-    follow(page.get_by_role("button", name="Run 16 trials"))
+    follow(page.get_by_role("button", name="Run 24 trials"))
     evidence = page.locator(f"#alert-{alert.pk}-evidence")
-    expect(evidence).to_contain_text("0 of 16 fresh trials")
+    expect(evidence).to_contain_text("0 of 24 trials")
     alert.refresh_from_db()
     run_here(alert.confirmation)
-    expect(evidence).to_contain_text("Fresh trials against the old configuration: Pass rate 100 % → 0 %")
+    expect(evidence).to_contain_text("Both configurations ran again, in turn: Pass rate −100 points")
     expect(evidence).to_contain_text("confirmed")

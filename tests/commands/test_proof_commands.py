@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalhub.teams.access import default_project
-from runs.models import Run, SuiteProof, Target
+from runs.models import SuiteProof
 from scenarios.bundles import read_path
 from scenarios.imports import import_files
 from scenarios.models import Suite
@@ -83,24 +83,10 @@ def test_the_example_suites_are_proved(name, unproved, tmp_path, settings):
     assert {each["seal"] for each in proofs} <= {"proved", "unproved"}
 
 
-@pytest.mark.django_db(transaction=True)
-def test_an_aa_pair_prints_what_chance_changes(folder):
-    import_files(read_path(folder), project=default_project(), by=None)
-    definition = {"name": "idle", "provider": "mock"}
-    Target.objects.create(project=default_project(), name="idle", provider="mock", definition=definition)
-    called = call("prove_suite", "suite", "--aa", "--target", "idle", "--trials", "2")
-    assert called.code == 0
-    first, second = Run.objects.order_by("pk")
-    assert f"Runs {first.pk} and {second.pk}: 0 of 1 scenario outcome differ. Too little data." in called.out
-    assert "In 1 A/A pair (runs of the same fingerprint), 0 of 1 (0%" in called.out
-    assert (second.baseline, second.is_experiment, second.trials) == (first, True, 2)
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--max-usd", "0"), "--max-usd is 0. Give more than 0 dollars."),
-        (("--aa", "--trials", "0"), "--trials is 0."),
     ],
 )
 def test_a_wrong_option_of_a_proof_is_refused(folder, words, sentence):

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.one_database
 
 ADDRESS = "/p/tools/settings/"
 SETTINGS = {
-    "confirm_trials": "100",
+    "notify_when": "confirmed",
+    "alert_dearer": "on",
     "judge_labels": "30",
     "judge_rate": "0.7",
     "name": "Tools",
@@ -85,14 +86,15 @@ def test_an_admin_limits_the_project_and_sets_its_priority(signed_in, project):
     assert "Priority low" in page
 
 
-def test_an_admin_has_regressions_confirmed_automatically(signed_in, project):
-    given = {"confirm_alerts": "on", "confirm_trials": "24", "confirm_usd": "1.5"}
+def test_an_admin_chooses_when_alerts_are_raised_and_notified_of(signed_in, project):
+    assert (project.notify_when, project.alert_dearer, project.alert_slower) == ("confirmed", True, False)
+    given = {"notify_when": "at_once", "alert_dearer": "", "alert_slower": "on"}
     assert signed_in().post(ADDRESS, {**SETTINGS, **given}).url == ADDRESS
     project.refresh_from_db()
-    assert (project.confirm_alerts, project.confirm_trials, project.confirm_usd) == (True, 24, 1.5)
-    assert "automatic, at most 24 trials and $1.50" in parse(signed_in("viewer").get(ADDRESS))
-    wrong = parse(signed_in().post(ADDRESS, {**SETTINGS, "confirm_usd": "cheap"}))
-    assert "Enter an amount in US dollars" in wrong
+    assert (project.notify_when, project.alert_dearer, project.alert_slower) == ("at_once", False, True)
+    page = parse(signed_in("viewer").get(ADDRESS))
+    assert "at once, suspected or confirmed" in page
+    assert "slower" in page
 
 
 @pytest.mark.parametrize(

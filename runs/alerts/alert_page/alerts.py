@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
@@ -15,15 +16,14 @@ from evalhub.web.paging import Page, page_below
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import AlertListFilters
 from runs.alerts.triage import is_revertible
+from runs.compare.alert_words import alert_sentence, alert_title
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
-from runs.compare.drift import drift_sentence
-from runs.compare.intended_changes import worse_after
 from runs.compare.lost_scenarios import BrokenScenario, with_failing_commands, worst_losses
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.shown_changes import ShownChange
 from runs.compare.stored_changes import change_from_json
 from runs.models import Alert, Change, Run
-from runs.models.comparison import AlertKind, AlertState
+from runs.models.comparison import OF_AMOUNTS, OF_SUITE, AlertKind, AlertState
 from runs.results.digests import Digest, DigestedTrial, digests_of
 from runs.results.layer_totals import LostGate
 from scenarios.models import Upload
@@ -65,11 +65,15 @@ class Lost:
 
 @dataclass(frozen=True)
 class Fresh:
-    """The fresh trials of an alert's confirmation so far."""
+    """The runs of an alert's *Confirm…* so far."""
 
     runs: tuple[int, ...]
     done: int
     trials: int
+
+    @property
+    def is_open(self) -> bool:
+        return self.done < self.trials
 
 
 @dataclass(frozen=True)
@@ -96,14 +100,19 @@ class AlertCard:
         return min((each.since for each in self.lost if each.since), default=None)
 
     @property
-    def drift(self) -> str:
-        """Return the decline in words; empty for a regression."""
-        return drift_sentence(self.alert.drift) if self.alert.drift else ""
+    def title(self) -> str:
+        """Return what it is called, such as `Worse after guidance 7`."""
+        return alert_title(self.alert)
 
     @property
-    def after_change(self) -> str:
-        """Return the change on purpose that it followed, such as `Worse after guidance 7`; empty for another kind."""
-        return worse_after(self.alert.run) if self.alert.kind == AlertKind.AFTER_CHANGE else ""
+    def sentence(self) -> str:
+        """Return what got worse, in a sentence; empty where the measures' sizes say it."""
+        return alert_sentence(self.alert, self.regressed[0].change if self.regressed else None)
+
+    @property
+    def is_of_suite(self) -> bool:
+        """Return whether scenarios and headline measures tell of it."""
+        return self.alert.kind in OF_SUITE
 
 
 def count_untriaged(project: Project) -> int:
@@ -162,8 +171,9 @@ def _with_reasons(card: AlertCard, broken: Sequence[BrokenScenario]) -> AlertCar
 
 
 def _changes(runs: Sequence[int]) -> QuerySet[Change]:
-    """Return these runs' regressed measures, and the scenarios that pass less often."""
-    whole = Q(scenario=None, verdict=ChangeVerdict.REGRESSED)
+    """Return these runs' regressed measures, their pass rates, and the scenarios that pass less often."""
+    is_pass_rate = Q(measure__layer="trial", measure__name="pass")
+    whole = Q(scenario=None) & (Q(verdict=ChangeVerdict.REGRESSED) | is_pass_rate)
     lost = Q(scenario__isnull=False, after__lt=F("before"))
     return (
         Change.objects.filter(whole | lost, run__in=runs).select_related("scenario").order_by("scenario__key")
@@ -196,13 +206,16 @@ def _card(
     for trial in sorted(digest.ended, key=lambda each: each.pk):
         trials.setdefault(trial.scenario, []).append(trial)
     details = {each.detail.get("measure"): each.detail for each in changes if each.scenario_id is None}
-    regressed = tuple(ShownChange(change_from_json(details[name])) for name in HEADLINE if name in details)
+    regressed = tuple(ShownChange(change_from_json(details[name])) for name in _measures(alert, details))
+    is_of_suite = alert.kind in OF_SUITE
     lost = tuple(
-        _describe_loss(each, trials.get(each.scenario_id, ())) for each in changes if each.scenario_id
+        _describe_loss(each, trials.get(each.scenario_id, ()))
+        for each in changes
+        if each.scenario_id and is_of_suite
     )
     baseline = alert.run.baseline
     differences = fingerprint_differences(baseline, alert.run) if baseline else []
-    gate = digest.layers.lost if digest.layers else None
+    gate = digest.layers.lost if digest.layers and is_of_suite else None
     before = digests.get(alert.run.baseline_id or 0, Digest())
     return AlertCard(
         alert,
@@ -211,9 +224,22 @@ def _card(
         tuple(differences),
         gate,
         fresh.get(alert.confirmation_id or 0),
-        tuple(worst_losses(before, digest, BROKEN_SHOWN)),
+        tuple(worst_losses(before, digest, BROKEN_SHOWN)) if is_of_suite else (),
         is_revertible(alert, vars(alert)["adopted"]),
     )
+
+
+def _measures(alert: Alert, details: Mapping[str, Any]) -> list[str]:
+    """Return the measures that an alert is about, of those that regressed: the pass rate also where scenarios broke."""
+    if alert.kind == AlertKind.DRIFT:
+        return []
+    if alert.kind in OF_AMOUNTS:
+        return [name for name in (OF_AMOUNTS[AlertKind(alert.kind)],) if name in details]
+    is_worse = {
+        name: each["verdict"] == ChangeVerdict.REGRESSED or bool(each.get("broke"))
+        for name, each in details.items()
+    }
+    return [name for name in HEADLINE if is_worse.get(name)]
 
 
 def _describe_loss(change: Change, trials: Sequence[DigestedTrial]) -> Lost:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runs.alerts.alert_page.alerts import AlertCard
 from runs.compare.intended_changes import guidance_words
-from runs.models.comparison import AlertKind, AlertState, Evidence, state_label
+from runs.models.comparison import AlertKind, AlertState, state_label
 
 CONFIRM, REVERT = "confirm", "revert"
 SHOWN = 3
@@ -65,8 +65,7 @@ class OfferedButtons:
 def _is_possible(does: str, card: AlertCard, rights: Collection[str]) -> bool:
     alert = card.alert
     if does == CONFIRM:
-        is_open = alert.evidence != Evidence.CONFIRMING and not alert.fresh
-        return "run" in rights and alert.kind != AlertKind.DRIFT and is_open
+        return "run" in rights and alert.is_confirmable
     if does == REVERT:
         return "upload" in rights and card.is_revertible
     return "triage" in rights and does != alert.state

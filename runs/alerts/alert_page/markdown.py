@@ -18,7 +18,7 @@ def alert_as_markdown(card: AlertCard, host: str) -> str:
     address = f"{host}{run.get_absolute_url()}"
     model = f" with {_plain(run.model)}" if run.model else ""
     parts = [
-        f"## {_plain(_kind(card))}: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
+        f"## {_plain(card.title)}: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
         _evidence(card),
         "\n".join(f"- {_change(each)}" for each in card.regressed),
         _table(card.lost),
@@ -31,17 +31,14 @@ def alert_as_markdown(card: AlertCard, host: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _kind(card: AlertCard) -> str:
-    return "Drift" if card.drift else card.after_change or "Regression"
-
-
 def _evidence(card: AlertCard) -> str:
-    if card.drift:
-        return f"**Drift**. {card.drift}"
     alert = card.alert
+    if alert.drift:
+        return f"**Drift**. {card.sentence}"
     side = old_side_words(alert.run.old_side, alert.run.baseline_id)
-    baseline = f" Compared with {side}." if alert.run.baseline_id else ""
-    return f"**{alert.get_evidence_display()}**.{baseline} {_plain(alert.reason)}".strip()
+    baseline = f"Compared with {side}." if alert.run.baseline_id else ""
+    said = " ".join(filter(None, (baseline, card.sentence, alert.reason)))
+    return f"**{alert.get_evidence_display()}**. {_plain(said)}".strip()
 
 
 def _change(change: object) -> str:

@@ -242,7 +242,7 @@ def _reverted_sentence(run: Run, *, in_files: bool) -> str:
 def alert_evidence(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show how far an alert's confirmation is; at its end htmx stops asking."""
     card = find_card(request.access.project, pk)
-    over = card.alert.evidence != Evidence.CONFIRMING
+    over = not (card.fresh and card.fresh.is_open)
     return render(
         request, "alerts/regressions/_evidence.html", {"card": card}, status=STOP_POLLING if over else 200
     )

@@ -14,14 +14,20 @@ from evaluators.name_lists import list_names
 from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
-from runs.compare.drift import drift_sentence
-from runs.compare.intended_changes import change_words, worse_after
-from runs.compare.lost_scenarios import BrokenScenario, with_failing_commands, worst_losses
+from runs.compare.alert_words import alert_sentence, alert_title
+from runs.compare.intended_changes import change_words
+from runs.compare.lost_scenarios import (
+    BrokenScenario,
+    changes_of_run,
+    lost_keys,
+    with_failing_commands,
+    worst_losses,
+)
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.old_side import old_side_words
 from runs.compare.stored_changes import stored_changes
 from runs.models import Alert, CommandRecord, Notification, Run
-from runs.models.comparison import AlertKind, Evidence
+from runs.models.comparison import OF_AMOUNTS, OF_SUITE, AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.results.digests import digests_of
 from runs.results.measures import label_of_key
@@ -60,7 +66,7 @@ def compose(notification: Notification) -> NotificationMessage:
         raise NothingToSay("The regression was taken back before this was sent.")
     if notification.event == NotificationEvent.ASSIGNED:
         return _compose_assigned(notification, notification.alert, run)
-    return _regression(notification.alert, run)
+    return _compose_alert(notification.alert, run)
 
 
 def absolute(path: str) -> str:
@@ -102,10 +108,14 @@ def _data(run: Run) -> dict[str, Any]:
     }
 
 
-def _regression(alert: Alert, run: Run) -> NotificationMessage:
-    if alert.kind == AlertKind.DRIFT:
-        return _drift(alert, run)
-    changes = _find_regressed(run)
+def _compose_alert(alert: Alert, run: Run) -> NotificationMessage:
+    alert.run = run
+    what = alert_title(alert)
+    if alert.kind == AlertKind.REGRESSION:
+        what = f"{alert.get_evidence_display()} regression"
+    title = f"{what}: {run.suite.name} on {run.target.name}, run {run.pk}"
+    stored = stored_changes(run.pk)
+    changes = [each for each in stored if _is_about(alert, each)]
     measures = [
         {
             "measure": change.rule.name,
@@ -116,36 +126,42 @@ def _regression(alert: Alert, run: Run) -> NotificationMessage:
         }
         for change in changes
     ]
-    confirmed = alert.evidence == Evidence.CONFIRMED
-    is_intended = alert.kind == AlertKind.AFTER_CHANGE
-    what = worse_after(run) if is_intended else f"{'Confirmed' if confirmed else 'Suspected'} regression"
-    title = f"{what}: {run.suite.name} on {run.target.name}, run {run.pk}"
-    proof = {
-        Evidence.CONFIRMED: "confirmed by fresh trials",
-        Evidence.NOT_CONFIRMED: "could not be confirmed",
-    }.get(Evidence(alert.evidence), "not confirmed by more trials yet")
-    lines = [
-        *_what_broke(run, changes),
-        *map(verdict_sentence, changes),
-        f"Compared with {old_side_words(run.old_side, run.baseline_id)}; {proof}.",
-    ]
-    if alert.evidence in (Evidence.CONFIRMED, Evidence.NOT_CONFIRMED):
+    sentence = alert_sentence(alert, changes[0] if changes else None)
+    lines = [sentence] if sentence else []
+    if alert.kind in OF_SUITE:
+        lines += [
+            *_what_broke(run, changes),
+            *map(verdict_sentence, changes),
+            f"Compared with {old_side_words(run.old_side, run.baseline_id)}; {alert.get_evidence_display().lower()}.",
+        ]
+    if alert.reason:
         lines.append(alert.reason)
     data = {
         **_data(run),
         "alert": alert.pk,
-        **({"changed": change_words(run.baseline, run)} if is_intended else {}),
-        "suspected": not confirmed,
+        "kind": alert.kind,
+        **({"changed": change_words(run.baseline, run)} if alert.kind == AlertKind.AFTER_CHANGE else {}),
+        **({"drift": alert.drift} if alert.drift else {}),
+        "suspected": alert.evidence != Evidence.CONFIRMED,
         "evidence": alert.evidence,
+        "named": alert.named,
         "measures": measures,
-        "fresh": alert.fresh,
     }
     return NotificationMessage(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
+
+
+def _is_about(alert: Alert, change: MeasureChange) -> bool:
+    """Return whether a change is one of those that an alert is about, also where only scenarios of it broke."""
+    if alert.kind in OF_AMOUNTS:
+        return change.rule.name == OF_AMOUNTS[AlertKind(alert.kind)]
+    is_worse = change.verdict is ChangeVerdict.REGRESSED or bool(change.broke)
+    return alert.kind in OF_SUITE and change.rule.name in HEADLINE and is_worse
 
 
 def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
     """Return the tool's version, the command that failed most and the scenarios that broke, as one line or none."""
     broke = list(dict.fromkeys(key for change in changes for key in change.broke))
+    broke = broke or lost_keys(changes_of_run(run.pk))
     parts = []
     if run.tool_version:
         before = run.baseline.tool_version if run.baseline else ""
@@ -170,23 +186,6 @@ def _worst(run: Run) -> list[BrokenScenario]:
     digests = digests_of([run.pk, run.baseline_id]) if run.baseline_id else {}
     old, new = digests.get(run.baseline_id or 0), digests.get(run.pk)
     return with_failing_commands(worst_losses(old, new, 1)) if old and new else []
-
-
-def _drift(alert: Alert, run: Run) -> NotificationMessage:
-    title = f"Drift: {run.suite.name} on {run.target.name}, run {run.pk}"
-    data = {**_data(run), "alert": alert.pk, "drift": alert.drift}
-    return NotificationMessage(
-        title, [drift_sentence(alert.drift)], absolute(run.get_absolute_url()), _facts(run), data
-    )
-
-
-def _find_regressed(run: Run) -> list[MeasureChange]:
-    """Return the headline measures that regressed, the pass rate first, also where only scenarios of it broke."""
-    return [
-        change
-        for change in stored_changes(run.pk)
-        if change.rule.name in HEADLINE and (change.verdict is ChangeVerdict.REGRESSED or change.broke)
-    ]
 
 
 def verdict_sentence(change: MeasureChange) -> str:
@@ -217,7 +216,7 @@ def _compose_assigned(notification: Notification, alert: Alert, run: Run) -> Not
     by = notification.by.get_username() if notification.by else "Somebody"
     name = person.get_username()
     title = f"Assigned to {name}: regression of {run.suite.name} on {run.target.name}, run {run.pk}"
-    proof = "confirmed" if alert.evidence == Evidence.CONFIRMED else "suspected"
+    proof = alert.get_evidence_display().lower()
     lines = [f"{by} assigned the {proof} regression of run {run.pk} to {name}."]
     if alert.note:
         lines.append(f"Note: {redact_patterns(alert.note)[:LONGEST_ERROR]}")

@@ -193,7 +193,7 @@ Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | N
 def _read_stored(pools: Sequence[Pool]) -> Changes | None:
     """Return what was stored when the newer run closed; None unless the other alone is its old side, with nothing pooled."""
     base, new = pools
-    others = new.run.old_side.get("runs") or new.run.old_side.get("again")
+    others = new.run.old_side.get("runs")
     if new.run.baseline_id != base.run.pk or base.also or new.also or others:
         return None
     stored = stored_changes(new.run.pk)

@@ -21,7 +21,7 @@ from runs.compare.intended_changes import change_words
 from runs.compare.line_pictures import DrawnRun, draw_large, line_of_runs
 from runs.compare.lost_scenarios import BrokenScenario, largest_gains, with_failing_commands, worst_losses
 from runs.models import Alert, Run
-from runs.models.comparison import OPEN_ALERTS
+from runs.models.comparison import OF_SUITE, OPEN_ALERTS
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN
 from runs.results.digests import Digest, digests_of
 from runs.results.run_answers import RunAnswer
@@ -239,12 +239,21 @@ def _cards(lines: Sequence[Line]) -> tuple[LineCard, ...]:
         return ()
     keys = [line.latest.run.id for line in shown]
     runs = Run.objects.select_related("guidance", "baseline__guidance").in_bulk(keys)
-    alerts = {alert.run_id: alert for alert in Alert.objects.filter(run__in=keys, state__in=OPEN_ALERTS)}
     since = {key: runs[key].old_side.get("since") for key in keys}
+    raised = Alert.objects.filter(
+        run__in=[*keys, *filter(None, since.values())], kind__in=OF_SUITE, state__in=OPEN_ALERTS
+    )
+    alerts = {alert.run_id: alert for alert in raised}
     digests = digests_of([*keys, *(run.baseline_id for run in runs.values() if run.baseline_id)])
     first = Run.objects.in_bulk([key for key in since.values() if key])
     cards = [
-        _card(line, runs[key], digests, first.get(since[key] or 0), alerts.get(key))
+        _card(
+            line,
+            runs[key],
+            digests,
+            first.get(since[key] or 0),
+            alerts.get(key) or alerts.get(since[key] or 0),
+        )
         for line, key in zip(shown, keys, strict=True)
     ]
     said = iter(with_failing_commands([each for card in cards for each in card.scenarios]))

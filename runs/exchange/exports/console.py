@@ -17,7 +17,7 @@ from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.old_side import old_side_words, pooled_words, since_words
+from runs.compare.old_side import old_side_words, since_words
 from runs.compare.stored_changes import change_from_json
 from runs.results.failure_reasons import trial_reasons
 from runs.results.measures import label_of_key
@@ -119,7 +119,6 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
         + (f" ({interval})" if interval else "")
         + f", {verdict_sentences.scenarios_worse(deciding)}.",
         verdict_sentences.explanation(deciding),
-        *filter(None, [pooled_words(side)]),
     ]
 
 

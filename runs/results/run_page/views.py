@@ -24,10 +24,9 @@ from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.aa_pairs import aa_rates
+from runs.compare.alert_words import alert_title
 from runs.compare.comparison import incomparable
 from runs.compare.differences import fingerprint_parts
-from runs.compare.intended_changes import worse_after
 from runs.compare.old_side import shown_old_side
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
@@ -36,7 +35,6 @@ from runs.exchange.exports.exports import EXPORTS
 from runs.exchange.imports.removing_sessions import sessions_without_tool
 from runs.labels import waiting_message
 from runs.models import Alert, Run, Trial
-from runs.models.comparison import AlertKind
 from runs.models.run import Trigger
 from runs.models.usage import surface_hash, surfaces_of
 from runs.results.digests import Digest, DigestedTrial
@@ -129,7 +127,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
-        **_alert(run),
+        **_alerts(run),
         "confirms": confirmed_run(run),
         **(_again(run, rows) if request.access.may("run") else {}),
     }
@@ -158,11 +156,15 @@ def _requested_table(
     return chosen_table(request, tables)
 
 
-def _alert(run: Run) -> dict[str, Any]:
-    """Return the run's alert, and of one after a change what it is called."""
-    alert: Alert | None = getattr(run, "alert", None)
-    is_intended = alert is not None and alert.kind == AlertKind.AFTER_CHANGE
-    return {"alert": alert, "after_change": worse_after(run) if is_intended else ""}
+def _alerts(run: Run) -> dict[str, Any]:
+    """Return the run's alerts with what each is called, and the one that can be confirmed. One query."""
+    alerts = list(run.alerts.order_by("pk"))
+    for alert in alerts:
+        alert.run = run
+    return {
+        "alerts": [(alert, alert_title(alert)) for alert in alerts],
+        "confirmable": next((alert for alert in alerts if alert.is_confirmable), None),
+    }
 
 
 def _compare_with_line(
@@ -186,7 +188,6 @@ def _compare_with_line(
         "old_side": line,
         "against": against,
         "apart": rates_of(run.baseline, run) if run.baseline and is_apart else [],
-        "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
     }
     if run.trials and not (run.error or run.suite.has_sessions):
         rule = release.sentence if release else ""

@@ -40,17 +40,3 @@ class ProofForm(forms.Form):
             "Judges' budget: enter dollars from 0.01 to 10,000, or nothing.",
         ),
     )
-
-
-class AaForm(forms.Form):
-    """An A/A pair: a target's name, and the trials of each scenario."""
-
-    target = forms.CharField(error_messages={"required": "Choose a target."})
-    trials = forms.IntegerField(
-        min_value=1,
-        max_value=MOST_TRIALS,
-        error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"),
-            f"Trials: enter a number from 1 to {MOST_TRIALS:,}.",
-        ),
-    )

@@ -1,4 +1,4 @@
-"""A suite's proof on its page: its seals, A/A pairs, and the buttons for both."""
+"""A suite's proof on its page: its seals, and the button for it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,13 @@ from django.utils import timezone
 
 from evalhub.teams.pages import ProjectRequest
 from evalhub.web.fragments import STOP_POLLING
-from runs.compare.aa_pairs import AaRates, aa_rates
-from runs.errors import RequestError
 from runs.models import Run, SuiteProof, Target
-from runs.models.run import OPEN, Trigger
+from runs.models.run import OPEN
 from runs.results.outcome_history import runs_of_suite_state
 from runs.results.seals import count_seals, seals_of
-from runs.suites.proof_requests import request_aa_pair, request_proof
-from runs.suites.suite_page.forms import AaForm, ProofForm
+from runs.suites.proof_requests import request_proof
+from runs.suites.suite_page.forms import ProofForm
 from scenarios.models import Suite, SuiteVersion
-
-NO_PAIRS = AaRates()
 
 
 @dataclass(frozen=True)
@@ -38,17 +34,12 @@ class ShownProof:
     """Why the last proof ended early."""
     max_usd: float | None = None
     cost_usd: float = 0.0
-    target: Target | None = None
-    aa: AaRates = NO_PAIRS
 
 
-def shown_proof(
-    suite: Suite, seals: str, scenarios: int, proof: SuiteProof | None, target: Target | None
-) -> ShownProof:
-    """Return a proof as its panel shows it, with the A/A pairs on the target. One query."""
-    aa = aa_rates(suite.pk, target.pk) if target else NO_PAIRS
+def shown_proof(seals: str, scenarios: int, proof: SuiteProof | None) -> ShownProof:
+    """Return a proof as its panel shows it."""
     if proof is None:
-        return ShownProof(seals, scenarios, is_proving=False, target=target, aa=aa)
+        return ShownProof(seals, scenarios, is_proving=False)
     return ShownProof(
         seals,
         scenarios,
@@ -56,8 +47,6 @@ def shown_proof(
         proof.error if proof.finished else "",
         proof.max_usd,
         proof.cost_usd,
-        target,
-        aa,
     )
 
 
@@ -86,9 +75,7 @@ def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
     version = suite.versions.first()
     keys = dict(version.scenario_versions.values_list("pk", "scenario__key")) if version else {}
     seals, proof = seals_of(version, keys) if version else ({}, None)
-    shown = shown_proof(
-        suite, count_seals(seals.values()), len(keys), proof, newest_target(list(targets_of(suite)))
-    )
+    shown = shown_proof(count_seals(seals.values()), len(keys), proof)
     context = {"suite": suite, "proof": shown, "may_run": request.access.may("run")}
     if shown.is_proving:
         return render(request, "suites/suites/_proof.html", context)
@@ -106,20 +93,3 @@ def prove(request: ProjectRequest, suite: Suite, version: SuiteVersion) -> HttpR
     else:
         messages.error(request, str(form.errors["max_usd"][0]))
     return redirect(f"{suite.get_absolute_url()}#proof")
-
-
-def run_aa_pair(request: ProjectRequest, suite: Suite, version: SuiteVersion) -> HttpResponse:
-    """Queue an A/A pair and show its second run, which has the verdict."""
-    form = AaForm(request.POST)
-    try:
-        if not form.is_valid():
-            raise RequestError(" ".join(str(each[0]) for each in form.errors.values()))
-        values = form.cleaned_data
-        _, second = request_aa_pair(
-            version, values["target"], trials=values["trials"], by=request.user, trigger=Trigger.WEB
-        )
-    except RequestError as error:
-        messages.error(request, str(error))
-        return redirect(f"{suite.get_absolute_url()}#proof")
-    messages.success(request, "Queued an A/A pair. This run is compared with the one before it.")
-    return redirect("run-detail", request.access.project.slug, second.pk)

@@ -92,13 +92,6 @@ def suite_prove(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     return proofs.prove(request, *_with_version(request, suite_slug))
 
 
-@require_POST
-@project_page("run")
-def suite_aa(request: ProjectRequest, suite_slug: str) -> HttpResponse:
-    """Queue two runs of a suite with nothing changed."""
-    return proofs.run_aa_pair(request, *_with_version(request, suite_slug))
-
-
 def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersion]:
     """Return a suite and its newest version. Raises `Http404`."""
     suite = find_suite_or_404(request, slug)

@@ -17,19 +17,19 @@ def no_broker(settings):
 
 @pytest.fixture
 def alerts(project):
-    """Return two alerts of a line with an earlier run beside the baseline."""
+    """Return two alerts of different branches."""
     version = make_suite(project, KEYS, name="Basics")
-    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
-    before = make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
-    pinned = {"options": {"baseline": str(before.pk)}}
-    runs = [make_compared(version, dict.fromkeys(KEYS, "fail"), trials=6, **pinned) for _ in range(2)]
+    good, bad = dict.fromkeys(KEYS, "pass"), dict.fromkeys(KEYS, "fail")
+    before = make_compared(version, good, trials=6, tool_version="1.0")
+    changes = {"options": {"baseline": str(before.pk), "trials": 6}, "tool_version": "2.0"}
+    runs = [make_compared(version, bad, trials=6, branch=f"fix-{n}", **changes) for n in range(2)]
     return [Alert.objects.get(run=run) for run in runs]
 
 
 def test_one_alert_has_its_evidence(api, alerts):
     answer = api("viewer").get(f"/alerts/{alerts[0].pk}")
     body = answer.json()
-    assert (body["evidence"], body["fresh"], body["tags"], body["starred"]) == ("suspected", [], [], False)
+    assert (body["kind"], body["evidence"], body["named"]) == ("regression", "suspected", list(KEYS))
     assert api("viewer").get("/alerts/999").status_code == 404
 
 
@@ -57,14 +57,18 @@ def test_what_alerts_no_longer_have_is_empty(api, alerts):
     assert (alert["starred"], alert["tags"], alert["revision"], alert["due"]) == (False, [], 0, None)
 
 
-def test_a_confirmation_starts_and_says_what_it_can_show(api, alerts):
+def test_a_confirmation_starts_both_configurations(api, alerts):
     address = f"/alerts/{alerts[1].pk}/confirm"
     assert api("viewer").post(address).status_code == 403
     answer = api("runner").post(address)
     body = answer.json()
-    assert (answer.status_code, body["trials"], body["warning"]) == (202, 6, "")
-    assert body["plan"].startswith("2 scenarios × 3 trials on the new configuration: 6 trials.")
-    assert list(Run.objects.filter(launch=body["launch"]).values_list("pk", flat=True)) == body["runs"]
+    assert (answer.status_code, body["trials"], body["warning"]) == (202, 24, "")
+    plan = "2 scenarios × 6 trials on the new and on the old configuration, in turn: 24 trials."
+    assert body["plan"] == plan
+    assert (
+        list(Run.objects.filter(launch=body["launch"]).order_by("pk").values_list("pk", flat=True))
+        == body["runs"]
+    )
     again = api("runner").post(address)
     assert (again.status_code, again.json()["id"]) == (422, "alert/unconfirmable")
     assert "being confirmed already" in again.json()["detail"]

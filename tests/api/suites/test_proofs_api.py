@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runs.models import SuiteProof
 from runs.tasks import do_job
-from tests.builders import make_compared, make_suite, make_target
+from tests.builders import make_suite
 
 
 class Worker:
@@ -44,16 +44,3 @@ def test_a_proofs_budget_is_stored(api, project):
     assert wrong.status_code == 422
     found = api("runner").post(f"/suites/{version.suite.slug}/proofs", {"max_usd": 0.5}).json()
     assert found["max_usd"] == SuiteProof.objects.get().max_usd == 0.5
-
-
-def test_an_aa_pair_is_started_and_read(api, project):
-    version = make_suite(project, ("create",), name="Basics")
-    make_target(project, "local")
-    answer = api("runner").post("/suites/basics/aa", {"trials": 2})
-    assert answer.status_code == 202
-    assert len(answer.json()["runs"]) == 2
-    for _ in range(2):
-        make_compared(version, {"create": "pass"}, fingerprint={"tool_version": "1"})
-    found = api("viewer").get("/suites/basics/aa?target=local").json()
-    assert (found["pairs"], found["scenarios"], found["differing"], found["alarms"]) == (1, 1, 0, 0)
-    assert api("viewer").get("/suites/basics/aa?target=none").status_code == 404

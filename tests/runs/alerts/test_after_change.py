@@ -145,6 +145,8 @@ def test_a_change_that_nobody_was_asked_about_still_begins_a_new_line(
 
 
 def test_it_is_an_event_that_channels_choose(version: SuiteVersion, project: Project, steady: Any) -> None:
+    project.notify_when = "at_once"
+    project.save()
     webhook(project, HOOK, "regression", name="tool")
     webhook(project, HOOK, "after_change", name="guidance")
     run = run_of(version, BAD, guidance=make_guidance(version.suite, "shorter"))

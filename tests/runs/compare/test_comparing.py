@@ -184,7 +184,7 @@ def test_a_regression_of_a_headline_measure_alerts(version: SuiteVersion) -> Non
     whole = run.changes.get(measure__name="pass", scenario=None).detail
     assert (whole["worse"], whole["better"], whole["scenarios"]) == (1, 1, 2)
     assert whole["lower"] <= whole["effect"] <= whole["upper"]
-    assert (run.verdict, run.alert.state) == ("regressed", "untriaged")
+    assert (run.verdict, run.alerts.get().state) == ("regressed", "untriaged")
     assert comparison_of(run).added == ("list",)
 
 

@@ -1,26 +1,21 @@
-"""Alerts that fresh trials confirm, or don't."""
+"""*Confirm…*: an alert's new and old configuration run in turn, and decide on it."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from evalhub.teams.models import Project
 from runs.alerts.notifications.messages import compose
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_with_baseline
-from runs.compare.confirmation import TOO_THIN, conclude
+from runs.compare.confirmation import conclude
 from runs.compare.home_page.project_home import project_summary
 from runs.compare.trend_runs import TrendFilters, newest_runs_of_suite
 from runs.engine import recording
-from runs.engine.reaper import reap
-from runs.engine.run_here import run_here
 from runs.errors import RequestError, Unconfirmable
 from runs.launch.confirmation import plan_confirmation, start_confirmation
-from runs.models import Alert, Change, Channel, Notification, Run, Trial
+from runs.models import Alert, Channel, Notification, Run, Trial
 from tests.builders import make_project
 from tests.runs.carrying import suite_of
 from tests.runs.confirming import WANTED, answers, carried, confirmed, regressed
@@ -37,16 +32,25 @@ def arms(launch):
     return list(launch.runs.order_by("pk"))
 
 
-def test_both_configurations_run_again_and_confirm(project):
-    alert, launch = confirmed(regressed(project))
+def events():
+    return list(Notification.objects.values_list("event", flat=True))
+
+
+def test_both_configurations_run_again_confirm_and_notify(project):
+    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
+    alert = regressed(project)
+    assert (alert.evidence, events()) == ("suspected", [])
+    alert, launch = confirmed(alert)
     new, old = arms(launch)
     assert (alert.evidence, [run.outcome for run in (new, old)]) == ("confirmed", ["fail", "pass"])
-    assert alert.reason.startswith("Fresh trials against the old configuration: Pass rate 100 % → 0 %")
-    assert (
-        old.target_version == Run.objects.get(pk=alert.run.baseline_id).target_version != new.target_version
-    )
+    said = "Both configurations ran again, in turn: Pass rate −100 points (12 and 12 trials)."
+    assert (alert.reason, alert.first_triaged, events()) == (said, None, ["regression"])
+    message = compose(Notification.objects.get())
+    assert message.title.startswith("Confirmed regression: ")
+    assert said in message.lines
+    old_version = Run.objects.get(pk=alert.run.baseline_id).target_version
+    assert old.target_version == old_version != new.target_version
     assert old.fingerprint["target_sha256"] == alert.run.baseline.fingerprint["target_sha256"]
-    assert (alert.fresh[0]["confirms"], alert.first_triaged) == (True, None)
 
 
 def test_the_sides_take_turns(project):
@@ -56,66 +60,49 @@ def test_the_sides_take_turns(project):
     assert sum(map(int.__ne__, order, order[1:])) > len(order) / 2
 
 
-def drifted(project, earlier, keys=("create", "export")):
-    """Return an alert whose run had the configuration of its baseline, after so many earlier runs."""
-    version = suite_of(project, **dict.fromkeys(keys, WANTED))
-    answers(project, "done")
-    for _ in range(earlier + 1):
-        carried(version)
-    Run.objects.update(target_version=None)
-    answers(project, "I can't.")
-    alert = Alert.objects.get(run=carried(version))
-    Run.objects.update(target_version=None)
-    return alert
-
-
-def test_only_the_affected_scenarios_run_again(project):
-    version = suite_of(project, create=WANTED, export=WANTED, list={"criteria": {"gates": []}})
-    answers(project, "done")
-    carried(version)
-    answers(project, "I can't.")
-    alert = Alert.objects.get(run=carried(version))
+def test_the_scenarios_run_that_the_alert_names_else_all(project):
+    alert = regressed(project)
     plan = plan_confirmation(alert)
-    assert [[each.key for each in planned.scenarios] for _, planned in plan.arms] == [
-        ["create", "export"]
-    ] * 2
     assert plan.sentence == (
-        "2 scenarios × 4 trials on each configuration: 16 trials. A change of 70 points, 70 % of what is suspected, is"
-        " confirmed in 93 % of cases, one of 58 points four times out of five."
+        "2 scenarios × 6 trials on the new and on the old configuration, in turn: 24 trials."
     )
-
-
-def test_without_the_old_configuration_earlier_runs_compare(project):
-    alert, launch = confirmed(drifted(project, earlier=1))
-    assert len(arms(launch)) == 1
-    assert alert.evidence == "confirmed"
-    assert alert.reason.startswith("Fresh trials against 1 earlier run: Pass rate 100 % → 0 %")
-
-
-def test_without_earlier_runs_the_baseline_is_too_thin(project):
-    with pytest.raises(Unconfirmable, match="Baseline too thin"):
-        plan_confirmation(drifted(project, earlier=0))
+    alert.named = ["export"]
+    (new, old) = plan_confirmation(alert).arms
+    assert [[each.key for each in planned.scenarios] for _, planned in (new, old)] == [["export"]] * 2
+    assert new[1].trials == 6
 
 
 def test_what_only_chance_made_bad_is_not_confirmed(project):
-    alert = drifted(project, earlier=2)
-    answers(project, "done")
+    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
+    alert = regressed(project)
+    version = alert.run.target_version
+    version.definition = {**version.definition, "response": "done"}
+    version.save()
     alert, _ = confirmed(alert)
-    assert (alert.evidence, alert.fresh[0]["p"]) == ("not_confirmed", 0.5)
-    assert alert.fresh[0]["power"] >= 0.8
-    assert alert.reason.startswith("Fresh trials against 2 earlier runs: ")
+    assert (alert.evidence, alert.decided is not None, events()) == ("not_confirmed", True, [])
     with pytest.raises(Unconfirmable, match="decided already"):
         start_confirmation(alert, by=None)
 
 
+def test_the_same_configuration_is_no_old_one(project):
+    version = suite_of(project, create=WANTED, export=WANTED)
+    answers(project, "done")
+    carried(version)
+    answers(project, "I can't.")
+    alert = Alert.objects.get(run=carried(version))
+    Run.objects.update(target_version=None)
+    with pytest.raises(Unconfirmable, match="had the same configuration"):
+        plan_confirmation(alert)
+
+
 def test_another_tool_version_is_no_old_configuration(project):
     alert = regressed(project)
-    carried(alert.run.suite_version)
     Run.objects.filter(pk=alert.run.baseline_id).update(tool_version="tool 1.0")
-    alert, launch = confirmed(alert)
-    old = arms(launch)[1]
-    assert old.error == "This needs the tool version “tool 1.0”, and the worker has “unknown”."
-    assert (alert.evidence, alert.reason.partition(" They")[0]) == ("not_confirmed", TOO_THIN)
+    alert, _ = confirmed(alert)
+    assert (alert.evidence, alert.confirmation) == ("suspected", None)
+    assert alert.reason.startswith(
+        "The old configuration can't run any more: This needs the tool version “tool 1.0”"
+    )
 
 
 def test_a_cancelled_confirmation_leaves_a_suspicion(project):
@@ -135,11 +122,10 @@ def test_it_is_confirmed_once_at_a_time(project):
         start_confirmation(alert, by=None)
 
 
-def test_too_few_allowed_trials_are_refused(project):
+def test_a_drift_is_not_confirmed_by_running_again(project):
     alert = regressed(project)
-    project.confirm_trials = 5
-    project.save()
-    with pytest.raises(Unconfirmable, match="needs 8 trials, and the project's settings allow 5"):
+    alert.kind = "drift"
+    with pytest.raises(Unconfirmable, match="Only a regression"):
         plan_confirmation(alert)
 
 
@@ -149,100 +135,6 @@ def test_confirmation_runs_are_no_baseline_and_raise_no_alert(project):
     assert all(run.is_experiment for run in arms(launch))
     with pytest.raises(RequestError, match="only confirms another"):
         set_baseline(arms(launch)[0], by=None)
-
-
-def events():
-    return list(Notification.objects.values_list("event", flat=True))
-
-
-def test_a_project_that_confirms_notifies_of_confirmed_alerts_only(project):
-    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
-    Project.objects.update(confirm_alerts=True)
-    alert = regressed(project)
-    assert (alert.evidence, events()) == ("confirming", [])
-    launch = alert.confirmation
-    run_here(launch)
-    alert.refresh_from_db()
-    assert (alert.evidence, events()) == ("confirmed", ["regression"])
-    message = compose(Notification.objects.get())
-    assert message.title.startswith("Confirmed regression: ")
-    assert alert.reason in message.lines
-
-
-def chance_alone(project, trials):
-    """Return an alert that chance raised, confirmed by so many trials at most."""
-    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
-    Project.objects.update(confirm_trials=trials)
-    alert = drifted(project, earlier=1, keys=["create"])
-    Project.objects.update(confirm_alerts=True)
-    Notification.objects.all().delete()
-    answers(project, "done")
-    return confirmed(alert)[0]
-
-
-def test_trials_too_few_to_confirm_say_so_and_notify(project):
-    alert = chance_alone(project, trials=3)
-    assert (alert.evidence, alert.fresh[0]["trials"]) == ("not_confirmed", [6, 3])
-    assert re.match(
-        r"Could not be confirmed with 3 trials: they find a change of 70 points in \d\d % of cases\. Fresh trials",
-        alert.reason,
-    )
-    assert events() == ["regression"]
-    message = compose(Notification.objects.get())
-    assert message.title.startswith("Suspected regression: ")
-    assert message.lines[-2:] == [
-        f"Compared with run {alert.run.baseline_id}; could not be confirmed.",
-        alert.reason,
-    ]
-
-
-def test_trials_that_could_have_confirmed_notify_of_nothing(project):
-    assert chance_alone(project, trials=60).evidence == "not_confirmed"
-    assert events() == []
-
-
-def test_a_broken_scenario_alone_is_confirmed(project):
-    keys = [f"s{n}" for n in range(9)]
-    flaky = {"criteria": {"expect": {"response_contains": ["never"]}}}
-    version = suite_of(project, **dict.fromkeys(keys, flaky), create=WANTED)
-    answers(project, "done")
-    carried(version, trials=8)
-    answers(project, "I can't.")
-    alert = Alert.objects.get(run=carried(version, trials=8))
-    Change.objects.filter(run=alert.run, scenario=None, measure__name="pass").update(verdict="too_little")
-    for each in Change.objects.filter(run=alert.run, scenario=None, measure__name="pass"):
-        each.detail["verdict"] = "too_little"
-        each.save()
-    plan = plan_confirmation(alert)
-    assert [each.key for each in plan.arms[0][1].scenarios] == ["create"]
-
-
-def test_elsewhere_the_suspicion_notifies_once(project):
-    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
-    confirmed(regressed(project))
-    assert events() == ["regression"]
-
-
-def test_an_automatic_confirmation_that_cannot_start_says_why_and_notifies(project):
-    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
-    Project.objects.update(confirm_alerts=True, confirm_trials=2)
-    alert = regressed(project)
-    assert alert.evidence == "not_confirmed"
-    assert "needs 8 trials" in alert.reason
-    assert events() == ["regression"]
-    assert alert.reason in compose(Notification.objects.get()).lines
-
-
-def test_the_tick_starts_and_concludes_what_a_lost_worker_left(project):
-    alert = regressed(project)
-    Alert.objects.update(evidence="confirming")
-    reap()
-    alert.refresh_from_db()
-    run_here(alert.confirmation)
-    Alert.objects.update(evidence="confirming", reason="")
-    reap()
-    alert.refresh_from_db()
-    assert alert.evidence == "confirmed"
 
 
 @pytest.mark.parametrize(
@@ -258,28 +150,15 @@ def test_another_model_or_judge_is_a_changed_configuration(project, part, kinds)
     assert (run.configuration_changed, list(Alert.objects.values_list("kind", flat=True))) == (True, kinds)
 
 
-BUDGET_REACHED = "The budget was reached before the fresh trials could decide."
-
-
-def test_a_budget_stops_both_sides(project):
-    Project.objects.update(confirm_usd=0.5)
-    alert, launch = confirmed(regressed(project, cost_usd=0.25))
-    assert sum(run.cost_usd or 0 for run in arms(launch)) <= 0.75
-    assert Trial.objects.filter(run__launch=launch, error="The budget of $0.50 was reached.").count() >= 5
-    assert (alert.evidence, alert.reason, alert.fresh) == ("not_confirmed", BUDGET_REACHED, [])
-
-
-def test_a_budget_spent_on_one_side_is_the_reason(project):
-    Project.objects.update(confirm_usd=0.5)
-    alert, launch = confirmed(regressed(project, cost_usd=0.25))
-    new, old = arms(launch)
-    old.trial_set.update(state="cancelled", outcome="")
-    Run.objects.filter(pk=new.pk).update(cost_usd=0.5)
-    Alert.objects.update(evidence="confirming")
+def test_a_budget_that_is_spent_decides_nothing(project):
+    alert, launch = confirmed(regressed(project))
+    _, old = arms(launch)
+    Run.objects.filter(pk=old.pk).update(cancelled=3)
     with transaction.atomic():
         conclude(launch.pk)
     alert.refresh_from_db()
-    assert (alert.evidence, alert.reason) == ("not_confirmed", BUDGET_REACHED)
+    assert alert.reason == "The budget was reached before both configurations had run."
+    assert alert.confirmation is None
 
 
 def test_confirmations_are_no_part_of_a_trend_or_the_home(project):

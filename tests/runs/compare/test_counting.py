@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
-from runs.compare.comparison import compare_with_baseline, incomparable
-from runs.compare.confirmation import suspicion_of
+from runs.compare.comparison import incomparable
 from runs.compare.guidance.guidance_comparison import compare_chosen
 from runs.compare.guidance.guidance_runs import RunsBySide, SharedSetting
 from runs.compare.measure_changes import RunComparison, compare_run_measures
@@ -18,7 +17,6 @@ from runs.compare.trends_page.views import trend_page
 from runs.models import Run, RunMeasure
 from runs.results.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
 from runs.results.outcome_history import strips
-from runs.results.rollups import trial_values
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.commands.calling import call
@@ -203,28 +201,6 @@ def test_a_change_point_lies_between_events_and_records(version):
     large = trend_page(version.suite, QueryDict(f"measure={ERRORS}")).large
     assert large
     assert [(change.before, change.after) for change in large.chart.series.changes] == [(0.0, 0.75)]
-
-
-def test_confirmations_compare_by_events(version):
-    """Of ten scenarios, one got worse by its record alone."""
-    keys = [f"s{n}" for n in range(10)]
-    suite = make_suite(version.suite.project, keys, name="ten")
-    before, after = make_run(suite), make_run(suite)
-    for run, source, beside in ((before, "stream", None), (after, "recorded", 0.75)):
-        for key in keys * 3:
-            rate = 0.0 if run is before else 0.75
-            own = metrics(source, rate, beside=0.0 if beside and key == "s9" else beside)
-            make_trial(
-                run, key, scores=[score("interaction", "error_rate", rate)], detail={"interaction": own}
-            )
-        close(run)
-        compare_with_baseline(run)
-    suspicion = suspicion_of(after)
-    assert [change.rule.name for change in suspicion.changes] == [ERRORS]
-    assert sorted(suspicion.before) == keys[:9]
-    key = ("interaction", "error_rate")
-    values = trial_values([after.pk], [key], by_events=True)[key].values()
-    assert sorted(map(tuple, values)) == [(0.0,) * 3, *[(0.75,) * 3] * 9]
 
 
 def _with_gate(name: str) -> None:

@@ -11,14 +11,22 @@ from runs.compare.drift import drift_sentence
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertState
 from scenarios.models import SuiteVersion
-from tests.builders import make_compared, make_member, make_project, make_suite, make_version
+from tests.builders import (
+    close,
+    make_compared,
+    make_member,
+    make_project,
+    make_run,
+    make_suite,
+    make_trials,
+    make_version,
+)
 from tests.runs.alerts.notifications.channels import webhook
 
 pytestmark = pytest.mark.django_db
 KEYS = ("create", "export", "list", "remove")
-STEADY = (76, 75, 77, 76, 75, 76)
-DECLINE = (75, 73, 72, 70, 69)
-"""Passed trials of 80; no run is a regression of the line before it."""
+EARLIER = (*[19] * 10, *[18] * 10, *[17] * 9)
+"""Passed trials of 20 in 29 runs; no run is a regression of the line before it."""
 
 
 @pytest.fixture
@@ -31,70 +39,63 @@ def version(project: Project) -> SuiteVersion:
     return make_suite(project, KEYS)
 
 
-def run_of(version: SuiteVersion, passed: int, **changes: object) -> Run:
+def outcomes(passed: int) -> dict[str, list[str]]:
     share, more = divmod(passed, len(KEYS))
-    outcomes = {key: ["pass"] * (share + (at < more)) for at, key in enumerate(KEYS)}
-    run = make_compared(
-        version, {key: each + ["fail"] * (20 - len(each)) for key, each in outcomes.items()}, **changes
-    )
+    good = {key: share + (at < more) for at, key in enumerate(KEYS)}
+    return {key: ["pass"] * n + ["fail"] * (5 - n) for key, n in good.items()}
+
+
+def run_of(version: SuiteVersion, passed: int, **changes: object) -> Run:
+    run = make_compared(version, outcomes(passed), **changes)
     run.refresh_from_db()
     return run
 
 
 @pytest.fixture
-def declined(version: SuiteVersion) -> list[Run]:
-    return [run_of(version, passed) for passed in (*STEADY, *DECLINE)]
+def earlier(version: SuiteVersion) -> list[Run]:
+    """Return closed runs, of which only the members of the line are asked."""
+    runs = [make_run(version) for _ in EARLIER]
+    for run, passed in zip(runs, EARLIER, strict=True):
+        make_trials(run, outcomes(passed))
+        close(run)
+    return runs
 
 
-def test_a_slow_decline_raises_an_alert(declined: list[Run]) -> None:
-    assert not {"regressed", "improved"} & {each.verdict for each in declined}
-    (alert,) = Alert.objects.all()
-    assert (alert.kind, alert.run) == ("drift", declined[-1])
-    assert alert.drift["since"] == declined[7].pk
-    assert drift_sentence(alert.drift) == (
-        f"The pass rate fell from 95 % to 89 % from run {declined[7].pk} on, which the last 11 runs show together and no "
-        "single one does."
-    )
-
-
-def test_a_drift_is_notified_as_one(version: SuiteVersion, project: Project) -> None:
+def test_a_slow_decline_raises_an_alert_and_freezes_nothing(
+    version: SuiteVersion, project: Project, earlier: list[Run]
+) -> None:
     webhook(project, "https://hooks.example.org/evalhub", "regression")
-    for passed in (*STEADY, *DECLINE):
-        run_of(version, passed)
+    last = run_of(version, 17)
+    assert last.verdict not in ("regressed", "improved")
+    (alert,) = Alert.objects.all()
+    assert (alert.kind, alert.run, alert.evidence) == ("drift", last, "confirmed")
+    assert alert.drift["since"] == earlier[20].pk
+    assert drift_sentence(alert.drift) == (
+        f"The pass rate fell from 95 % to 85 %: runs {earlier[20].pk} to {last.pk} together are below the oldest 10 of 30."
+    )
     message = compose(Notification.objects.get())
     assert message.title.startswith(f"Drift: {version.suite.name} on local, run ")
-    assert message.lines == [drift_sentence(Alert.objects.get().drift)]
-
-
-def test_an_open_drift_is_not_raised_again_and_freezes_nothing(
-    version: SuiteVersion, declined: list[Run]
-) -> None:
-    after = run_of(version, 68)
-    assert Alert.objects.count() == 1
-    assert after.old_side["since"] is None
-    assert declined[-1].pk in after.old_side["runs"]
-
-
-def test_a_decided_drift_starts_the_search_again(
-    version: SuiteVersion, project: Project, declined: list[Run]
-) -> None:
-    triage(Alert.objects.get(), by=make_member(project), state=AlertState.WONT_FIX)
-    for _ in range(3):
-        run_of(version, 69)
+    assert message.lines == [drift_sentence(alert.drift)]
+    after = run_of(version, 17)
+    assert (Alert.objects.count(), after.old_side["since"]) == (1, None)
+    assert last.pk in after.old_side["runs"]
+    triage(alert, by=make_member(project), state=AlertState.WONT_FIX)
+    run_of(version, 17)
     assert Alert.objects.count() == 1
 
 
-def test_an_edited_scenario_is_no_drift(version: SuiteVersion) -> None:
-    for passed in STEADY:
-        run_of(version, passed)
-    edited = make_version(version.suite, **{key: {"prompt": "Do it."} for key in KEYS})
-    for passed in DECLINE:
-        run_of(edited, passed)
+def test_too_few_runs_are_no_drift(version: SuiteVersion, earlier: list[Run]) -> None:
+    earlier[0].delete()
+    run_of(version, 17)
     assert not Alert.objects.exists()
 
 
-def test_a_drift_of_an_experiment_raises_nothing(version: SuiteVersion) -> None:
-    for passed in (*STEADY, *DECLINE[:-1]):
-        run_of(version, passed)
-    run_of(version, DECLINE[-1], is_experiment=True)
+def test_an_edited_scenario_is_no_drift(version: SuiteVersion, earlier: list[Run]) -> None:
+    edited = make_version(version.suite, **{key: {"prompt": "Do it."} for key in KEYS})
+    run_of(edited, 17)
+    assert not Alert.objects.exists()
+
+
+def test_a_drift_of_an_experiment_raises_nothing(version: SuiteVersion, earlier: list[Run]) -> None:
+    run_of(version, 17, is_experiment=True)
     assert not Alert.objects.exists()

@@ -1,4 +1,4 @@
-"""A run in which a third of the trials or more hit errors: no verdict, no baseline, in no line and no A/A pair."""
+"""A run in which a third of the trials or more hit errors: no verdict, no baseline, in no line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from runs.compare.aa_pairs import aa_rates
 from runs.compare.baselines import baseline_of, check_choice, set_baseline
 from runs.compare.comparison import compare_with_baseline
 from runs.compare.measure_changes import compare_run_measures
@@ -104,13 +103,10 @@ def test_it_is_never_a_baseline(version):
     assert baseline_of(later) == before
 
 
-def test_it_is_in_no_line_and_no_aa_pair(version):
+def test_it_is_in_no_line(version):
     passed(version, **SAME)
     run = compared(broken(version, **SAME))
-    assert run.aa_scenarios is None
     again = compared(passed(version, **SAME))
-    assert again.aa_scenarios == len(KEYS)
-    assert aa_rates(run.suite_id, run.target_id).pairs == 1
     lines = {
         each.pk: is_of_line(each, TrendFilters())
         for each in newest_runs_of_suite(run.suite_id, TrendFilters())

@@ -60,7 +60,7 @@ def test_two_versions_of_a_script_in_the_fixture_are_compared(project):
     assert first.tool_version.startswith("files ")
     assert first.tool_version != second.tool_version
     assert first.fingerprint["tool_files"] != second.fingerprint["tool_files"]
-    assert second.alert.state == "untriaged"
+    assert second.alerts.get().state == "untriaged"
 
 
 def test_a_version_command_names_the_tool_in_the_fixture(project):

@@ -7,12 +7,10 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db import connections, transaction
 from django.utils import timezone
 
@@ -113,13 +111,13 @@ def test_a_baseline_that_was_imported_before_is_found() -> None:
     assert [change.scenario.key for change in after.changes.exclude(scenario=None)] == ["w-2"]
 
 
-def test_imports_that_do_not_say_what_was_tested_are_no_aa_pair() -> None:
+def test_an_import_that_says_more_than_the_one_before_names_what_changed() -> None:
     project = make_project()
     cases = suite_result()["cases"][:2]
     (first,) = stored(suite_result(cases=cases, runId="a-1"), project)
     (second,) = stored(suite_result(cases=cases, runId="a-2", baselineRunId="a-1"), project)
     # They know the tool's version and not the guidance's.
-    assert second.baseline == first and second.verdict and second.aa_scenarios is None
+    assert second.baseline == first and second.verdict
     assert second.fingerprint["tool_version"] == "1.0.0"
     (third,) = stored(
         suite_result(
@@ -131,14 +129,6 @@ def test_imports_that_do_not_say_what_was_tested_are_no_aa_pair() -> None:
         project,
     )
     assert [cause.factor for cause in causes_of(third, second)] == ["tool"]
-
-
-def test_pairs_of_older_imports_are_forgotten() -> None:
-    (run,) = stored(suite_result())
-    Run.objects.update(aa_scenarios=3, aa_differing=0)
-    import_module("runs.migrations.0058_imports_are_no_aa_pairs").forget_pairs(apps, None)
-    run.refresh_from_db()
-    assert (run.aa_scenarios, run.aa_differing) == (None, None)
 
 
 def test_the_same_file_again_is_the_same_run() -> None:

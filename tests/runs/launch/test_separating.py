@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.statistics.descriptive import wilson
-from runs.compare.aa_pairs import aa_rates
 from runs.compare.causes import FACTORS, causes_of, changed_factors, same_fingerprint
 from runs.compare.comparison import compare_named, compare_with_baseline
 from runs.errors import RequestError
@@ -23,7 +21,6 @@ from tests.builders import (
     make_target,
     score,
 )
-from tests.evaluators.statistics.simulated_aa_pairs import BASELINES, covered
 from tests.evaluators.statistics.simulated_separations import shares
 
 pytestmark = pytest.mark.django_db
@@ -196,16 +193,6 @@ def test_one_cause_alone_needs_no_separation(version):
         request_separation(run.pk, by=None, trigger=Trigger.WEB)
 
 
-def test_equal_fingerprints_count_what_chance_changes(version):
-    same = {"tool_version": "1.0", "names": {}}
-    make_compared(version, dict.fromkeys(KEYS, "pass"), fingerprint=same)
-    outcomes = {**dict.fromkeys(KEYS, "pass"), KEYS[0]: "fail"}
-    run = make_compared(version, outcomes, fingerprint={**same, "names": {"fixture": "f"}})
-    assert (run.aa_scenarios, run.aa_differing) == (10, 1)
-    other = make_compared(version, outcomes, fingerprint={"tool_version": "1.1"})
-    assert (other.aa_scenarios, other.aa_differing) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("known", "is_same"),
     [
@@ -218,25 +205,3 @@ def test_equal_fingerprints_count_what_chance_changes(version):
 def test_imported_runs_are_the_same_if_they_say_what_was_tested(known, is_same):
     run = {"target": "t", "provider": "imported", **known}
     assert same_fingerprint(run, {**run, "staleness": {"stale": False}}) is is_same
-
-
-def test_pairs_of_one_baseline_count_once(version):
-    same = {"tool_version": "1.0"}
-    outcomes = dict.fromkeys(KEYS, "pass")
-    first = make_compared(version, outcomes, fingerprint=same)
-    for _ in range(4):
-        make_compared(version, outcomes, fingerprint=same, options={"baseline": str(first.pk)})
-    found = aa_rates(version.suite_id, first.target_id)
-    assert (found.pairs, found.scenarios, found.independent) == (4, 40, 1.0)
-    assert found.interval(0, 40) == wilson(0, 10)
-    assert "so the intervals count 1.0 pairs." in found.sentence
-    make_compared(version, outcomes, fingerprint=same)
-    found = aa_rates(version.suite_id, first.target_id)
-    assert (found.pairs, found.independent) == (5, pytest.approx(25 / 17))
-
-
-@pytest.mark.simulation
-@pytest.mark.parametrize("baselines", BASELINES)
-def test_the_interval_of_the_rate_contains_it(baselines):
-    # 91 %, less three standard errors of 400 series.
-    assert covered(baselines, 20, 40, series=400)[0] > 0.91 - 0.043

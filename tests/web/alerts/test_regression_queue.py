@@ -29,9 +29,9 @@ def no_broker(settings):
 def alerts(version):
     """Return three alerts, oldest first."""
     good, bad = dict.fromkeys(KEYS, "pass"), dict.fromkeys(KEYS, "fail")
-    before = make_compared(version, good, trials=6)
-    pinned = {"options": {"baseline": str(before.pk)}}
-    runs = [make_compared(version, bad, trials=6, **pinned) for _ in range(3)]
+    before = make_compared(version, good, trials=6, tool_version="1.0")
+    changes = {"options": {"baseline": str(before.pk), "trials": 6}, "tool_version": "2.0"}
+    runs = [make_compared(version, bad, trials=6, branch=f"fix-{n}", **changes) for n in range(3)]
     return [Alert.objects.get(run=run) for run in runs]
 
 
@@ -46,7 +46,7 @@ def post(client, alert, **given):
 
 @pytest.mark.parametrize(
     ("query", "found"),
-    [("evidence=confirmed", [2]), ("evidence=confirming", []), ("assignee=(nobody)", [0, 1, 2])],
+    [("evidence=confirmed", [2]), ("evidence=not_confirmed", []), ("assignee=(nobody)", [0, 1, 2])],
 )
 def test_the_queue_is_filtered(signed_in, alerts, query, found):
     Alert.objects.filter(pk=alerts[2].pk).update(evidence="confirmed")
@@ -137,31 +137,29 @@ def test_a_viewer_is_offered_no_change(signed_in, alerts):
 
 
 def test_what_cannot_be_confirmed_says_why(signed_in, alerts):
+    Run.objects.update(tool_version="1.0")
     page = signed_in("runner").get(f"{ADDRESS}{alerts[0].pk}/confirm/")
-    assert "The baseline ran with the same configuration" in parse(page)
-    assert "Baseline too thin" in parse(page)
+    assert "had the same configuration, so there is no old one to run in turn." in parse(page)
 
 
-def test_a_button_starts_the_confirmation(signed_in, version, alerts):
-    Alert.objects.update(state="fixed")
-    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
-    make_earlier = Alert.objects.get(run=make_compared(version, dict.fromkeys(KEYS, "fail"), trials=6))
-    client = signed_in("runner")
-    page = parse(client.get(f"{ADDRESS}{make_earlier.pk}/confirm/"))
-    assert "2 scenarios × 3 trials on the new configuration: 6 trials." in page
-    response = client.post(f"{ADDRESS}{make_earlier.pk}/confirm/")
-    assert response.url.endswith(f"#alert-{make_earlier.pk}")
-    run = Run.objects.get(trigger="confirm")
-    assert (fresh(make_earlier).evidence, run.trials) == ("confirming", 6)
-    shown = client.get(f"{ADDRESS}{make_earlier.pk}/evidence/")
-    assert (shown.status_code, "0 of 6 fresh trials" in parse(shown)) == (200, True)
-    assert f"run {make_earlier.run_id}" in parse(client.get(f"/p/tools/runs/{run.pk}/"))
-    client.post(f"{ADDRESS}{make_earlier.pk}/confirm/")
-    assert Run.objects.filter(trigger="confirm").count() == 1
+def test_a_button_starts_the_confirmation(signed_in, alerts):
+    alert, client = alerts[0], signed_in("runner")
+    page = parse(client.get(f"{ADDRESS}{alert.pk}/confirm/"))
+    assert "2 scenarios × 6 trials on the new and on the old configuration, in turn: 24 trials." in page
+    response = client.post(f"{ADDRESS}{alert.pk}/confirm/")
+    assert response.url.endswith(f"#alert-{alert.pk}")
+    runs = Run.objects.filter(trigger="confirm")
+    assert [(run.trials, run.is_experiment) for run in runs] == [(12, True)] * 2
+    assert fresh(alert).evidence == "suspected"
+    shown = client.get(f"{ADDRESS}{alert.pk}/evidence/")
+    assert (shown.status_code, "0 of 24 trials" in parse(shown)) == (200, True)
+    assert f"run {alert.run_id}" in parse(client.get(f"/p/tools/runs/{runs[0].pk}/"))
+    client.post(f"{ADDRESS}{alert.pk}/confirm/")
+    assert Run.objects.filter(trigger="confirm").count() == 2
 
 
 def test_the_queue_takes_at_most_twelve_queries(signed_in, alerts, django_assert_max_num_queries):
-    Alert.objects.filter(pk=alerts[0].pk).update(evidence="confirming", confirmation=alerts[0].run.launch)
+    Alert.objects.filter(pk=alerts[0].pk).update(confirmation=alerts[0].run.launch)
     Alert.objects.filter(pk=alerts[1].pk).update(first_triaged=timezone.now())
     client = signed_in("runner")
     client.get(ADDRESS)

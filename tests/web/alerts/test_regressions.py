@@ -71,8 +71,8 @@ def test_it_knows_since_when_a_scenario_fails(signed_in, version):
     ran(version)
     first = ran(version, "export")
     pinned = {"options": {"baseline": str(first.pk - 1)}}
-    ran(version, "export", **pinned)
-    newest = ran(version, "export", **pinned)
+    ran(version, "export", branch="fix-1", **pinned)
+    newest = ran(version, "export", branch="fix-2", **pinned)
     shown = cards(signed_in().get(ADDRESS))
     assert title(shown[0]) == f"Run {newest.pk}"
     assert [card.facts.get("Failing since") for card in shown] == [f"run {first.pk}"] * 2 + [None]
@@ -206,7 +206,8 @@ def test_the_navigation_counts_to_a_hundred(signed_in, version, waiting, shown):
 
 def test_it_pages_by_key(signed_in, version):
     before = ran(version)
-    runs = [ran(version, "export", options={"baseline": str(before.pk)}) for _ in range(11)]
+    given = {"options": {"baseline": str(before.pk)}}
+    runs = [ran(version, "export", branch=f"fix-{n}", **given) for n in range(11)]
     client = signed_in()
     first = client.get(ADDRESS)
     assert [title(card) for card in cards(first)] == [f"Run {run.pk}" for run in runs[:0:-1]]
@@ -216,8 +217,8 @@ def test_it_pages_by_key(signed_in, version):
 
 def test_it_makes_as_many_queries_for_many_alerts(signed_in, version, django_assert_max_num_queries):
     before = ran(version)
-    for _ in range(4):
-        ran(version, "export", options={"baseline": str(before.pk)})
+    for n in range(4):
+        ran(version, "export", options={"baseline": str(before.pk)}, branch=f"fix-{n}")
     client = signed_in()
     # Session, user, access, counts, members, alerts, changes, trials, the menu's projects, the navigation's count.
     with django_assert_max_num_queries(10):

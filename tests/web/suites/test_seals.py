@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from runs.models import Run, ScenarioProof, SuiteProof
+from runs.models import ScenarioProof, SuiteProof
 from scenarios.models import SuiteVersion
-from tests.builders import make_compared, make_run, make_suite, make_trial
+from tests.builders import make_run, make_suite, make_trial
 from tests.web.screen import parse
 
 pytestmark = pytest.mark.one_database
@@ -73,29 +73,6 @@ def test_a_wrong_budget_is_refused_with_a_sentence(signed_in, project):
     answer = signed_in().post(f"{version.suite.get_absolute_url()}prove/", {"max_usd": "-1"}, follow=True)
     assert "Judges' budget: enter dollars from 0.01 to 10,000, or nothing." in parse(answer)
     assert not SuiteProof.objects.exists()
-
-
-def test_an_aa_pair_is_queued_from_the_suites_page(signed_in, project, settings):
-    settings.CELERY_APP = "tests.api.engine.test_grade_api.nobody"
-    version = make_suite(project)
-    make_trial(make_run(version))
-    client = signed_in("runner")
-    assert "No A/A pairs yet" in parse(client.get(version.suite.get_absolute_url())).region("Proof")
-    address = f"{version.suite.get_absolute_url()}aa/"
-    answer = parse(client.post(address, {"target": "local", "trials": "2"}, follow=True))
-    assert "Queued an A/A pair" in answer
-    first, second = Run.objects.filter(is_experiment=True).order_by("pk")
-    assert (second.options["baseline"], second.trials) == (str(first.pk), 4)
-    refused = parse(client.post(address, {"target": "local", "trials": "0"}, follow=True))
-    assert "Trials: enter a number from 1 to 1,000." in refused
-
-
-def test_the_suites_page_sums_up_its_aa_pairs(signed_in, project):
-    version = make_suite(project, ("create", "export"))
-    for outcome in ("pass", "fail", "fail"):
-        make_compared(version, {"create": outcome, "export": "pass"}, fingerprint={"tool_version": "1"})
-    region = parse(signed_in().get(version.suite.get_absolute_url())).region("Proof")
-    assert "In 2 A/A pairs (runs of the same fingerprint), 1 of 4 (25%" in region
 
 
 @pytest.mark.parametrize(("found", "warned"), [("passes_without_agent", True), ("proved", False)])

@@ -33,7 +33,9 @@ def mail(project: Project, *events: str, name: str = "mail", to: str = "team@exa
 
 
 def regressed(project: Project, **changes: Any) -> Run:
-    """Return a run whose every scenario failed, after one that passed."""
+    """Return a run whose every scenario failed, after one that passed, in a project that wants to hear of it at once."""
+    project.notify_when = "at_once"
+    project.save()
     version = make_suite(project, KEYS, name="Basics")
     make_compared(version, dict.fromkeys(KEYS, "pass"), trials=3)
     return make_compared(version, dict.fromkeys(KEYS, "fail"), trials=3, **changes)

@@ -61,15 +61,6 @@ def test_a_run_that_did_not_regress_has_no_causes(signed_in, regressed):
     assert "has not regressed, so there are no causes to separate" in answer
 
 
-def test_the_verdict_stands_beside_what_chance_does(signed_in, version):
-    same = {"tool_version": "1.0"}
-    make_compared(version, {"create": "pass", "export": "pass"}, fingerprint=same)
-    run = make_compared(version, {"create": "pass", "export": "fail"}, fingerprint=same)
-    outcome = page(signed_in(), run).region("Outcome")
-    assert "In 1 A/A pair (runs of the same fingerprint), 1 of 2 (50%, 95 % interval 9 to 91 %)" in outcome
-    assert "0 of 1 (0%, 95 % interval 0 to 79 %) comparisons read Regressed or Improved." in outcome
-
-
 def test_the_page_of_a_regression_makes_few_queries(signed_in, regressed, django_assert_max_num_queries):
     client = signed_in()
     client.post(address(regressed, "separate/"))

@@ -1,0 +1,168 @@
+"""Raise a closed run's alerts, and decide on earlier ones: suspected, confirmed, not confirmed, fixed.
+
+red by the run alone ──▶ suspected ──next run is worse, too──▶ confirmed ◀── a scenario broke, or several runs are red
+                             └────── next run isn't ──▶ not confirmed: the line goes on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalhub.teams import audit
+from evalhub.teams.models import NotifyWhen, Project
+from evaluators.name_lists import list_names
+from evaluators.statistics.line import is_confirmed_by
+from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.retest import LEAST_FALL, RetestOutcome
+from runs.compare.amounts import worse_amounts
+from runs.compare.drift import decline_of
+from runs.compare.intended_changes import kind_of_regression
+from runs.compare.line import OldSide
+from runs.compare.measure_changes import PASS, RunComparison, smallest_of_pass_rate
+from runs.compare.stored_changes import stored_changes, stored_scenario_changes
+from runs.db import outbox
+from runs.models import Alert, Run
+from runs.models.comparison import OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
+
+_Wanted = dict[AlertKind, dict[str, Any]]
+"""Alerts to raise, by kind, with their fields."""
+
+
+def keep_alerts(run: Run, side: OldSide, comparison: RunComparison | None, *, is_new: bool) -> None:
+    """Raise a run's alerts, take back those that nobody has triaged otherwise, and decide on earlier ones.
+
+    Expects the run's verdict to be stored. Requires a transaction.
+    """
+    wanted: _Wanted = {}
+    if comparison is not None and run.verdict and not run.is_experiment:
+        _settle(run, side, comparison)
+        _close_mended(run, side)
+        wanted = _alerts_of_suite(run, side, comparison) | _alerts_of_amounts(run, side, comparison)
+        if not wanted.keys() & OF_SUITE and (decline := _find_drift(run, side)):
+            wanted[AlertKind.DRIFT] = {"evidence": Evidence.CONFIRMED, "drift": decline}
+    if not is_new:
+        Alert.objects.filter(run=run, first_triaged=None).exclude(kind__in=wanted).delete()
+    for kind, fields in wanted.items():
+        alert, is_first = Alert.objects.get_or_create(
+            run=run, kind=kind, defaults={"project_id": run.project_id, **fields}
+        )
+        if is_first:
+            notify(alert, run)
+        elif alert.first_triaged is None and fields.get("named", []) != alert.named:
+            Alert.objects.filter(pk=alert.pk).update(named=fields["named"])
+
+
+def notify(alert: Alert, by: Run) -> None:
+    """Notify of an alert once it is confirmed, or at once where its project wants that; `by` is the run that showed it."""
+    is_due = alert.evidence == Evidence.CONFIRMED or by.project.notify_when == NotifyWhen.AT_ONCE
+    if is_due and outbox.is_recent(by):
+        outbox.record_alert(alert)
+
+
+def is_red(comparison: RunComparison) -> bool:
+    """Return whether the suite as a whole is worse, beside its scenarios."""
+    return any(each.verdict is ChangeVerdict.REGRESSED for each in comparison.headline)
+
+
+def _alerts_of_suite(run: Run, side: OldSide, comparison: RunComparison) -> _Wanted:
+    if run.verdict != ChangeVerdict.REGRESSED or run.baseline is None:
+        return {}
+    kind = kind_of_regression(run.baseline, run)
+    named = [key for each in comparison.headline for key in each.broke if key not in side.held]
+    if kind is not None and side.is_red and named:
+        named = _add_names(run, side, named)
+    if kind is None or (side.since and not named and not _is_new_loss(run, side, comparison)):
+        return {}
+    regressed = [each for each in comparison.headline if each.verdict is ChangeVerdict.REGRESSED]
+    # What one comparison names without fresh trials was chosen because it looked bad.
+    fresh = {each["key"] for each in run.retests if each["outcome"] == RetestOutcome.NAMED}
+    is_sure = (
+        (named and not side.is_alone) or fresh & set(named) or any(each.window > 1 for each in regressed)
+    )
+    evidence = Evidence.CONFIRMED if is_sure else Evidence.SUSPECTED
+    return {kind: {"evidence": evidence, "named": named}}
+
+
+def _add_names(run: Run, side: OldSide, keys: Sequence[str]) -> list[str]:
+    """Add scenarios to the open alert of the suite in whose run they fell already; return the others."""
+    alert = Alert.objects.filter(run=side.since, kind__in=OF_SUITE, state__in=OPEN_ALERTS).first()
+    before = stored_scenario_changes(side.since or 0)
+    fell = [key for key in keys if key in before and (before[key].effect or 0.0) <= -LEAST_FALL]
+    if alert is None or not fell:
+        return list(keys)
+    alert.named = [*alert.named, *fell]
+    alert.evidence = Evidence.CONFIRMED
+    alert.save(update_fields=["named", "evidence"])
+    notify(alert, run)
+    return [key for key in keys if key not in fell]
+
+
+def _is_new_loss(run: Run, side: OldSide, comparison: RunComparison) -> bool:
+    """Return whether the suite is worse without the scenarios that open alerts name, and no alert says so."""
+    if side.is_red or not is_red(comparison):
+        return False
+    if any(each.verdict is ChangeVerdict.REGRESSED for each in comparison.headline if each.rule.name != PASS):
+        return True
+    others = [each.effect or 0.0 for key, each in comparison.scenarios.items() if key not in side.held]
+    return bool(others) and sum(others) / len(others) <= -smallest_of_pass_rate(run.project)
+
+
+def _alerts_of_amounts(run: Run, side: OldSide, comparison: RunComparison) -> _Wanted:
+    raised = {kind for kind in worse_amounts(comparison.others) if _is_on(run.project, kind)}
+    return {
+        kind: {"evidence": Evidence.CONFIRMED} for kind in sorted(raised) if not side.amounts[kind].pending
+    }
+
+
+def _is_on(project: Project, kind: AlertKind) -> bool:
+    return project.alert_dearer if kind is AlertKind.DEARER else project.alert_slower
+
+
+def _find_drift(run: Run, side: OldSide) -> Mapping[str, Any] | None:
+    is_known = run.verdict == ChangeVerdict.REGRESSED or run.configuration_changed or side.since
+    return decline_of(run, side.members) if side.members and not is_known else None
+
+
+def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
+    """Decide on the suspected alert that froze a run's line: is the run worse than the frozen line, too?"""
+    if not side.since:
+        return
+    waiting = Alert.objects.filter(
+        run=side.since, kind__in=OF_SUITE, state__in=OPEN_ALERTS, evidence=Evidence.SUSPECTED
+    )
+    alert = waiting.select_for_update().first()
+    if alert is None:
+        return
+    suspected = {
+        each.rule.name for each in stored_changes(side.since) if each.verdict is ChangeVerdict.REGRESSED
+    }
+    tonight = [each for each in comparison.headline if each.rule.name in suspected and each.window == 1]
+    if not tonight and not alert.named:
+        return
+    is_confirmed = any(map(is_confirmed_by, tonight)) or bool(set(alert.named) & set(run.old_side["worse"]))
+    alert.evidence = Evidence.CONFIRMED if is_confirmed else Evidence.NOT_CONFIRMED
+    alert.reason = (
+        f"Run {run.pk} is {'worse than the line, too' if is_confirmed else 'not worse than the line'}."
+    )
+    alert.decided = None if is_confirmed else run.finished
+    alert.save(update_fields=["evidence", "reason", "decided"])
+    if is_confirmed:
+        notify(alert, run)
+
+
+def _close_mended(run: Run, side: OldSide) -> None:
+    """Close alerts as fixed whose last scenario fresh trials of the run showed to be mended."""
+    mended = {each["key"] for each in run.retests if each["outcome"] == RetestOutcome.MENDED}
+    for since in {side.held[key] for key in side.held.keys() & mended}:
+        own = {key for key, named_by in side.held.items() if named_by == since}
+        if own - mended or AlertKind.REGRESSION in run.old_side["red"]:
+            continue
+        keys = sorted(own)
+        what = "passes" if len(keys) == 1 else "pass"
+        reason = f"Fresh trials of run {run.pk} show that {list_names(keys, 5)} {what} again."
+        alerts = Alert.objects.filter(run=since, kind__in=OF_SUITE, state__in=OPEN_ALERTS)
+        if alerts.update(state=AlertState.FIXED, decided=run.finished, reason=reason):
+            audit.append_event(
+                run.project, None, "alert.triage", f"run {since}", changed=["state"], state=AlertState.FIXED
+            )
