@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
+from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, find_changes
 from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.descriptive import Z_95, wilson
 from evaluators.statistics.measure_change import ChangeVerdict
@@ -200,14 +200,8 @@ class _Steps:
             usual = Counter(each.n for each in stretch).most_common(1)[0][0]
             # A run of a selection of scenarios measures something else.
             same = [each for each in stretch if each.n == usual]
-            for change in self._find_changes(measure, same):
+            for change in find_changes([each.value for each in same]):
                 yield change._replace(at=same[change.at].at)
-
-    def _find_changes(self, measure: Measure, values: Sequence[TrendValue]) -> tuple[ChangePoint, ...]:
-        if str(measure) != PASS:
-            return mean_changes([each.value for each in values])
-        runs = [self.runs[each.at] for each in values]
-        return rate_changes([run.passed for run in runs], [run.passed + run.failed for run in runs])
 
     def _stretches(self, measure: Measure, values: Sequence[TrendValue]) -> Iterator[list[TrendValue]]:
         stretch: list[TrendValue] = []

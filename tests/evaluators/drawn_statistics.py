@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluators.statistics.error_shares import ONE_RUN
-from evaluators.statistics.line import FEWEST_RUNS, compare_with_line
+from evaluators.statistics.line import FEWEST_RUNS, Line, compare_with_line
 from evaluators.statistics.line_members import AlertDecision, LineRun, members_after
 from evaluators.statistics.looks import planned_levels
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
@@ -237,20 +237,20 @@ def runs_on_a_line() -> list[DrawnRun]:
                 for each in past
             ]
         new = samples(rng.binomial(5, np.clip(rates - drop, 0, 1)).tolist(), 5)
-        line = [runs[key] for key in members_after(past).newest]
+        members = members_after(past)
+        earlier = [*(each.key for each in reversed(members.pending)), *members.newest]
+        line = Line([runs[key] for key in earlier], len(members.pending))
         rate = float(np.mean([each.mean for each in new.values()]))
-        if len(line) < FEWEST_RUNS:
+        if len(members.line) < FEWEST_RUNS:
             drawn.append(DrawnRun(rate, None, rate, rate))
             past.append(LineRun(number, finished=number))
         else:
             found = compare_with_line([(PASS_RATE, line, new)]).headline
             change, verdict = found[0], overall(found)
-            half = ((change.upper or 0.0) - (change.lower or 0.0)) / 2
-            before = change.before or 0.0
-            drawn.append(DrawnRun(rate, verdict, before - half, min(1.0, before + half)))
-            is_first = number == BROKEN and verdict is ChangeVerdict.REGRESSED
-            alerted = AlertDecision.OPEN if is_first else None
-            past.append(LineRun(number, str(verdict), alerted, finished=number))
+            drawn.append(DrawnRun(rate, verdict, *(change.expected or (rate, rate))))
+            is_red = verdict is ChangeVerdict.REGRESSED
+            alerted = AlertDecision.OPEN if is_red and not members.pending else None
+            past.append(LineRun(number, is_red=is_red, decision=alerted, finished=number))
         runs.append(new)
     return drawn
 
@@ -277,7 +277,7 @@ def draw_line() -> Drawing:
     first = next(number for number, run in enumerate(runs) if run.verdict is ChangeVerdict.REGRESSED)
     drawing.text(left + first * step - 14, y(runs[first].rate) + 5, "regressed", RED, at="end")
     drawing.text(
-        left + 8 * step, top + height + 48, "run; the band is where it would be as before", GREY, at="middle"
+        left + 8 * step, top + height + 48, "run; the band is where it was expected", GREY, at="middle"
     )
     return drawing
 

@@ -12,7 +12,14 @@ from math import log
 
 import numpy as np
 
-from evaluators.statistics.line import MOST_RUNS, RECENT, Line, compare_amount, compare_with_line
+from evaluators.statistics.line import (
+    MOST_RUNS,
+    RECENT,
+    Line,
+    compare_amount,
+    compare_with_line,
+    is_confirmed_by,
+)
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     MeasureChange,
@@ -33,7 +40,6 @@ from evaluators.statistics.retest import (
     plan_batch,
     plan_in_turn,
 )
-from evaluators.statistics.significance import t_quantile
 
 HEADLINE = (
     MeasureRule("trial/pass", is_outcome=True),
@@ -193,7 +199,7 @@ def _live_night(project: _Project, month: Month, night: int) -> None:
     red = [change for change in headline if change.verdict is ChangeVerdict.REGRESSED]
     if project.suspected:
         # The next run decides.
-        project.suspected, project.confirmed = False, bool(red) or _is_below(headline[0])
+        project.suspected, project.confirmed = False, bool(red) or is_confirmed_by(headline[0])
     elif red and not project.confirmed:
         project.confirmed = any(each.window > 1 for each in red)
         project.suspected = not project.confirmed
@@ -211,14 +217,6 @@ def _live_night(project: _Project, month: Month, night: int) -> None:
     if not (project.named or project.suspected or project.confirmed):
         project.line += project.pending
         project.pending = []
-
-
-def _is_below(change: MeasureChange) -> bool:
-    """Return whether tonight lies below the frozen line at 10 % one-sided."""
-    if change.effect is None or change.lower is None or change.effect >= 0:
-        return False
-    error = (change.effect - change.lower) / t_quantile(0.975, change.runs_before - 1)
-    return -change.effect > t_quantile(0.9, change.runs_before - 1) * error
 
 
 def _mend(project: _Project, month: Month, run: Run, rates: np.ndarray) -> None:
@@ -286,7 +284,7 @@ def dearer_found(scenarios: int, trials: int, factor: float, number: int, seed: 
         line = [_costs(rng, usual_costs, trials) for _ in range(RECENT)]
         for _ in range(3):
             night = _costs(rng, usual_costs + log(factor), trials)
-            change = compare_amount(COST, Line(line), night, has_logs=True)
+            change = compare_amount(COST, Line(line), night, (Line(line), night))
             line.insert(0, night)
             if change.verdict is ChangeVerdict.REGRESSED:
                 found += 1

@@ -159,10 +159,12 @@ def costs(factor: float, rng: np.random.Generator) -> dict[str, Sample]:
 def test_a_dearer_trial_is_a_share_of_a_typical_one():
     rng = np.random.default_rng(2)
     line = [costs(1.0, rng) for _ in range(16)]
-    change = compare_amount(COST, Line(line), costs(1.5, rng), has_logs=True)
+    dearer = costs(1.5, rng)
+    change = compare_amount(COST, Line(line), dearer, (Line(line), dearer))
     assert change.verdict is ChangeVerdict.REGRESSED
     assert change.effect == pytest.approx(0.5, abs=0.15)
-    same = compare_amount(COST, Line(line), costs(1.0, rng), has_logs=True)
+    alike = costs(1.0, rng)
+    same = compare_amount(COST, Line(line), alike, (Line(line), alike))
     assert same.verdict in (ChangeVerdict.EQUIVALENT, ChangeVerdict.AS_EXPECTED)
 
 

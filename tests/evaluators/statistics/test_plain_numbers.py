@@ -65,7 +65,10 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
         MeasureRule("trial/seconds", scale=Scale.RELATIVE),
         line.Line([SCORES, BEFORE] * 3),
         AFTER,
-        has_logs=True,
+        (line.Line([SCORES, BEFORE] * 3), AFTER),
+    ),
+    line.is_confirmed_by: lambda: line.is_confirmed_by(
+        line.compare_with_line([(PASS, line.Line([BEFORE, AFTER] * 3), AFTER)]).headline[0]
     ),
     line.find_drift: lambda: line.find_drift([0.9, 0.91] * 10 + [0.7, 0.71] * 10, 0.05),
     line.expected_range: lambda: line.expected_range([(0.9, 10)] * 6, 10),
