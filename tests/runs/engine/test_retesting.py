@@ -315,3 +315,47 @@ def test_the_second_arm_waits_for_the_first(version):
     recording.cancel_run(old.pk)
     reap()
     assert set(Run.objects.values_list("state", flat=True)) == {"cancelled", "finished"}
+
+
+def test_a_retried_arm_adds_nothing_to_one_that_ended(version):
+    old, new, _ = ab(
+        version,
+        lambda is_new, key: passed(
+            outcome="error" if is_new and key == "s1" else "fail" if is_new and key == "s0" else "pass"
+        ),
+        fail_on_regression=True,
+    )
+    assert (named_scenarios(new), new.errors) == (["s0"], 3)
+    retry_trials(new, RetryKind.RETRY, by=None, wake=False)
+    start(new)
+    assert carry([new], failing("s0", "s1")) == 3
+    old.refresh_from_db()
+    new.refresh_from_db()
+    assert (old.state, old.open, new.state, named_scenarios(new)) == ("finished", 0, "finished", ["s0"])
+
+
+def test_a_cancelled_arm_decides_by_what_is_there(version):
+    guidance = [make_guidance(version.suite, name) for name in ("old", "new")]
+    old, new = requested(version, guidance=guidance, fail_on_regression=True, **GIVEN).runs.order_by("pk")
+    broken = lambda run, key: passed(outcome="fail" if run.pk == new.pk and key == "s0" else "pass")  # noqa: E731
+    carry([old, new], broken, most=38)
+    recording.cancel_run(old.pk)
+    carry([new], broken)
+    old.refresh_from_db()
+    new.refresh_from_db()
+    (retest,) = retests_of(new)
+    assert (old.state, old.outcome, new.state) == ("finished", "pass", "finished")
+    assert (retest.old, retest.fresh, str(retest.outcome)) == ((4, 4), (0, 6), "named")
+    assert retest.stopped == "The run was cancelled."
+
+
+def test_a_run_until_a_verdict_of_two_guidances_is_run_again_in_turn(version):
+    old, new, _ = ab(
+        version,
+        lambda is_new, key: passed(outcome="fail" if is_new and key == "s0" else "pass"),
+        fail_on_regression=True,
+        until_decided=True,
+        max_trials=12,
+    )
+    assert (old.state, new.state, decisions(new)[-1]) == ("finished", "finished", "decided")
+    assert rows(new) == [("s0", "in_turn", (0, 6), "named")]
