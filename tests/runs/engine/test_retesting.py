@@ -8,7 +8,7 @@ import pytest
 
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import passes
-from runs.compare.retests import named_scenarios, retests_of
+from runs.compare.retests import named_scenarios, named_since, retests_of
 from runs.engine import recording
 from runs.engine.reaper import reap
 from runs.engine.retrying import RetryKind, retry_trials
@@ -260,6 +260,30 @@ def test_a_named_scenario_that_passes_again_is_mended(version):
     assert str(retest.outcome) == "mended"
     assert named_scenarios(run) == []
     assert ran(version, failing(), **GIVEN).retests == []
+
+
+def test_three_runs_that_do_not_look_worse_release_a_named_scenario(version):
+    first = alerted(version)
+    run = first
+    for _ in range(3):
+        # Two of three pass, and of the fresh trials half: not mended.
+        run = ran(
+            version,
+            in_turn("pass", "pass", "pass", "pass", "fail", "fail", "fail"),
+            **GIVEN,
+        )
+    assert Alert.objects.get(run=first).state == AlertState.UNTRIAGED
+    assert named_since(first) == {}
+    assert str(retests_of(run)[0].outcome) == "not_decided"
+    assert named_since(requested(version, **GIVEN).runs.get()) == {}
+
+
+def test_runs_of_another_branch_release_nothing(version):
+    first = alerted(version)
+    for _ in range(3):
+        other = ran(version, failing(), **GIVEN)
+        Run.objects.filter(pk=other.pk).update(branch="feature", retests=[])
+    assert named_since(requested(version, **GIVEN).runs.get()) == {"s0": first.pk}
 
 
 def ab(version, result, **options):
