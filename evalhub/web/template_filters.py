@@ -264,7 +264,8 @@ def progress_bar(run: Any) -> SafeString:
     names = ("passed", "failed", "errors", "running", "waiting")
     amounts = (run.passed, run.failed, run.errors, run.running, run.waiting)
     label = ", ".join(f"{amount} {name}" for name, amount in zip(names, amounts, strict=True))
-    return svg.bar(parts, total=run.trials, label=label)
+    # The trials of a retest are waiting or running beside those of the run.
+    return svg.bar(parts, total=max(run.trials, sum(amounts)), label=label)
 
 
 def day_bars(days: Sequence[tuple[date, float | None]]) -> SafeString:

@@ -10,8 +10,11 @@ def describe_retest(retest: Retest) -> str:
     said = _say_outcome(retest)
     if not retest.stopped:
         return said
+    ran = retest.fresh.trials
+    if retest.kind is RetestKind.IN_TURN:
+        ran = min(ran, retest.old.trials)
     ended = "the others hit errors" if retest.stopped == ERRORS else "limit reached"
-    return f"{said}; {retest.fresh.trials} of {retest.planned}, {ended}"
+    return f"{said}; {ran} of {retest.planned}, {ended}"
 
 
 def _say_outcome(retest: Retest) -> str:

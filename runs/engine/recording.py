@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Value, When
 from django.utils import timezone
 
 from evalhub.lib.numbers import counted
@@ -219,11 +219,12 @@ def close_if_done(run_id: int) -> bool:
 
 def _close(run_id: int) -> bool:
     """Close a run whose trials have all ended; return True only for the call that closed it."""
+    fresh = Trial.objects.filter(run=OuterRef("pk"), is_retest=True)
     with write_transaction():
         won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
             state=Case(
                 # Who cancels a retest stops its trials alone: the run's own have ended.
-                When(~Q(retests=[]), cancelled=0, then=Value(RunState.FINISHED)),
+                When(Exists(fresh), cancelled=0, then=Value(RunState.FINISHED)),
                 When(cancel_requested=True, then=Value(RunState.CANCELLED)),
                 default=Value(RunState.FINISHED),
             ),

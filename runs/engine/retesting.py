@@ -123,8 +123,10 @@ def _settle(
     for each in known:
         if each.outcome is None:
             now = fresh.get(each.key, NONE)
-            stopped = _why_fewer(run, each.key, over) if now.trials < each.planned else ""
-            each = _decide(each, now, (old or {}).get(each.key, each.old), stopped)
+            against = each.old if old is None else old[each.key]
+            ran = now.trials if old is None else min(now.trials, against.trials)
+            stopped = _why_fewer(run, each.key, over) if ran < each.planned else ""
+            each = _decide(each, now, against, stopped)
         settled.append(each)
     return settled, {}
 
@@ -246,7 +248,7 @@ def _retest_arms(run: Run, keys: Sequence[int]) -> list[int]:
     old, *others = [arms[pk] for pk in keys if pk in arms]
     goes_on = False
     for new in others:
-        if new.pk in ended and (old.pk in ended or new.retests):
+        if new.pk in ended and (old.pk in ended or retests.is_open(retests.retests_of(new))):
             goes_on = _retest_beside(old, new) or goes_on
     return [] if goes_on else ended
 
@@ -254,7 +256,7 @@ def _retest_arms(run: Run, keys: Sequence[int]) -> list[int]:
 def _retest_beside(old: Run, new: Run) -> bool:
     """Settle a later arm's fresh trials against the first one's, and queue the next; return whether any were queued."""
     known = retests.retests_of(new)
-    over = _why_over(new) or _why_over(old)
+    over = _why_over(new) or _why_over(old) or ("" if old.is_open else f"Run {old.pk} ended before.")
     if retests.is_open(known):
         fresh = retests.fresh_passes(old)
         again_old = {} if over else _replaced(old, known, fresh)

@@ -147,9 +147,15 @@ def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
     )
 
 
-def counted_from(progress: Progress, trials: Sequence[DigestedTrial]) -> Progress:
-    """Return the progress with the counts of these trials, so that a page's counts and dots agree."""
+def counted_from(
+    progress: Progress, trials: Sequence[DigestedTrial], fresh: Sequence[DigestedTrial] = ()
+) -> Progress:
+    """Return the progress with the counts of these trials, so that a page's counts and dots agree.
+
+    Fresh trials of a retest count only while they are open.
+    """
     n = Counter(trial.state for trial in trials)
+    n += Counter(trial.state for trial in fresh if trial.state in ("running", "queued"))
     return replace(
         progress,
         passed=n["pass"],

@@ -19,6 +19,7 @@ from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.old_side import old_side_words, since_words
 from runs.compare.stored_changes import change_from_json
+from runs.exchange.exports.document import first_trials
 from runs.results.failure_reasons import trial_reasons
 from runs.results.measures import label_of_key
 
@@ -79,11 +80,6 @@ def summary_lines(
     for warning in (*tampered, *run["warnings"], *run["cost_notes"]):
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()
-
-
-def first_trials(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return a run document's trials without those of a retest, which no rate counts."""
-    return [trial for trial in document["trials"] if not trial.get("is_retest")]
 
 
 def retest_lines(run: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.conf import settings
 
 from evaluators.model import Json
-from runs.exchange.exports.console import first_trials
+from runs.exchange.exports.document import first_trials
 from runs.results.failure_reasons import error_of_unmeasured, reason_without_outcome, trial_reasons
 
 SPEC_VERSION = "0.1.0"

@@ -252,6 +252,11 @@ def run_document(run_id: int, *, traces: bool = False) -> dict[str, Any]:
     return {"run": run_json(run), "trials": trials}
 
 
+def first_trials(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return a run document's trials without those of a retest, which no rate counts."""
+    return [trial for trial in document["trials"] if not trial.get("is_retest")]
+
+
 def run_digest(run_id: int, *, most: int) -> dict[str, Any]:
     """Return a run for its summary: of a large run only the first trials that did not pass."""
     run = Run.objects.get(pk=run_id)

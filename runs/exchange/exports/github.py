@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.exchange.exports.console import first_trials
+from runs.exchange.exports.document import first_trials
 from runs.exchange.exports.files import named_in_errors
 from runs.models import Run
 from runs.results.failure_reasons import trial_reasons

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from runs.exchange.exports.console import first_trials
+from runs.exchange.exports.document import first_trials
 from runs.results.failure_reasons import (
     error_of_unmeasured,
     failed_scores,

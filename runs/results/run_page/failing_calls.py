@@ -90,7 +90,10 @@ def failing_calls(run: int, subcommand: str) -> FailingCalls:
 
 def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
     decided = CommandRecord.objects.filter(
-        trial__run=run, trial__state=TrialState.FINISHED, trial__outcome__in=("pass", "fail")
+        trial__run=run,
+        trial__is_retest=False,
+        trial__state=TrialState.FINISHED,
+        trial__outcome__in=("pass", "fail"),
     )
     failed = decided.filter(subcommand=subcommand, failed=True, help=False)
     in_order = failed.order_by("trial__scenario__key", "trial__index", "n")

@@ -41,8 +41,3 @@ class ShownRetest:
 def shown_retests(run: Run) -> list[ShownRetest]:
     """Return what the run's page shows of scenarios that ran again. No query."""
     return [ShownRetest(each) for each in retests_of(run)]
-
-
-def flaky_again(run: Run) -> frozenset[str]:
-    """Return the scenarios that failed and of which every fresh trial passed. No query."""
-    return frozenset(each.key for each in retests_of(run) if each.outcome is RetestOutcome.PASSES_AGAIN)

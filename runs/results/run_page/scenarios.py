@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from evalhub.web.chips import Facet, Facets
 from evalhub.web.csv_export import Cell, Table
+from evaluators.statistics.retest import Retest, RetestOutcome
+from evaluators.statistics.retest_words import describe_retest
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models import Run
 from runs.results.digests import DigestedTrial
@@ -34,8 +36,10 @@ class ScenarioRow:
     """The dots of its trials."""
     kind: ScenarioClass
     """By its last trials; flaky where it failed and then passed all of its fresh trials."""
-    retests: tuple[DigestedTrial, ...]
+    fresh: tuple[DigestedTrial, ...]
     """Its fresh trials, which nothing here counts."""
+    retest: Retest | None
+    """What these say; None if it didn't run again."""
     rate: Rate
     gates: Rate
     judge: float | None
@@ -75,16 +79,15 @@ class ScenarioRow:
 
     def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
         """Return the trials shown below it: none unless it is open."""
-        return (*self.trials[:MOST_TRIALS], *self.retests) if self.key == opened else ()
+        return (*self.trials[:MOST_TRIALS], *self.fresh) if self.key == opened else ()
 
 
 def _row(
     trials: tuple[DigestedTrial, ...],
     baseline: tuple[str, ...],
     strip: Strip,
-    retests: tuple[DigestedTrial, ...],
-    *,
-    is_flaky: bool,
+    fresh: tuple[DigestedTrial, ...],
+    retest: Retest | None,
 ) -> ScenarioRow:
     marks = tuple([trial.mark for trial in trials])
     rate = _rate(marks)
@@ -95,8 +98,9 @@ def _row(
         baseline=baseline,
         strip=strip,
         marks=marks,
-        kind=ScenarioClass.FLAKY if is_flaky else strip.kind,
-        retests=retests,
+        kind=ScenarioClass.FLAKY if retest and retest.outcome is RetestOutcome.PASSES_AGAIN else strip.kind,
+        fresh=fresh,
+        retest=retest,
         rate=rate,
         gates=Rate(sum([each.gates_passed for each in trials]), sum([each.gates_total for each in trials])),
         judge=_mean([each.judge for each in trials]),
@@ -184,12 +188,12 @@ def scenario_rows(
     recent: Mapping[int, RecentRun],
     left_out: Collection[str] = (),
     version: int | None = None,
-    flaky: Collection[str] = (),
+    retests: Iterable[Retest] = (),
 ) -> list[ScenarioRow]:
     """Return a run's scenarios in their order, with their trials and their strips over `recent` runs.
 
-    Scenarios in `left_out` can't be compared with the baseline; `version` is the run's version of the suite; `flaky`
-    are those that failed and then passed all fresh trials. One query if some digests are missing in `read`, and one if
+    Scenarios in `left_out` can't be compared with the baseline; `version` is the run's version of the suite; `retests`
+    are its own. One query if some digests are missing in `read`, and one if
     versions differ.
     """
     grouped: dict[int, list[DigestedTrial]] = {}
@@ -198,6 +202,7 @@ def scenario_rows(
     again: dict[int, list[DigestedTrial]] = {}
     for trial in read.digest.retests:
         again.setdefault(trial.scenario, []).append(trial)
+    said = {each.key: each for each in retests}
     last = strips_of(recent, read.kept, version)
     return [
         _row(
@@ -205,7 +210,7 @@ def scenario_rows(
             _before(read, trials[0].key, left_out),
             last.get(pk, Strip()),
             tuple(again.get(pk, ())),
-            is_flaky=trials[0].key in flaky,
+            said.get(trials[0].key),
         )
         for pk, trials in grouped.items()
     ]
@@ -260,6 +265,7 @@ SCENARIO_COLUMNS = (
         "cost_usd",
         "seconds",
         "class",
+        "retest",
         "reasons",
     ),
 )
@@ -276,5 +282,5 @@ def _scenario(row: ScenarioRow) -> tuple[Cell, ...]:
         *(row.key, len(row.trials), row.rate.passed, row.rate.n - row.rate.passed, row.marks.count("error")),
         *(row.rate.share if row.rate.n else None, row.baseline.count("pass"), row.baseline.count("fail")),
         *(row.change, row.gates.passed, row.gates.n, row.judge, row.first_try, row.commands, row.cost),
-        *(row.seconds, row.kind, "\n".join(reasons)),
+        *(row.seconds, row.kind, describe_retest(row.retest) if row.retest else "", "\n".join(reasons)),
     )

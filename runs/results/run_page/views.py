@@ -28,6 +28,7 @@ from runs.compare.alert_words import alert_title
 from runs.compare.comparison import incomparable
 from runs.compare.differences import fingerprint_parts
 from runs.compare.old_side import shown_old_side
+from runs.compare.retests import retests_of
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
 from runs.engine.retrying import RetryKind, retryable_counts
@@ -50,7 +51,7 @@ from runs.results.run_page.first_screen import first_screen
 from runs.results.run_page.layers import layers_of
 from runs.results.run_page.looks import shown_looks
 from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
-from runs.results.run_page.retests import flaky_again, shown_retests
+from runs.results.run_page.retests import shown_retests
 from runs.results.run_page.scenarios import (
     ScenarioRow,
     choose_rows,
@@ -91,7 +92,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
-    rows = scenario_rows(read, recent, left_out, run.suite_version_id, flaky_again(run))
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     if table := _requested_table(request, run, read, rows):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
@@ -291,7 +292,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
     read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
     left_out = incomparable(run.baseline, run) if run.baseline else {}
-    rows = scenario_rows(read, recent, left_out, run.suite_version_id, flaky_again(run))
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     context = {
         "run": run,
         "facets": facets(rows),
@@ -317,7 +318,7 @@ def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
     missing = waiting_message(labels) if labels and run.is_open and not workers else ""
     progress = progress_of(run, limits=True)
     if read is not None and run.is_open:
-        progress = counted_from(progress, read.trials)
+        progress = counted_from(progress, read.trials, read.digest.retests)
     return {
         "progress": progress,
         "seen": progress_key(run, progress),

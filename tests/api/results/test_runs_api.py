@@ -337,3 +337,23 @@ def test_it_refuses_a_limit_without_looks(api, suite):
     response = api("runner").post("/runs", {"suites": ["basics"], "max_trials": 5})
     assert response.status_code == 422
     assert "until_decided" in response.json()["detail"]
+
+
+def test_it_lists_what_ran_again_and_can_leave_it_out(api, project):
+    version = make_suite(project, KEYS, name="Five", **NO_GATES)
+    make_target(project, provider="cli", definition={"name": "local", "provider": "cli"})
+    ran(version, failing(), trials=6)
+    body = {"suites": ["five"], "trials": 3}
+    run, plain = (
+        Run.objects.get(pk=api("runner").post("/runs", {**body, **more}).json()["runs"][0])
+        for more in ({}, {"retest": False})
+    )
+    for each in (run, plain):
+        start(each)
+        carry([each], failing("add"))
+    (retest,) = api().get(f"/runs/{run.pk}").json()["run"]["retests"]
+    assert (retest["key"], retest["outcome"], retest["fresh"]) == ("add", "named", [0, 6])
+    assert retest["sentence"] == "failed tonight, and 6 of 6 again"
+    rows = api().get(f"/runs/{run.pk}/trials?scenario=add").json()["items"]
+    assert sum(row["is_retest"] for row in rows) == 6
+    assert api().get(f"/runs/{plain.pk}").json()["run"]["retests"] == []

@@ -8,7 +8,7 @@ import pytest
 
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import passes
-from runs.compare.retests import named_scenarios, retests_of
+from runs.compare.retests import named_scenarios, named_since, retests_of
 from runs.engine import recording
 from runs.engine.reaper import reap
 from runs.engine.retrying import RetryKind, retry_trials
@@ -262,6 +262,30 @@ def test_a_named_scenario_that_passes_again_is_mended(version):
     assert ran(version, failing(), **GIVEN).retests == []
 
 
+def test_three_runs_that_do_not_look_worse_release_a_named_scenario(version):
+    first = alerted(version)
+    run = first
+    for _ in range(3):
+        # Two of three pass, and of the fresh trials half: not mended.
+        run = ran(
+            version,
+            in_turn("pass", "pass", "pass", "pass", "fail", "fail", "fail"),
+            **GIVEN,
+        )
+    assert Alert.objects.get(run=first).state == AlertState.UNTRIAGED
+    assert named_since(first) == {}
+    assert str(retests_of(run)[0].outcome) == "not_decided"
+    assert named_since(requested(version, **GIVEN).runs.get()) == {}
+
+
+def test_runs_of_another_branch_release_nothing(version):
+    first = alerted(version)
+    for _ in range(3):
+        other = ran(version, failing(), **GIVEN)
+        Run.objects.filter(pk=other.pk).update(branch="feature", retests=[])
+    assert named_since(requested(version, **GIVEN).runs.get()) == {"s0": first.pk}
+
+
 def ab(version, result, **options):
     guidance = [make_guidance(version.suite, name) for name in ("old", "new")]
     launch = requested(version, guidance=guidance, **{**GIVEN, **options})
@@ -315,3 +339,47 @@ def test_the_second_arm_waits_for_the_first(version):
     recording.cancel_run(old.pk)
     reap()
     assert set(Run.objects.values_list("state", flat=True)) == {"cancelled", "finished"}
+
+
+def test_a_retried_arm_adds_nothing_to_one_that_ended(version):
+    old, new, _ = ab(
+        version,
+        lambda is_new, key: passed(
+            outcome="error" if is_new and key == "s1" else "fail" if is_new and key == "s0" else "pass"
+        ),
+        fail_on_regression=True,
+    )
+    assert (named_scenarios(new), new.errors) == (["s0"], 3)
+    retry_trials(new, RetryKind.RETRY, by=None, wake=False)
+    start(new)
+    assert carry([new], failing("s0", "s1")) == 3
+    old.refresh_from_db()
+    new.refresh_from_db()
+    assert (old.state, old.open, new.state, named_scenarios(new)) == ("finished", 0, "finished", ["s0"])
+
+
+def test_a_cancelled_arm_decides_by_what_is_there(version):
+    guidance = [make_guidance(version.suite, name) for name in ("old", "new")]
+    old, new = requested(version, guidance=guidance, fail_on_regression=True, **GIVEN).runs.order_by("pk")
+    broken = lambda run, key: passed(outcome="fail" if run.pk == new.pk and key == "s0" else "pass")  # noqa: E731
+    carry([old, new], broken, most=38)
+    recording.cancel_run(old.pk)
+    carry([new], broken)
+    old.refresh_from_db()
+    new.refresh_from_db()
+    (retest,) = retests_of(new)
+    assert (old.state, old.outcome, new.state) == ("finished", "pass", "finished")
+    assert (retest.old, retest.fresh, str(retest.outcome)) == ((4, 4), (0, 6), "named")
+    assert retest.stopped == "The run was cancelled."
+
+
+def test_a_run_until_a_verdict_of_two_guidances_is_run_again_in_turn(version):
+    old, new, _ = ab(
+        version,
+        lambda is_new, key: passed(outcome="fail" if is_new and key == "s0" else "pass"),
+        fail_on_regression=True,
+        until_decided=True,
+        max_trials=12,
+    )
+    assert (old.state, new.state, decisions(new)[-1]) == ("finished", "finished", "decided")
+    assert rows(new) == [("s0", "in_turn", (0, 6), "named")]

@@ -59,6 +59,9 @@ def test_an_open_run_says_what_runs_again(signed_in, version):
     carry([run], failing("add"), most=16)
     text = shown(signed_in("viewer"), run).table("Run again").rows[0].text
     assert "Runs again, 6 fresh trials" in text
+    progress = shown(signed_in("viewer"), run).region("Progress").text
+    assert "15 of 15 trials finished" in progress
+    assert "Scenarios that look worse run again." in progress
 
 
 def test_a_run_without_a_fall_has_no_table(signed_in, version):
