@@ -70,7 +70,7 @@ FACES: Mapping[str, frozenset[str]] = {
         spending statement_texts trial_costs trial_rows variance
     """),
     "compare": _names("""
-        aa_pairs baselines causes comparison confirmation default_suite differences drift
+        alert_words baselines causes comparison confirmation default_suite differences
         first_divergences fresh_trials guidance.lift_findings intended_changes line line_pictures looks
         lost_scenarios measure_changes old_side recompute retests shown_changes side_by_side stored_changes
     """),

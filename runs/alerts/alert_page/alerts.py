@@ -205,7 +205,12 @@ def _card(
     trials: dict[int, list[DigestedTrial]] = {}
     for trial in sorted(digest.ended, key=lambda each: each.pk):
         trials.setdefault(trial.scenario, []).append(trial)
-    details = {each.detail.get("measure"): each.detail for each in changes if each.scenario_id is None}
+    # Those of older releases name no measure.
+    details = {
+        each.detail["measure"]: each.detail
+        for each in changes
+        if each.scenario_id is None and "measure" in each.detail
+    }
     regressed = tuple(ShownChange(change_from_json(details[name])) for name in _measures(alert, details))
     is_of_suite = alert.kind in OF_SUITE
     lost = tuple(

@@ -196,7 +196,7 @@ def test_it_makes_as_many_queries_for_many_trials_as_for_few(
         make_judging(make_trial(run, "create"))
     close(run)
     client = signed_in()
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         client.get(address(run))
 
 
