@@ -60,6 +60,13 @@ class MeasureChangeOut(Schema):
     """Of a rate or score against a line, where 95 % of such runs are expected, from 0 to 1."""
 
 
+class RetestedOut(Schema):
+    """The fresh trials of a scenario that ran again."""
+
+    passed: int
+    trials: int
+
+
 class ScenarioClassOut(Schema):
     """A scenario's last comparable trials on one target."""
 
@@ -81,6 +88,8 @@ class ScenarioClassOut(Schema):
     """The chance that k trials all pass; null below k trials."""
     pass_at_k: float | None
     """The chance that at least one of k trials passes."""
+    retested: RetestedOut | None = None
+    """Its fresh trials in this run; null if it didn't run again."""
 
 
 class ReleaseResultOut(Schema):
@@ -220,7 +229,7 @@ class RunOut(RunRowOut):
     looks: list[LookOut]
     """The looks of a run until a verdict, the first one first; the verdict has the levels of the last one."""
     retests: list[RetestOut]
-    """Scenarios that ran again; their fresh trials are marked with `is_retest`, and no rate counts them."""
+    """Scenarios that ran again; their fresh trials are marked with `retest`, and no rate counts them."""
     counting: CountingOut
     variance: list[VarianceOut]
     """Of the headline measures of a closed run."""
@@ -383,7 +392,7 @@ class TrialOut(GradedOut, TrialScoresOut):
 
     id: int
     index: int
-    is_retest: bool
+    retest: bool
     """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
     state: str
     artifacts: list[str]
@@ -398,7 +407,7 @@ class TrialRowOut(Schema):
     run: int
     scenario: str
     index: int
-    is_retest: bool
+    retest: bool
     """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
     state: str
     outcome: str | None

@@ -157,7 +157,7 @@ def _trials(trials: Sequence[Mapping[str, Any]], *, details: bool) -> Table:
 def _name(trial: Mapping[str, Any], *, details: bool) -> Text:
     name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
     text = Text(name)
-    if trial.get("is_retest"):
+    if trial.get("retest"):
         text.append(" (run again)", style="dim")
     for reason in trial_reasons(trial):
         text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")

@@ -77,7 +77,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "retests": [retest_json(each) for each in retests_of(run)],
         "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},
         "variance": variance_json(digest.variance if digest else None),
-        "scenarios": scenarios_json(run.suite, run_strips(run)),
+        "scenarios": scenarios_json(run.suite, run_strips(run), run.retests),
         "release_rule": result.as_json() if (result := release_result(run)) else None,
     }
 
@@ -165,7 +165,7 @@ def _identity(trial: Trial) -> dict[str, Any]:
         "id": trial.pk,
         "scenario": trial.scenario.key,
         "index": trial.index,
-        "is_retest": trial.is_retest,
+        "retest": trial.is_retest,
         "state": trial.state,
     }
 
@@ -254,7 +254,7 @@ def run_document(run_id: int, *, traces: bool = False) -> dict[str, Any]:
 
 def first_trials(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return a run document's trials without those of a retest, which no rate counts."""
-    return [trial for trial in document["trials"] if not trial.get("is_retest")]
+    return [trial for trial in document["trials"] if not trial.get("retest")]
 
 
 def run_digest(run_id: int, *, most: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runs.models import Run, Target
@@ -31,9 +31,12 @@ def _by_key(version: int, by_scenario: Mapping[int, Strip]) -> dict[str, Strip]:
     return {key: by_scenario.get(pk, Strip()) for pk, key in keys}
 
 
-def scenarios_json(suite: Suite, by_key: Mapping[str, Strip]) -> list[dict[str, Any]]:
-    """Return each scenario's class and chances."""
+def scenarios_json(
+    suite: Suite, by_key: Mapping[str, Strip], retests: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """Return each scenario's class and chances; `retests` are a run's, as stored."""
     k = suite.release_k or USUAL_K
+    fresh = {each["key"]: each["fresh"] for each in retests}
     return [
         {
             "scenario": key,
@@ -46,6 +49,7 @@ def scenarios_json(suite: Suite, by_key: Mapping[str, Strip]) -> list[dict[str, 
             "k": k,
             "pass_hat_k": strip.rate.all_of(k),
             "pass_at_k": strip.rate.any_of(k),
+            "retested": {"passed": fresh[key][0], "trials": fresh[key][1]} if key in fresh else None,
         }
         for key, strip in by_key.items()
     ]

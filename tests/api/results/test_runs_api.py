@@ -353,7 +353,9 @@ def test_it_lists_what_ran_again_and_can_leave_it_out(api, project):
         carry([each], failing("add"))
     (retest,) = api().get(f"/runs/{run.pk}").json()["run"]["retests"]
     assert (retest["key"], retest["outcome"], retest["fresh"]) == ("add", "named", [0, 6])
+    scenarios = {each["scenario"]: each for each in api().get(f"/runs/{run.pk}").json()["run"]["scenarios"]}
+    assert scenarios["add"]["retested"] == {"passed": 0, "trials": 6}
     assert retest["sentence"] == "failed tonight, and 6 of 6 again"
     rows = api().get(f"/runs/{run.pk}/trials?scenario=add").json()["items"]
-    assert sum(row["is_retest"] for row in rows) == 6
+    assert sum(row["retest"] for row in rows) == 6
     assert api().get(f"/runs/{plain.pk}").json()["run"]["retests"] == []

@@ -55,7 +55,7 @@ def test_an_archive_brings_them_back(run: Run) -> None:
 
 def test_the_document_lists_them_with_a_mark(run: Run) -> None:
     document = run_document(run.pk)
-    assert sum(trial["is_retest"] for trial in document["trials"]) == 6
+    assert sum(trial["retest"] for trial in document["trials"]) == 6
     (retest,) = document["run"]["retests"]
     assert (retest["key"], retest["fresh"], retest["outcome"]) == ("add", [0, 6], "named")
     assert retest["sentence"] == "failed tonight, and 6 of 6 again"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.statistics.permutation_power import RateTestLevel
-from evaluators.statistics.power import detectable, expected_rates
+from evaluators.statistics.power import RateTestLevel, detectable, expected_rates
 from runs.launch.estimate import OFFERED, UNDETECTABLE, estimate_plan
 from runs.launch.request import Request, plan
 from runs.launch.run_history import read_history
