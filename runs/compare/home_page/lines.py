@@ -50,6 +50,7 @@ ORDER = (
     RunAnswer.IMPROVED,
     RunAnswer.SMALL_CHANGE,
     RunAnswer.AS_BEFORE,
+    RunAnswer.AS_EXPECTED,
 )
 """Answers in the order in which lines are shown."""
 WORDS = [
@@ -164,9 +165,10 @@ class HomeLines:
             return f"{_said_worse(worse - changed, of)}{more}"
         if worse:
             return f"{_said_worse(worse, of)}{after}"
-        if self._number(RunAnswer.AS_BEFORE) < of:
+        if self._number(RunAnswer.AS_BEFORE, RunAnswer.AS_EXPECTED) < of:
             return "No line is known to be worse"
-        return "The only line is as before" if of == 1 else f"All {_word(of).lower()} lines are as before"
+        word = "as before" if self._number(RunAnswer.AS_BEFORE) else "as expected"
+        return f"The only line is {word}" if of == 1 else f"All {_word(of).lower()} lines are {word}"
 
     @property
     def others(self) -> str:
@@ -182,6 +184,7 @@ class HomeLines:
                 ("improved", (RunAnswer.IMPROVED,)),
                 ("with a small change", (RunAnswer.SMALL_CHANGE,)),
                 ("as before", (RunAnswer.AS_BEFORE,)),
+                ("as expected", (RunAnswer.AS_EXPECTED,)),
             )
         ]
         said = [f"{_word(n).lower()} {word}" for n, word in counts if n]

@@ -28,6 +28,7 @@ JUDGE = "judge/judge"
 BROKEN_SHOWN = 3
 WORDS = {
     RunAnswer.AS_BEFORE: "As before",
+    RunAnswer.AS_EXPECTED: "As expected",
     RunAnswer.SMALL_CHANGE: "Small change",
     RunAnswer.UNDECIDED: "Undecided",
     RunAnswer.NOT_COMPARABLE: "Not comparable",

@@ -14,7 +14,6 @@ from evalhub.web.svg import dumbbell
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics.descriptive import Interval, wilson
-from evaluators.statistics.line import FEWEST_RUNS
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run, RunMeasure
@@ -36,6 +35,8 @@ from runs.results.statement_texts import statement_texts
 from scenarios.formats.agent_skills import NAME as SKILLS
 
 LAYER = "interaction"
+FEWEST_EARLIER = 3
+"""Earlier runs whose lowest and highest means are drawn behind a measure."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,7 @@ def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str]
 
 
 def _band(means: list[float]) -> tuple[float, float] | None:
-    return (min(means), max(means)) if len(means) >= FEWEST_RUNS else None
+    return (min(means), max(means)) if len(means) >= FEWEST_EARLIER else None
 
 
 def _label(name: str) -> str:

@@ -150,7 +150,7 @@ def test_a_verdict_is_above_the_measures(signed_in, version):
     assert "1 scenario broke: export. The suite's pass rate fell." in text
     row = text.table("Measures").row("Pass rate")
     assert "worse" in row.cell("Difference").classes
-    assert (row.cell("Status").text, row.cell("Magnitude").text) == ("regressed", "medium")
+    assert row.cell("Status").text == "regressed"
 
 
 def test_a_difference_that_may_be_chance_has_no_colour(signed_in, version):
@@ -177,7 +177,6 @@ def test_expert_columns_are_shown_on_demand(signed_in, version):
     address = plain.link("expert columns").address
     row = parse(client.get(f"{ADDRESS}{address.split('#')[0]}")).table("Measures").row("Pass rate")
     assert (row.cell("p").text, row.cell("p corrected").text) == ("0.001", "0.002")
-    assert row.cell("Cliff's delta").text == "−0.33"
     assert row.cell("Test").text == "permutation of trials within each scenario"
     assert row.cell("95 % interval").text.startswith("−")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from runs.engine import run_here
@@ -278,9 +276,5 @@ def test_the_plan_until_a_verdict_says_the_most_trials_and_cost(signed_in, runs)
     plan = parse(signed_in("runner").post(ADDRESS, given(runs, trials="20", until_decided="yes"))).region(
         "Plan"
     )
-    said = re.search(r"Trials 20 2 runs × 2 × 5, about (\d+) if nothing has changed, up to 80", plan.text)
-    assert said is not None
-    assert 20 <= int(said[1]) < 80
-    cost = re.search(r"Estimated cost \$2\.00 about \$(\d+\.\d\d), at most \$8\.00", plan.text)
-    assert cost is not None
-    assert float(cost[1]) == pytest.approx(int(said[1]) / 10, abs=0.06)
+    assert "Trials 20 2 runs × 2 × 5, about three quarters of 80" in plan.text
+    assert "Estimated cost $2.00 at most $8.00" in plan.text
