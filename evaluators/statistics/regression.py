@@ -147,6 +147,18 @@ def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
     return verdicts[0] if verdicts else ChangeVerdict.NOT_COMPARABLE
 
 
+def find_deciding(headline: Sequence[MeasureChange]) -> MeasureChange:
+    """Return the measure that the verdict of headline measures is about. Requires one.
+
+    The pass rate where scenarios broke or improved, else the first with the verdict.
+    """
+    verdict = overall(headline)
+    named = (each for each in headline if (each.broke if verdict is ChangeVerdict.REGRESSED else each.mended))
+    if verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED) and (first := next(named, None)):
+        return first
+    return next((each for each in headline if each.verdict is verdict), headline[0])
+
+
 def detectable_with(
     change: MeasureChange,
     before: Mapping[str, Sample],
@@ -181,7 +193,7 @@ def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     differences = differences_of(rule, pairs)
     test, p = _test(rule, pairs)
     effect = _shown_difference(rule, pairs, sum(differences) / len(differences))
-    lower, upper = _interval(rule, pairs, differences, test)
+    lower, upper = _interval(_as_tested(rule, pairs), pairs, differences, test)
     return replace(
         count_changes(rule, pairs, differences),
         effect=effect,
@@ -214,6 +226,12 @@ def permuted_p(rule: MeasureRule, pairs: Pairs) -> float:
     if rule.is_outcome or _is_pass_or_fail(pairs):
         return within_scenario_p([arms_of(old, new) for old, new in pairs], mid=True)
     return within_moments_p([_values(rule, old, new) for old, new in pairs])
+
+
+def _as_tested(rule: MeasureRule, pairs: Pairs) -> MeasureRule:
+    """Return the rule by whose test a measure is compared: that of outcomes where every value is 0 or 1."""
+    is_outcome = rule.is_outcome or (rule.scale is Scale.POINTS and _is_pass_or_fail(pairs))
+    return replace(rule, is_outcome=is_outcome)
 
 
 def _is_pass_or_fail(pairs: Pairs) -> bool:
@@ -271,13 +289,15 @@ def _judge_change(
     is_significant = corrected is not None and corrected < ALPHA
     is_large = abs(mean) >= on_scale(rule.smallest, rule, pairs) - 1e-12
     change = replace(change, corrected=corrected, below_threshold=is_significant and not is_large)
-    power = None if change.test is ComparisonTest.NONE else MeasurePower(rule, pairs, share)
+    power = (
+        None if change.test is ComparisonTest.NONE else MeasurePower(_as_tested(rule, pairs), pairs, share)
+    )
     verdict = verdict_of(
         rule,
         mean,
         (on_scale(rule.smallest, rule, pairs), on_scale(RELIABLE * rule.smallest, rule, pairs)),
         is_significant=is_significant,
-        is_equivalent=lambda: _is_equivalent(rule, pairs, differences),
+        is_equivalent=lambda: _is_equivalent(_as_tested(rule, pairs), pairs, differences),
         is_enough=lambda: power is not None and power.is_enough(),
     )
     change = replace(change, verdict=verdict)

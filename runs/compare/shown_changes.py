@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from evalhub.lib.numbers import measured
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Scale
-from evaluators.statistics.regression import overall
+from evaluators.statistics.regression import find_deciding, overall
 from runs.compare.measure_changes import HEADLINE, PASS
 from runs.results.measures import label_of_key, unit_of
 
@@ -120,9 +120,9 @@ class ShownVerdict:
 
     @property
     def deciding(self) -> ShownChange:
-        """Return the measure that the verdict is about: the first with it, else the pass rate."""
-        same = [each for each in self.headline if each.change.verdict is self.verdict]
-        return (same or list(self.headline))[0]
+        """Return the measure that the verdict is about."""
+        deciding = find_deciding([each.change for each in self.headline])
+        return next(each for each in self.headline if each.change is deciding)
 
     @property
     def forest(self) -> list[ForestGroup]:

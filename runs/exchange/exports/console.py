@@ -17,6 +17,8 @@ from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.regression import find_deciding
+from runs.compare.measure_changes import HEADLINE
 from runs.compare.old_side import old_side_words, since_words
 from runs.compare.stored_changes import change_from_json
 from runs.exchange.exports.document import first_trials
@@ -101,11 +103,11 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
     """
     if run["verdict_reason"]:
         return [run["no_verdict"]]
-    changes = [change_from_json(each) for each in run["measures"]]
+    changes = [change_from_json(each) for each in run["measures"] if each["measure"] in HEADLINE]
     if not run["verdict"] or not changes:
         return []
     verdict = ChangeVerdict(run["verdict"])
-    deciding = next((each for each in changes if each.verdict is verdict), changes[0])
+    deciding = find_deciding(changes)
     label = label_of_key(deciding.rule.name)
     size = verdict_sentences.size(deciding, deciding.effect)
     interval = verdict_sentences.interval(deciding)

@@ -19,7 +19,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.measure_change import MeasureChange, Scale
-from evaluators.statistics.regression import overall
+from evaluators.statistics.regression import find_deciding, overall
 from evaluators.statistics.retest_words import describe_retest
 from runs.compare.comparison import incomparable
 from runs.compare.lost_scenarios import (
@@ -162,9 +162,8 @@ def _verdict_words(headline: Sequence[MeasureChange]) -> str:
 
 def _verdict(run: Run, compared: Compared) -> str:
     """Return the verdict in a sentence: the measure that decides, its interval, and what could be shown."""
-    verdict = overall(compared.headline)
     pass_rate = compared.headline[0]
-    change = next((each for each in compared.headline if each.verdict is verdict), pass_rate)
+    change = find_deciding(compared.headline)
     effect = verdict_sentences.size(change, change.effect)
     interval = verdict_sentences.interval(change)
     measured = f"{label_of_key(change.rule.name)} {effect}"
