@@ -297,5 +297,5 @@ def test_old_runs_are_read_without_what_they_were_compared_with(version: SuiteVe
 def test_comparing_takes_few_queries(version: SuiteVersion, django_assert_max_num_queries) -> None:
     steady(version)
     run = run_of(version)
-    with django_assert_max_num_queries(45):
+    with django_assert_max_num_queries(40):
         compare_with_baseline(Run.objects.select_related("project").get(pk=run.pk))
