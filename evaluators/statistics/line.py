@@ -24,6 +24,7 @@ from evaluators.statistics.measure_change import (
     MeasureRule,
     Sample,
     Scale,
+    Spread,
     arms_of,
     count_changes,
     pool_samples,
@@ -89,6 +90,15 @@ class Line:
     def window(self, after: Mapping[str, Sample], window: int) -> Runs:
         """Return the new run and those just before it."""
         return (after, *self.runs[: window - 1])
+
+
+def spread_of(line: Line, after: Mapping[str, Sample]) -> Spread | None:
+    """Return how much a measure varies from run to run over the new run's scenarios; None for fewer than `FEWEST_RUNS`."""
+    before = [run for run in line.before(1) if run.keys() & after.keys()]
+    if len(before) < FEWEST_RUNS:
+        return None
+    level = {key: sample.mean for key, sample in _pool(before, after).items()}
+    return Spread(stdev(_distance(run, level) for run in before), len(before))
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,13 @@ class Sample(NamedTuple):
     """The sum of squared differences from the mean."""
 
 
+class Spread(NamedTuple):
+    """How much a measure varies from run to run of a line."""
+
+    deviation: float
+    runs: int
+
+
 def arms_of(old: Sample, new: Sample) -> Arms:
     """Return the passes and trials of a scenario in both runs."""
     return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)

@@ -25,6 +25,7 @@ from evaluators.statistics.measure_change import (
     Pairs,
     Sample,
     Scale,
+    Spread,
     arms_of,
     count_changes,
 )
@@ -56,15 +57,20 @@ def compare_headline(
     measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
     levels: Levels = ONE_LOOK,
     *,
+    spreads: Mapping[str, Spread] | None = None,
     with_power: bool = True,
 ) -> list[MeasureChange]:
     """Return the change of each headline measure, with one error for all of them and the table of scenarios.
 
     Takes the pass rate first, and each measure's samples before and after by scenario; only scenarios that can be
     compared may be among them. A scenario that one side lacks is left out. The pass rate's change names the scenarios
-    that broke. `with_power`: whether to compute what the comparison could have shown, which takes most of the time.
+    that broke. `spreads`: of runs that did not run in turn, how much each measure varies from run to run of their line,
+    by name; the larger p of the test within scenarios and of t decides. `with_power`: whether to compute what the comparison could have shown, which takes most of the time.
     """
-    changes = [_test_measure(rule, _pairs(before, after)) for rule, before, after in measures]
+    changes = [
+        _with_spread(_test_measure(rule, _pairs(before, after)), (spreads or {}).get(rule.name))
+        for rule, before, after in measures
+    ]
     has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
     shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
     parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
@@ -77,6 +83,16 @@ def compare_headline(
             results[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
         )
     return results
+
+
+def _with_spread(change: MeasureChange, spread: Spread | None) -> MeasureChange:
+    """Return a change with the larger p of its own and of t for two runs of a line."""
+    if spread is None or change.p is None or change.effect is None:
+        return change
+    from scipy.special import stdtr
+
+    error = max(spread.deviation * sqrt(2), 1e-9)
+    return replace(change, p=max(change.p, 2 * float(stdtr(spread.runs - 1, -abs(change.effect) / error))))
 
 
 def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:

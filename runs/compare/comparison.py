@@ -23,6 +23,7 @@ from runs.compare.measure_changes import (
     against_line,
     compare_pools,
     samples_of,
+    spreads_of,
     with_broken,
 )
 from runs.compare.raised_alerts import is_red, keep_alerts
@@ -153,7 +154,9 @@ def _passes(samples: Iterable[Sample]) -> Passes:
 def _compare_with(side: OldSide, baseline: Run, run: Run, worse: Sequence[str]) -> RunComparison:
     """Compare a run with its old side; scenarios that fresh trials name broke, and those of open alerts that look worse."""
     new = Pool(run)
-    (comparison,) = compare_pools(Pool(baseline), [new])
+    # Against a line these runs are its old side already.
+    spreads = spreads_of(side.earlier, new) if side.is_alone else {}
+    (comparison,) = compare_pools(Pool(baseline), [new], spreads=spreads)
     if side.line:
         comparison = amounts_against_line(against_line(comparison, side.earlier, new), side, new)
     fresh = [each["key"] for each in run.retests if each["outcome"] == RetestOutcome.NAMED]

@@ -102,7 +102,7 @@ def old_side_of(run: Run, choice: str) -> OldSide:
     history = _History(run)
     branches: list[tuple[str, ...]] = [MAINLINE] if run.branch in MAINLINE else [(run.branch,), MAINLINE]
     lines = [history.members(each) for each in branches]
-    found = [history.line_of(each) for each in lines]
+    found = [history.line_of(members, branch) for members, branch in zip(lines, branches, strict=True)]
     enough = [place for place, each in enumerate(found) if len(each.old) >= FEWEST_RUNS]
     some = [place for place, each in enumerate(found) if each.old]
     chosen = next(iter((*enough, *some)), len(lines) - 1)
@@ -124,7 +124,10 @@ def old_side_of(run: Run, choice: str) -> OldSide:
         frozen,
         baseline=earlier.old[0].run if enough else _last(run, history, lines),
         earlier=earlier,
-        amounts={kind: history.line_of(history.members(branches[chosen], kind)) for kind in OF_AMOUNTS},
+        amounts={
+            kind: history.line_of(history.members(branches[chosen], kind), branches[chosen])
+            for kind in OF_AMOUNTS
+        },
         # The default branch's own runs say whether it drifts.
         members=() if chosen else tuple(members.line),
     )
@@ -168,6 +171,7 @@ class _History:
         """Also those with another judge."""
         self.recent = [each for each in recent if _is_same(judge, find_judge(each))][::-1]
         self.runs = {each.pk: each for each in self.recent}
+        self._known: dict[tuple[int, ...], _Usable] = {}
 
     def members(self, branches: Sequence[str], kind: AlertKind = AlertKind.REGRESSION) -> Members:
         """Return the line of these branches, as alerts of a kind freeze it."""
@@ -190,11 +194,11 @@ class _History:
             self.runs[first.pk] = first
         return first
 
-    def line_of(self, members: Members) -> LineRuns:
-        """Return the runs that the new one is compared with.
+    def line_of(self, members: Members, branches: Sequence[str]) -> LineRuns:
+        """Return the runs of these branches that the new one is compared with.
 
         Those count that have at least `LEAST_SHARE` of the run's scenarios with the same content. With enough runs of
-        the run's own guidance, the line has only these; windows never reach beyond them.
+        the run's own guidance, the line has only these; windows never reach beyond them, nor beyond the run's branch.
         """
         run = self.run
         waiting = [each.key for each in members.pending][::-1][: max(SCENARIO_WINDOWS) - 1]
@@ -203,34 +207,39 @@ class _History:
         joined = (own if len(own) >= FEWEST_RUNS else joined)[:RECENT]
         runs = [self.runs[key] for key in (*waiting, *joined)]
         alike = takewhile(lambda each: each.guidance_id == run.guidance_id, runs)
-        within = {each.pk for each in islice(alike, members.decided)}
-        usable = self._usable(runs)
-        pools = _pools([each for each, _ in usable])
+        within = {each.pk for each in islice(alike, members.decided) if run.branch in branches}
+        pools, reasons = self._usable(runs)
         since = {key: n + 1 for key, n in members.since_mended.items()} | dict.fromkeys(members.held, 1)
         return LineRuns(
             pools,
-            tuple(why for _, why in usable),
+            reasons,
             sum(each.run.pk in waiting for each in pools),
             since,
             1 + sum(each.run.pk in within for each in pools),
         )
 
-    def _usable(self, runs: Sequence[Run]) -> list[tuple[Run, Mapping[str, Reasons]]]:
-        if not runs:
-            return []
+    def _usable(self, runs: Sequence[Run]) -> _Usable:
+        """Return the runs that can be compared with the new one, with what changed since each."""
+        asked = tuple(each.pk for each in runs)
+        if asked not in self._known:
+            # The lines of cost and time are mostly the same.
+            self._known[asked] = self._find_usable(runs) if runs else ((), ())
+        return self._known[asked]
+
+    def _find_usable(self, runs: Sequence[Run]) -> _Usable:
         keys = _keys([self.run, *runs])
         run_keys = keys.get(self.run.pk, frozenset())
-        usable: list[tuple[Run, Mapping[str, Reasons]]] = []
+        usable, reasons = [], []
         for earlier, why in zip(runs, parts_changed_since(self.run, runs), strict=True):
             same = (run_keys & keys.get(earlier.pk, frozenset())) - outcome_reasons(why).keys()
             if same and len(same) >= LEAST_SHARE * len(run_keys):
-                usable.append((earlier, why))
-        return usable
+                usable.append(earlier)
+                reasons.append(why)
+        fresh = fresh_runs(usable)
+        return tuple(pool_of(each, fresh) for each in usable), tuple(reasons)
 
 
-def _pools(runs: Sequence[Run]) -> tuple[Pool, ...]:
-    fresh = fresh_runs(runs) if runs else []
-    return tuple(pool_of(each, fresh) for each in runs)
+_Usable = tuple[tuple[Pool, ...], tuple[Mapping[str, Reasons], ...]]
 
 
 def _is_same(one: str, other: str) -> bool:

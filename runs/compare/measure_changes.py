@@ -13,13 +13,14 @@ from django.db.models import Q
 from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, outcome_reasons, parts_of
 from evaluators.statistics.error_shares import ONE_LOOK, Levels
-from evaluators.statistics.line import MOST_RUNS, RECENT, Line, compare_with_line
+from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, RECENT, Line, compare_with_line, spread_of
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     MeasureChange,
     MeasureRule,
     Sample,
     Scale,
+    Spread,
     pool_samples,
 )
 from evaluators.statistics.regression import (
@@ -126,8 +127,16 @@ def compare_run_measures(before: Run, after: Run) -> RunComparison:
     return compare_pools(Pool(before), [Pool(after)])[0]
 
 
-def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()) -> list[RunComparison]:
-    """Compare each later run with the first, for all measures or those named. One to three queries."""
+def compare_pools(
+    base: Pool,
+    others: Sequence[Pool],
+    only: Collection[str] = (),
+    spreads: Mapping[str, Spread] | None = None,
+) -> list[RunComparison]:
+    """Compare each later run with the first, for all measures or those named. One to three queries.
+
+    `spreads` is that of `compare_headline`.
+    """
     runs = [each.run for each in others]
     reasons = parts_changed_since(base.run, runs, strict=False)
     changed = [[key for key, why in each.items() if "gates" in why] for each in reasons]
@@ -137,7 +146,11 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
         without_verdict(
             replace(
                 _compare(
-                    _find_measured(base.run, pool.run, samples), why, changed_gates, _levels(base, pool)
+                    _find_measured(base.run, pool.run, samples),
+                    why,
+                    changed_gates,
+                    _levels(base, pool),
+                    spreads,
                 ),
                 ends=_ends(base.run, pool.run, samples),
             ),
@@ -220,6 +233,19 @@ def against_line(compared: RunComparison, earlier: LineRuns, new: Pool) -> RunCo
     )
 
 
+def spreads_of(earlier: LineRuns, new: Pool) -> dict[str, Spread]:
+    """Return how much each headline measure varies from run to run of a line, by name. One query, none without one."""
+    if len(earlier.old) < FEWEST_RUNS:
+        return {}
+    spreads = {}
+    for (layer, name, unit, better), sides in _samples([*earlier.old, new], HEADLINE).items():
+        rule = rule_of(new.run.project, layer, name, unit, better)
+        spread = spread_of(earlier.line(rule, sides), sides.get(new.run.pk, {}))
+        if spread is not None:
+            spreads[rule.name] = spread
+    return spreads
+
+
 def with_broken(compared: RunComparison, keys: Collection[str]) -> RunComparison:
     """Return a comparison in which these scenarios broke, too."""
     if not keys or compared.pass_rate is None:
@@ -274,21 +300,24 @@ def _compare(
     reasons: Mapping[str, Reasons],
     gates: Mapping[str, frozenset[str]],
     levels: Levels,
+    spreads: Mapping[str, Spread] | None,
 ) -> RunComparison:
     usable = [_comparable(each, reasons, gates) for each in measured]
     named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
     passes = next((each for each in measured if each.rule.name == PASS), None)
     return replace(
-        compare_samples(named, levels),
+        compare_samples(named, levels, spreads),
         reasons={key: why for key, why in reasons.items() if passes is None or key in passes.after},
         common=len(passes.before.keys() & passes.after.keys()) if passes else 0,
         samples=named,
     )
 
 
-def compare_samples(named: Mapping[str, MeasureSamples], levels: Levels) -> RunComparison:
+def compare_samples(
+    named: Mapping[str, MeasureSamples], levels: Levels, spreads: Mapping[str, Spread] | None = None
+) -> RunComparison:
     """Return the comparison of measures, by their names; it doesn't keep the samples."""
-    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
+    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels, spreads=spreads)
     others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
     scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
     return RunComparison(tuple(headline), tuple(others), scenarios, levels=levels)

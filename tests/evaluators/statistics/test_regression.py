@@ -196,10 +196,10 @@ def test_a_measure_without_direction_has_no_winner():
 
 def test_a_large_change_of_one_scenario_alone_is_undecided():
     rule = MeasureRule("interaction/first_try_success_rate")
-    before, after = constant(0.0, 1.0), constant(1.0, 1.0)
+    before, after = constant(0.1, 0.9), constant(0.9, 0.9)
     other = (PASS, outcomes(0, 3, trials=3), outcomes(3, 3, trials=3))
     change = compare_headline([other, (rule, before, after)])[1]
-    assert change.effect == pytest.approx(0.5)
+    assert change.effect == pytest.approx(0.4)
     assert change.verdict is ChangeVerdict.TOO_LITTLE
     assert verdict_sentences.explanation(change).startswith("The scenarios changed too differently")
 

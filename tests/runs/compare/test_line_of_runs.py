@@ -225,6 +225,19 @@ def test_a_requested_baseline_is_compared_alone(version: SuiteVersion) -> None:
     assert bad.pk != run.pk
 
 
+def test_two_runs_of_a_line_that_varies_need_a_larger_difference(version: SuiteVersion) -> None:
+    """Nights of 60 and 100 % say what a difference of 40 points between two of them is worth."""
+    low = {key: ["pass"] * 3 + ["fail"] * 2 for key in KEYS}
+    runs = [run_of(version, low if n % 2 else GOOD) for n in range(6)]
+    given = {"options": {"baseline": str(runs[0].pk)}}
+    last = run_of(version, low, **given)
+    assert last.verdict != "regressed"
+    Run.objects.filter(pk__in=[last.pk, *(run.pk for run in runs[1::2])]).update(branch="other")
+    for _ in range(3):
+        run_of(version)
+    assert run_of(version, low, **given).verdict == "regressed"
+
+
 def test_a_pinned_baseline_that_is_the_best_is_named(version: SuiteVersion, project: Project) -> None:
     best = run_of(version)
     for _ in range(5):
@@ -284,5 +297,5 @@ def test_old_runs_are_read_without_what_they_were_compared_with(version: SuiteVe
 def test_comparing_takes_few_queries(version: SuiteVersion, django_assert_max_num_queries) -> None:
     steady(version)
     run = run_of(version)
-    with django_assert_max_num_queries(45):
+    with django_assert_max_num_queries(40):
         compare_with_baseline(Run.objects.select_related("project").get(pk=run.pk))

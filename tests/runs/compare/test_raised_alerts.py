@@ -234,6 +234,13 @@ def test_a_window_lies_within_one_guidance(version: SuiteVersion, steady: list[R
     assert len(old_side_of(run_of(version, guidance=guidance), "").line) == 5
 
 
+def test_a_window_lies_within_one_branch(version: SuiteVersion, steady: list[Run]) -> None:
+    first = run_of(version, branch="fix")
+    side = old_side_of(first, "")
+    assert (len(side.line), side.earlier.largest) == (6, 1)
+    assert old_side_of(run_of(version), "").earlier.largest == 7
+
+
 COSTS = (0.10, 0.11, 0.10, 0.12, 0.11, 0.10)
 
 
