@@ -31,6 +31,8 @@ STRICT, LOOSE = 0.001, 0.01
 """The level at which a scenario of a batch of one is named."""
 MENDED = 0.01
 """The level at which fresh trials beat those since a scenario was named."""
+_BROKEN = 0.02
+"""The pass rate of a scenario that broke."""
 _TOLERANCE = 1e-9
 
 
@@ -173,6 +175,28 @@ def decide_retest(fresh: Passes, old: Passes, level: float) -> RetestOutcome:
     if not fresh.trials or not old.trials or old.rate - fresh.rate < LEAST_FALL - _TOLERANCE:
         return RetestOutcome.NOT_DECIDED
     return RetestOutcome.NAMED if lower_p(fresh, old) < level else RetestOutcome.NOT_DECIDED
+
+
+def share_named(old: Passes, trials: int) -> float:
+    """Return in which share of cases a scenario that breaks is named by a run of so many trials.
+
+    It then passes in one of fifty trials; `old` are its trials in the line.
+    """
+    level = STRICT if old.trials >= ENOUGH_OLD else LOOSE
+    fresh = _fewest(old, level) if old.trials else 0
+    if not fresh:
+        return 0.0
+    chosen = sum(_chance(k, trials, _BROKEN) for k in range(trials + 1) if has_fallen(Passes(k, trials), old))
+    named = sum(
+        _chance(k, fresh, _BROKEN)
+        for k in range(fresh + 1)
+        if decide_retest(Passes(k, fresh), old, level) is RetestOutcome.NAMED
+    )
+    return chosen * named
+
+
+def _chance(passed: int, trials: int, rate: float) -> float:
+    return comb(trials, passed) * rate**passed * (1 - rate) ** (trials - passed)
 
 
 def plan_in_turn(keys: Sequence[str]) -> list[Planned]:

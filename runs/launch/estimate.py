@@ -13,6 +13,7 @@ from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.estimates import Estimate, estimate_total, sum_of_estimates
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
 from evaluators.statistics.power import RateTestLevel, can_reach, detectable, expected_rates, most_power
+from evaluators.statistics.retest import Passes
 from runs.launch.request import PlannedRun, Request
 from runs.launch.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
 from runs.models import Baseline
@@ -102,6 +103,13 @@ class RunEstimate:
     def before(self) -> list[int]:
         """The trials of each planned scenario in a run to compare with."""
         return [max(1, round(each.n / each.runs)) if each else self.usual for each in self._scenarios(PASS)]
+
+    @property
+    def old_passes(self) -> list[Passes]:
+        """The trials of each planned scenario in its line, as far as its pass rate is known."""
+        runs = min(MOST_RUNS, max(1, len(self.history.pass_rates)))
+        counts = [runs * n for n in self.before]
+        return [Passes(round(rate * n), n) for rate, n in zip(self._rates, counts, strict=True)]
 
     @cached_property
     def _rates(self) -> list[float]:

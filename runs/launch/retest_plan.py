@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
-from evalhub.lib.numbers import counted, money
-from evaluators.statistics.retest import IN_TURN, MOST, most_retested
+from evalhub.lib.numbers import counted, money, percent
+from evaluators.statistics.retest import IN_TURN, MOST, most_retested, share_named
 from runs.compare.retests import asks_retest
 from runs.launch.estimate import RunEstimate
 from runs.launch.look_plan import LookPlan
@@ -21,6 +22,8 @@ class RetestPlan:
     greatest: int
     greatest_usd: float | None
     """None if the cost of a run is unknown."""
+    named: float | None = None
+    """In which share of cases a scenario that breaks is named, as the mean over scenarios; None of arms in turn."""
     stopped_at_usd: float | None = None
     """The budget, if first trials and these may cost more."""
 
@@ -32,12 +35,18 @@ class RetestPlan:
         stopped = "" if budget is None else f" The budget of {money(budget)} may stop them."
         return (
             "Scenarios that look worse run again in the same run: at most"
-            f" {counted(self.greatest, 'more trial')}{cost}, none if nothing broke.{stopped}"
+            f" {counted(self.greatest, 'more trial')}{cost}, none if nothing broke.{self._finds}{stopped}"
         )
+
+    @property
+    def _finds(self) -> str:
+        if self.named is None:
+            return ""
+        return f" A scenario that breaks is named at once in {percent(self.named)} of cases."
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers for the command line."""
-        return {"greatest": self.greatest, "greatest_usd": self.greatest_usd}
+        return {"greatest": self.greatest, "greatest_usd": self.greatest_usd, "named": self.named}
 
 
 def retest_plan(
@@ -67,7 +76,14 @@ def retest_plan(
     again, first = _cost(numbers), _cost([(each, len(each.run.scenarios) * most) for each in estimates])
     budget = options.max_usd
     is_short = budget is not None and again is not None and first is not None and again + first > budget
-    return RetestPlan(sum(n for _, n in numbers), again, budget if is_short else None)
+    named = None if is_test else _share_named([each for each, _ in numbers], most)
+    return RetestPlan(sum(n for _, n in numbers), again, named, budget if is_short else None)
+
+
+def _share_named(estimates: Iterable[RunEstimate], trials: int) -> float | None:
+    """Return in which share of cases a broken scenario is named, over all that ran before."""
+    shares = [share_named(old, trials) for each in estimates if each.is_known for old in each.old_passes]
+    return fmean(shares) if shares else None
 
 
 def _cost(numbers: Iterable[tuple[RunEstimate, int]]) -> float | None:

@@ -20,6 +20,7 @@ from evaluators.statistics.retest import (
     lower_p,
     plan_batch,
     plan_in_turn,
+    share_named,
 )
 
 
@@ -137,3 +138,8 @@ def test_a_scenario_is_mended_when_fresh_trials_beat_those_since_it_was_named():
     assert not is_mended(Passes(5, 6), Passes(2, 6))
     assert not is_mended(Passes(0, 0), Passes(0, 6))
     assert not is_mended(Passes(6, 6), Passes(0, 0))
+
+
+def test_a_plan_says_how_often_a_broken_scenario_is_named() -> None:
+    assert share_named(Passes(29, 30), 3) > 0.95 > share_named(Passes(3, 3), 3) > 0.75
+    assert share_named(Passes(20, 30), 3) == share_named(Passes(0, 0), 3) == 0.0

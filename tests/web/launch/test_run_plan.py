@@ -196,11 +196,14 @@ def test_a_plan_says_how_many_trials_may_run_again(signed_in, large):
     assert "run again" not in plan_of(signed_in(), suite="large")
     Target.objects.update(provider="cli")
     text = plan_of(signed_in(), suite="large")
-    assert "at most 36 more trials, $3.60, none if nothing broke" in text
+    assert (
+        "at most 36 more trials, $3.60, none if nothing broke. A scenario that breaks is named at once in"
+        in text
+    )
     assert "with 36 trials that run again" in text
     assert "The budget" not in text
     short = plan_of(signed_in(), suite="large", max_usd="5")
-    assert "none if nothing broke. The budget of $5.00 may stop them." in short
+    assert "of cases. The budget of $5.00 may stop them." in short
     more = plan_of(signed_in(), suite="large", trials="9")
     assert "at most 54 more trials" in more
     off = given(suite="large")
