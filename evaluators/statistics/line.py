@@ -40,6 +40,7 @@ from evaluators.statistics.regression import (
 from evaluators.statistics.significance import (
     benjamini_hochberg,
     jeffreys_variance,
+    student_p,
     t_quantile,
     within_scenario_p,
 )
@@ -62,7 +63,6 @@ DRIFT_RUNS, DRIFT_FEWEST, DRIFT_ENDS, DRIFT_LEVEL = 60, 30, 10, 0.01
 """The runs that show a drift, the fewest, how many at either end are compared, and the level."""
 _T_95 = {5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 """Student's t of 95 % intervals by the runs of a line: pages of many lines don't load scipy for it."""
-_LEAST_ERROR = 1e-9
 Runs = Sequence[Mapping[str, Sample]]
 """A measure's samples by scenario key in each run, newest first; a run may lack scenarios."""
 
@@ -230,7 +230,7 @@ def _compare_window(
     effect = fmean(news_distances) - fmean(distances)
     unit = 0.0 if has_logs else (abs(fmean(level.values())) or 1.0) if rule.scale is Scale.RELATIVE else 1.0
     found = _Compared(window, old, new, len(before), effect, unit, stdev(distances), 1.0)
-    p = factor * _t_p(effect, found.error, len(before) - 1)
+    p = factor * student_p(effect, found.error, len(before) - 1)
     if p < ALPHA and rule.scale is Scale.POINTS:
         # Slower, and only where t alone would decide.
         p = max(p, factor * _within_p(rule, old, new))
@@ -246,12 +246,6 @@ def _pool(runs: Runs, keys: Mapping[str, object]) -> dict[str, Sample]:
 def _distance(run: Mapping[str, Sample], level: Mapping[str, float]) -> float:
     """Return how far a run's scenarios lie from their means in the line, so that runs may lack scenarios."""
     return fmean(run[key].mean - level[key] for key in run if key in level)
-
-
-def _t_p(effect: float, error: float, freedom: int) -> float:
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(freedom, -abs(effect) / max(error, _LEAST_ERROR)))
 
 
 def _within_p(rule: MeasureRule, old: Mapping[str, Sample], new: Mapping[str, Sample]) -> float:
@@ -440,8 +434,18 @@ def _scenario(
     )
 
 
-def find_drift(rates: Sequence[float], smallest: float) -> tuple[float, float] | None:
-    """Return the mean of the oldest and of the newest runs of a line that declines; None for one that doesn't.
+class Drift(NamedTuple):
+    """A line that fell by the smallest effect."""
+
+    before: float
+    """The mean of its oldest runs."""
+    after: float
+    is_certain: bool
+    """Whether chance doesn't explain it; else it is on its way."""
+
+
+def find_drift(rates: Sequence[float], smallest: float) -> Drift | None:
+    """Return how a line fell from its oldest to its newest runs; None for one that didn't.
 
     Takes each run's distance from its scenarios' means, or its pass rate, oldest first; Welch's t with equal numbers.
     """
@@ -450,7 +454,8 @@ def find_drift(rates: Sequence[float], smallest: float) -> tuple[float, float] |
         return None
     old, new = recent[:DRIFT_ENDS], recent[-DRIFT_ENDS:]
     fall = fmean(old) - fmean(new)
-    error = sqrt((variance(old) + variance(new)) / DRIFT_ENDS)
-    if fall < smallest - 1e-12 or _t_p(fall, error, 2 * DRIFT_ENDS - 2) >= DRIFT_LEVEL:
+    if fall < smallest - 1e-12:
         return None
-    return fmean(old), fmean(new)
+    error = sqrt((variance(old) + variance(new)) / DRIFT_ENDS)
+    is_certain = student_p(fall, error, 2 * DRIFT_ENDS - 2) < DRIFT_LEVEL
+    return Drift(fmean(old), fmean(new), is_certain)

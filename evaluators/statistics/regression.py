@@ -43,6 +43,7 @@ from evaluators.statistics.significance import (
     benjamini_hochberg,
     boschloo_p,
     mean_and_error,
+    student_p,
     t_quantile,
     within_moments_p,
     within_scenario_p,
@@ -89,10 +90,9 @@ def _with_spread(change: MeasureChange, spread: Spread | None) -> MeasureChange:
     """Return a change with the larger p of its own and of t for two runs of a line."""
     if spread is None or change.p is None or change.effect is None:
         return change
-    from scipy.special import stdtr
-
-    error = max(spread.deviation * sqrt(2), 1e-9)
-    return replace(change, p=max(change.p, 2 * float(stdtr(spread.runs - 1, -abs(change.effect) / error))))
+    return replace(
+        change, p=max(change.p, student_p(change.effect, spread.deviation * sqrt(2), spread.runs - 1))
+    )
 
 
 def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:

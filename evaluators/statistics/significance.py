@@ -300,6 +300,13 @@ def mean_and_error(differences: Sequence[float], least_variance: float = 0.0) ->
     return mean, sqrt(max(variance, least_variance))
 
 
+def student_p(effect: float, error: float, freedom: int) -> float:
+    """Return the two-sided p of an effect by its standard error (Student 1908); an error of 0 proves any effect."""
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(freedom, -abs(effect) / max(error, _TOLERANCE)))
+
+
 def t_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution."""
     from scipy.special import stdtrit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -16,8 +16,18 @@ from runs.models.comparison import OPEN_ALERTS, AlertKind
 from runs.results.comparability import parts_changed_since
 
 
-def decline_of(run: Run, members: Sequence[int]) -> dict[str, Any] | None:
-    """Return by how much the newest runs of a run's line fell below its oldest, as `Alert.drift`; None if they didn't.
+class Decline(NamedTuple):
+    """A decline of a line."""
+
+    stored: dict[str, Any]
+    """As `Alert.drift`."""
+    is_certain: bool
+    middle: int
+    """The run in the middle of the oldest ones."""
+
+
+def decline_of(run: Run, members: Sequence[int]) -> Decline | None:
+    """Return by how much the newest runs of a run's line fell below its oldest; None if they didn't.
 
     Takes the line's earlier runs, oldest first. Each counts by the scenarios that it shares with the run, with the same
     content, as their distance from their means; only what came after the line's last alert of a drift counts. At most
@@ -30,16 +40,17 @@ def decline_of(run: Run, members: Sequence[int]) -> dict[str, Any] | None:
     if len(keys) + 1 < DRIFT_FEWEST:
         return None
     rates = _rates(run, keys)
-    ends = find_drift(list(rates.values()), smallest_of_pass_rate(run.project))
-    if ends is None:
+    drift = find_drift(list(rates.values()), smallest_of_pass_rate(run.project))
+    if drift is None:
         return None
-    return {
+    decline = {
         "since": list(rates)[-DRIFT_ENDS],
         "until": run.pk,
-        "before": ends[0],
-        "after": ends[1],
+        "before": drift.before,
+        "after": drift.after,
         "runs": len(rates),
     }
+    return Decline(decline, drift.is_certain, list(rates)[DRIFT_ENDS // 2])
 
 
 def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:

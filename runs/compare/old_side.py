@@ -67,8 +67,17 @@ def old_side_words(stored: Mapping[str, Any], baseline: int | None) -> str:
 
 
 def since_words(stored: Mapping[str, Any]) -> str:
-    """Return since when a regression is undecided, such as ` since run 6`; empty for a new one."""
-    return f" since run {since}" if (since := stored.get("since")) else ""
+    """Return since when a regression is undecided, such as ` since run 6`, or of a calm run how far its line has fallen.
+
+    Empty where neither is known.
+    """
+    if since := stored.get("since"):
+        return f" since run {since}"
+    if not (fell := stored.get("fell")):
+        return ""
+    days = fell["days"]
+    ago = "a month ago" if 25 <= days <= 35 else f"{counted(days, 'day')} ago" if days else "its oldest runs"
+    return f", {fell['by'] * 100:.0f} points below {ago}"
 
 
 def old_side_json(run: Run) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ red by the run alone ──▶ suspected ──next run is worse, too──▶ c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from evalhub.teams import audit
@@ -16,7 +16,7 @@ from evaluators.statistics.line import is_confirmed_by
 from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.retest import LEAST_FALL, RetestOutcome
 from runs.compare.amounts import worse_amounts
-from runs.compare.drift import decline_of
+from runs.compare.drift import Decline, decline_of
 from runs.compare.intended_changes import kind_of_regression
 from runs.compare.line import OldSide
 from runs.compare.measure_changes import PASS, RunComparison, smallest_of_pass_rate
@@ -40,7 +40,10 @@ def keep_alerts(run: Run, side: OldSide, comparison: RunComparison | None, *, is
         _close_mended(run, side)
         wanted = _alerts_of_suite(run, side, comparison) | _alerts_of_amounts(run, side, comparison)
         if not wanted.keys() & OF_SUITE and (decline := _find_drift(run, side)):
-            wanted[AlertKind.DRIFT] = {"evidence": Evidence.CONFIRMED, "drift": decline}
+            if decline.is_certain:
+                wanted[AlertKind.DRIFT] = {"evidence": Evidence.CONFIRMED, "drift": decline.stored}
+            else:
+                _store_fall(run, decline)
     if not is_new:
         Alert.objects.filter(run=run, first_triaged=None).exclude(kind__in=wanted).delete()
     for kind, fields in wanted.items():
@@ -119,7 +122,15 @@ def _is_on(project: Project, kind: AlertKind) -> bool:
     return project.alert_dearer if kind is AlertKind.DEARER else project.alert_slower
 
 
-def _find_drift(run: Run, side: OldSide) -> Mapping[str, Any] | None:
+def _store_fall(run: Run, decline: Decline) -> None:
+    """Store how far a calm run lies below its line's oldest runs, and how long ago these ran."""
+    oldest = Run.objects.filter(pk=decline.middle).values_list("finished", flat=True).first()
+    days = (run.finished - oldest).days if run.finished and oldest else 0
+    run.old_side["fell"] = {"by": decline.stored["before"] - decline.stored["after"], "days": days}
+    run.save(update_fields=["old_side"])
+
+
+def _find_drift(run: Run, side: OldSide) -> Decline | None:
     is_known = run.verdict == ChangeVerdict.REGRESSED or run.configuration_changed or side.since
     return decline_of(run, side.members) if side.members and not is_known else None
 

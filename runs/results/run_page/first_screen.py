@@ -14,7 +14,7 @@ from evaluators.statistics.line import FEWEST_RUNS
 from runs.compare.first_divergences import EndedTrial, first_divergences
 from runs.compare.line_pictures import LOOKS, RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
 from runs.compare.lost_scenarios import BrokenScenario, first_with, with_failing_commands
-from runs.compare.old_side import ShownOldSide
+from runs.compare.old_side import ShownOldSide, since_words
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run
 from runs.models.run import MAINLINE, MOSTLY_MEASURED, NOT_CONFIRMING, RunState
@@ -130,6 +130,9 @@ def _sentence(
         return passed, ". Nothing comparable ran before, so this begins a line.", ""
     deciding = verdict.deciding
     aside = f"({', '.join(filter(None, (deciding.size, deciding.interval)))})"
+    if answer is RunAnswer.AS_EXPECTED:
+        fell = since_words(run.old_side)
+        return f"{WORDS[answer]}{fell}", f": {deciding.label.lower()} {deciding.explanation}", aside
     change = _change_words(deciding)
     if answer not in (RunAnswer.REGRESSED, RunAnswer.IMPROVED):
         return (

@@ -170,10 +170,13 @@ def test_a_dearer_trial_is_a_share_of_a_typical_one():
 
 def test_a_decline_of_months_is_a_drift_and_days_are_none():
     falling = [0.95 - night * 0.004 for night in range(40)]
-    before, after = find_drift(falling, 0.05)
+    before, after, is_certain = find_drift(falling, 0.05)
+    assert is_certain
     assert before - after == pytest.approx(0.12, abs=0.01)
     assert find_drift(falling[:29], 0.05) is None
     assert find_drift([0.9, 0.94] * 20, 0.05) is None
+    on_its_way = [0.9, 1.0, 0.8, 0.95, 0.85] * 6 + [0.7, 1.0, 0.75, 0.95, 0.85] * 2
+    assert not find_drift(on_its_way, 0.04).is_certain
 
 
 def test_a_pictures_range_needs_a_line():

@@ -53,6 +53,7 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     significance.benjamini_hochberg: lambda: significance.benjamini_hochberg([0.01, 0.04]),
     significance.t_interval: lambda: significance.t_interval([0.1, 0.2, 0.4], 0.95),
     significance.mean_and_error: lambda: significance.mean_and_error([0.1, 0.2, 0.4]),
+    significance.student_p: lambda: significance.student_p(-0.1, 0.05, 9),
     significance.t_quantile: lambda: significance.t_quantile(0.95, 7),
     significance.jeffreys_variance: lambda: significance.jeffreys_variance(3, 4),
     line.compare_with_line: lambda: line.compare_with_line(

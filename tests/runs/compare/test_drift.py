@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from evalhub.teams.models import Project
 from runs.alerts.notifications.messages import compose
 from runs.alerts.triage import triage
 from runs.compare.drift import drift_sentence
+from runs.compare.old_side import since_words
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertState
 from scenarios.models import SuiteVersion
@@ -82,6 +86,18 @@ def test_a_slow_decline_raises_an_alert_and_freezes_nothing(
     triage(alert, by=make_member(project), state=AlertState.WONT_FIX)
     run_of(version, 17)
     assert Alert.objects.count() == 1
+
+
+def test_a_decline_that_chance_explains_is_said_of_a_calm_run(version: SuiteVersion) -> None:
+    passed = [20, 16, 20, 17, 19] * 5 + [20, 12, 18, 12]
+    runs = [make_run(version) for _ in passed]
+    for at, (run, number) in enumerate(zip(runs, passed, strict=True)):
+        make_trials(run, outcomes(number))
+        close(run)
+        Run.objects.filter(pk=run.pk).update(finished=timezone.now() - timedelta(days=33 - at))
+    last = run_of(version, 17)
+    assert not Alert.objects.exists()
+    assert since_words(last.old_side) == ", 6 points below a month ago"
 
 
 def test_too_few_runs_are_no_drift(version: SuiteVersion, earlier: list[Run]) -> None:
