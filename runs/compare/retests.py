@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 
 from evalhub.teams import audit
+from evaluators.name_lists import list_names
 from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome, has_fallen
 from evaluators.statistics.retest_words import describe_retest
@@ -25,6 +27,8 @@ from runs.models.trial import TrialState
 from runs.results.comparability import parts_changed_since
 from scenarios.models import Suite
 
+MOST_NAMED = 5
+"""Scenarios, and targets, that a sentence names."""
 CALM_RUNS = 3
 """Runs in a row in which a named scenario doesn't look worse that release it."""
 REPEATING = frozenset(("mock", "replay", IMPORTED))
@@ -50,6 +54,25 @@ def retest_json(retest: Retest) -> dict[str, Any]:
 def named_scenarios(run: Run) -> list[str]:
     """Return the scenarios that a run's fresh trials named, in the order of their batches. No query."""
     return [each.key for each in retests_of(run) if each.outcome is RetestOutcome.NAMED]
+
+
+def describe_lost_together(runs: Iterable[Run]) -> list[str]:
+    """Return a sentence for the scenarios that several of these runs' targets lost, such as `a broke on codex, claude.`
+
+    Expects the runs' targets to be loaded. No query.
+    """
+    lost: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+    for run in runs:
+        for key in named_scenarios(run):
+            lost[run.suite_id, key][run.target.name] = None
+    together: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for (_, key), targets in lost.items():
+        if len(targets) > 1:
+            together[tuple(targets)].append(key)
+    return [
+        f"{list_names(keys, MOST_NAMED)} broke on {list_names(targets, MOST_NAMED)}."
+        for targets, keys in together.items()
+    ]
 
 
 def old_passes(run: Run, choice: str) -> dict[str, Passes]:

@@ -74,6 +74,24 @@ def test_a_renamed_option_is_named_in_the_first_run(yard):
     assert planned.document["retests"]["greatest"] == 36
 
 
+@pytest.mark.slow
+def test_what_two_targets_lose_is_said_in_one_sentence(yard, tmp_path):
+    shell_target(default_project(), name="other")
+    summary = tmp_path / "summary.md"
+
+    def run(*words: str):
+        both = ("--target", "shell", "--target", "other")
+        return call("run_scenarios", str(yard), *both, "--now", "--trials", "3", *words)
+
+    run()
+    run()
+    install(yard, "--distance")
+    ended = run("--fail-on-regression", "--summary-file", str(summary))
+    assert ended.code == 3
+    assert "return-bike broke on shell, other." in ended.out
+    assert summary.read_text().startswith("return-bike broke on shell, other.")
+
+
 def test_it_can_be_left_out_of_a_command(yard):
     run_of(yard)
     run = run_of(install(yard, "--distance"), "--no-retest", code=1)

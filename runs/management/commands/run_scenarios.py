@@ -19,6 +19,7 @@ from evalhub.teams.models import Project
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.power import RateTestLevel, can_reach
 from runs.compare.guidance.lift_findings import describe_stopped_arms, lift_json, lifts_of_launch
+from runs.compare.retests import describe_lost_together
 from runs.engine import run_here, wait
 from runs.engine.interruption import exit_code_of, interruptible
 from runs.errors import NoJudge, RequestError
@@ -182,14 +183,16 @@ class Command(EvalhubCommand):
             write_traces(Path(options["dump_traces"]), run)
         if options["archive_file"]:
             _write_archive(Path(options["archive_file"]), runs)
-        links = _transcript_links(runs, options)
+        links, together = _transcript_links(runs, options), describe_lost_together(runs)
         if options["summary_file"]:
-            write_summary(options["summary_file"], [run_summary(run, links.get(run.pk)) for run in runs])
+            write_summary(
+                options["summary_file"], [*together, *(run_summary(run, links.get(run.pk)) for run in runs)]
+            )
         for document in documents[: len(deciding)] if shows_annotations() else ():
             for broken in broken_scenarios(document, files[document["run"]["id"]]):
                 self._note(str(broken))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
-        text = "\n".join(print_digest(digest, terminal_of(self.stdout)) for digest in digests)
+        text = "\n".join([*(print_digest(digest, terminal_of(self.stdout)) for digest in digests), *together])
         write_outputs(digests, len(deciding))
         code = self._code(deciding, digests, options)
         answer: dict[str, Any] = {"launch": launch.pk, "runs": documents}
