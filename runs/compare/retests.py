@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -15,11 +14,11 @@ from django.db.models import Count, Q
 from evalhub.teams import audit
 from evaluators.name_lists import list_names
 from evaluators.statistics.comparability import parts_of
-from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome, has_fallen
+from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome
 from evaluators.statistics.retest_words import describe_retest
 from runs.compare.line import old_side_of
-from runs.models import Alert, Change, Run, RunMeasure, Target, Trial
-from runs.models.comparison import OPEN_ALERTS, AlertKind
+from runs.models import Alert, Run, RunMeasure, Target, Trial
+from runs.models.comparison import OF_SUITE, OPEN_ALERTS
 from runs.models.run import MAINLINE
 from runs.models.run_options import RunOptions
 from runs.models.target import IMPORTED
@@ -29,8 +28,6 @@ from scenarios.models import Suite
 
 MOST_NAMED = 5
 """Scenarios, and targets, that a sentence names."""
-CALM_RUNS = 3
-"""Runs in a row in which a named scenario doesn't look worse that release it."""
 REPEATING = frozenset(("mock", "replay", IMPORTED))
 """Providers of which a fresh trial says nothing new: they start no agent."""
 
@@ -125,57 +122,16 @@ def _passes(which: Q) -> dict[int, dict[str, Passes]]:
     return by_run
 
 
-def named_since(run: Run) -> dict[str, int]:
-    """Return the scenarios that open alerts of a run's suite, target and model name, with the run that named each.
+def named_since(run: Run, choice: str) -> dict[str, int]:
+    """Return the scenarios that open alerts of a run's line name and nothing released, with the run that named each.
 
-    Left out are those that a later run found mended, and those that don't look worse in `CALM_RUNS` runs in a row.
-    Four queries, one without open alerts.
+    `choice` is its request's baseline. One query without open alerts.
     """
     alike = {"suite": run.suite_id, "target": run.target_id, "model": run.model}
     alerts = Alert.objects.filter(
-        **{f"run__{name}": value for name, value in alike.items()}, run__lt=run.pk, state__in=OPEN_ALERTS
-    ).exclude(kind=AlertKind.DRIFT)
-    naming = set(alerts.values_list("run", flat=True))
-    if not naming:
-        return {}
-    whole = Q(scenario=None, measure__layer="trial", measure__name="pass")
-    details = Change.objects.filter(whole, run__in=naming).values_list("run", "detail")
-    broke = {pk: list(detail.get("broke") or ()) for pk, detail in details}
-    later = Run.objects.filter(**alike, pk__gte=min(naming), pk__lt=run.pk, is_experiment=False)
-    runs = list(later.only("retests", "branch").order_by("pk"))
-    first = _passes(Q(run__in=[each.pk for each in runs], is_retest=False))
-    named: dict[str, _Named] = {}
-    for each in runs:
-        passes, said = first.get(each.pk, {}), {retest.key: retest.outcome for retest in retests_of(each)}
-        named = {
-            key: known
-            for key, known in named.items()
-            if not known.is_over(each, passes.get(key, NONE), said.get(key))
-        }
-        if each.pk in naming:
-            old = {retest.key: retest.old for retest in retests_of(each)}
-            for key in (*named_scenarios(each), *broke.get(each.pk, ())):
-                named.setdefault(key, _Named(each, old.get(key, NONE)))
-    return {key: each.run.pk for key, each in named.items()}
-
-
-@dataclass
-class _Named:
-    """A scenario since a run named it."""
-
-    run: Run
-    old: Passes
-    """What it was compared with; none where no fresh trials named it."""
-    calm: int = 0
-    """The last runs in a row in which it didn't look worse."""
-
-    def is_over(self, later: Run, first: Passes, outcome: RetestOutcome | None) -> bool:
-        """Return whether a later run mends or releases it, by its first trials there and what its fresh ones say."""
-        if later.branch not in branches_of(self.run):
-            return False
-        if first.trials and self.old.trials:
-            self.calm = 0 if has_fallen(first, self.old) else self.calm + 1
-        return outcome is RetestOutcome.MENDED or self.calm >= CALM_RUNS
+        **{f"run__{name}": value for name, value in alike.items()}, state__in=OPEN_ALERTS, kind__in=OF_SUITE
+    )
+    return dict(old_side_of(run, choice).held) if alerts.exists() else {}
 
 
 def branches_of(run: Run) -> tuple[str, ...]:

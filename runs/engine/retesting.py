@@ -177,7 +177,7 @@ def _plan_next(run: Run, options: RunOptions, known: list[Retest]) -> tuple[list
     first = retests.first_passes(run)
     is_first = not batch
     used = sum(each.planned for each in known)
-    named = retests.named_since(run)
+    named = retests.named_since(run, options.baseline)
     new = _next_of_line(run, options, known, first, named, run.trials - used)
     if is_first:
         left = most_retested(run.trials) - used - sum(each.planned for each in new)

@@ -60,7 +60,7 @@ def open_and_narrow(page: Page) -> None:
     page.get_by_role("link", name="Pass rate", exact=True).click()
     expect(page.get_by_role("table", name="Pass rate by scenario")).to_contain_text("create")
     page.get_by_role("link", name="expert columns").click()
-    expect(page.get_by_role("columnheader", name="Cliff's delta")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Detectable")).to_be_visible()
 
 
 def test_scenarios_measures_and_guidance_open_in_place(

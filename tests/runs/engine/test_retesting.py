@@ -273,17 +273,18 @@ def test_three_runs_that_do_not_look_worse_release_a_named_scenario(version):
             **GIVEN,
         )
     assert Alert.objects.get(run=first).state == AlertState.UNTRIAGED
-    assert named_since(first) == {}
+    assert named_since(first, "") == {}
     assert str(retests_of(run)[0].outcome) == "not_decided"
-    assert named_since(requested(version, **GIVEN).runs.get()) == {}
+    assert named_since(requested(version, **GIVEN).runs.get(), "") == {}
 
 
 def test_runs_of_another_branch_release_nothing(version):
     first = alerted(version)
     for _ in range(3):
-        other = ran(version, failing(), **GIVEN)
-        Run.objects.filter(pk=other.pk).update(branch="feature", retests=[])
-    assert named_since(requested(version, **GIVEN).runs.get()) == {"s0": first.pk}
+        other = requested(version, **GIVEN).runs.get()
+        Run.objects.filter(pk=other.pk).update(branch="feature")
+        carry([other], failing())
+    assert named_since(requested(version, **GIVEN).runs.get(), "") == {"s0": first.pk}
 
 
 def ab(version, result, **options):
