@@ -163,6 +163,16 @@ def _compare_with(side: OldSide, baseline: Run, run: Run, worse: Sequence[str]) 
     return with_broken(comparison, [*fresh, *worse])
 
 
+def compare_chosen(base: Pool, new: Pool) -> RunComparison:
+    """Compare two runs that somebody chose. Runs that did not run in turn are judged by their line, too.
+
+    At most ten queries more than `compare_pools`, none for runs of one launch.
+    """
+    in_turn = base.run.launch_id == new.run.launch_id
+    spreads = {} if in_turn else spreads_of(old_side_of(new.run, str(base.run.pk)).earlier, new)
+    return compare_pools(base, [new], spreads=spreads)[0]
+
+
 def compare_named(run: Run) -> None:
     """Compare again later runs whose request names the run as their baseline. Requires a transaction.
 

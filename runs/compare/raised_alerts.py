@@ -52,8 +52,8 @@ def keep_alerts(run: Run, side: OldSide, comparison: RunComparison | None, *, is
         )
         if is_first:
             notify(alert, run)
-        elif alert.first_triaged is None and fields.get("named", []) != alert.named:
-            Alert.objects.filter(pk=alert.pk).update(named=fields["named"])
+        elif added := [key for key in fields.get("named", ()) if key not in alert.named]:
+            Alert.objects.filter(pk=alert.pk).update(named=[*alert.named, *added])
 
 
 def notify(alert: Alert, by: Run) -> None:

@@ -132,7 +132,9 @@ def regress(project: Any, number: int) -> list[Alert]:
     before = make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
     pinned = {"options": {"baseline": str(before.pk)}}
     broken = {"create": "pass", "export": "fail"}
-    runs = [make_compared(version, broken, trials=6, **pinned) for _ in range(number)]
+    runs = [
+        make_compared(version, broken, trials=6, branch=f"fix-{n}" * bool(n), **pinned) for n in range(number)
+    ]
     return [Alert.objects.get(run=run) for run in reversed(runs)]
 
 

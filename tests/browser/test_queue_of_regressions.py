@@ -26,10 +26,10 @@ def no_broker(settings: Any) -> None:
 def alerts(project: Any) -> list[Alert]:
     """Return three alerts as the page lists them, newest first."""
     version = make_suite(project, KEYS, name="Basics")
-    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
-    before = make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
-    pinned = {"options": {"baseline": str(before.pk)}}
-    runs = [make_compared(version, dict.fromkeys(KEYS, "fail"), trials=6, **pinned) for _ in range(3)]
+    good, bad = dict.fromkeys(KEYS, "pass"), dict.fromkeys(KEYS, "fail")
+    before = make_compared(version, good, trials=6, tool_version="1.0")
+    changes = {"options": {"baseline": str(before.pk), "trials": 6}, "tool_version": "2.0"}
+    runs = [make_compared(version, bad, trials=6, branch=f"fix-{n}", **changes) for n in range(3)]
     return [Alert.objects.get(run=run) for run in reversed(runs)]
 
 

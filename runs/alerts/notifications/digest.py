@@ -11,7 +11,7 @@ from django.db import transaction
 from evalhub.teams.models import AuditEvent, Project
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.notifications.messages import NotificationMessage, absolute
-from runs.compare.intended_changes import worse_after
+from runs.compare.alert_words import alert_title
 from runs.db.outbox import record_event
 from runs.models import Alert, Channel, Notification, Run
 from runs.models.comparison import AlertKind, AlertState
@@ -146,7 +146,7 @@ def _alerts(week: WeekInProject) -> str:
 
 def _words(alert: Alert) -> str:
     state = alert.state_label
-    return f"{worse_after(alert.run)}, {state}" if alert.kind == AlertKind.AFTER_CHANGE else state
+    return state if alert.kind == AlertKind.REGRESSION else f"{alert_title(alert)}, {state}"
 
 
 def _list_opened(alerts: list[Alert]) -> list[str]:

@@ -11,7 +11,7 @@ from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.measure_change import MeasureChange, MeasureRule, Sample
 from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.compare_page.compared_scenarios import ORDER, ComparedScenario, sides_of
-from runs.compare.comparison import incomparable
+from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
 from runs.compare.first_divergences import FirstDivergences, first_divergences
 from runs.compare.fresh_trials import FreshRun, pool_of
@@ -156,7 +156,7 @@ def scenario_values(pools: Sequence[Pool], measure: str) -> list[ScenarioValue]:
 def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> ComparedRuns:
     """Return two runs side by side, differences first.
 
-    Six queries; up to two more where the runs' suite versions differ.
+    Six queries; up to two more where the runs' suite versions differ, and up to ten where they did not run in turn.
     """
     pools = tuple(pool_of(run, fresh) for run in (base, new))
     changes, by_key, levels = _read_stored(pools) or _compute(pools)
@@ -201,7 +201,7 @@ def _read_stored(pools: Sequence[Pool]) -> Changes | None:
 
 
 def _compute(pools: Sequence[Pool]) -> Changes:
-    (compared,) = compare_pools(pools[0], pools[1:])
+    compared = compare_chosen(*pools)
     pooled = any(each.also for each in pools)
     return [*compared.headline, *compared.others], compared.scenarios, compared.levels if pooled else None
 

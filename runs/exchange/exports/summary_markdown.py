@@ -21,7 +21,7 @@ from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.measure_change import MeasureChange, Scale
 from evaluators.statistics.regression import find_deciding, overall
 from evaluators.statistics.retest_words import describe_retest
-from runs.compare.comparison import incomparable
+from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.lost_scenarios import (
     LostScenario,
     changes_of_run,
@@ -29,7 +29,7 @@ from runs.compare.lost_scenarios import (
     lost_keys,
     lost_scenarios,
 )
-from runs.compare.measure_changes import HEADLINE, PASS, compare_run_measures
+from runs.compare.measure_changes import HEADLINE, PASS, Pool
 from runs.compare.old_side import old_side_words, since_words
 from runs.compare.retests import retests_of
 from runs.compare.stored_changes import stored_changes
@@ -101,7 +101,7 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
 
 def comparison_summary(base: Run, new: Run) -> str:
     """Return the summary of a run against another one. Expects suite, suite_version and target to be loaded."""
-    compared = compare_run_measures(base, new)
+    compared = compare_chosen(Pool(base), Pool(new))
     keys = lost_keys(compared.scenarios)
     lost = tuple(lost_scenarios(base, new, keys)) if keys else ()
     return _compared_summary(

@@ -242,6 +242,7 @@ def test_a_confirmation_of_a_run_until_a_verdict_has_a_plan_of_its_own(version):
     for _ in range(3):
         ran(version, failing(), trials=12)
     run = ran(version, failing(*KEYS), until_decided=True, max_trials=12)
+    Run.objects.filter(pk=run.baseline_id).update(tool_version="tool 1.0")
     launch = start_confirmation(Alert.objects.get(run=run), by=None)
     options = [RunOptions.model_validate(each.options) for each in launch.runs.all()]
     assert options

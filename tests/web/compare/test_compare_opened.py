@@ -88,7 +88,7 @@ def test_an_unknown_scenario_opens_nothing(signed_in, runs):
 
 def test_an_opened_scenario_costs_few_queries(signed_in, runs, django_assert_max_num_queries):
     client = signed_in()
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(20):
         shown(client, runs, "&open=create")
 
 
