@@ -44,6 +44,7 @@ PAGES: dict[str, Page] = {
     "suite-pattern": Page("/p/tools/suites/{slug}/pattern/", "runner"),
     "suite-prove": Page("/p/tools/suites/{slug}/prove/", "runner", "POST", answers=(302,)),
     "suite-release-rule": Page("/p/tools/suites/{slug}/release-rule/", "author", "POST", answers=(302,)),
+    "suite-retests": Page("/p/tools/suites/{slug}/retests/", "author", "POST", answers=(302,)),
     "suite-new": Page("/p/tools/new-suite/", "author"),
     "suite-edit": Page("/p/tools/suites/{slug}/edit/", "author"),
     "suite-retire": Page("/p/tools/suites/{slug}/retire/", "author", "POST", answers=(302,)),
