@@ -42,7 +42,7 @@ READERS = {
     "progress": (0, lambda v: progress_of(v.runs.first())),
     "strips": (1, lambda v: strips(v.suite)),
     "suite list": (6, lambda v: list_suites_of_project(v.suite.project, SuiteFilters())),
-    "suite page": (8, lambda v: suite_page(find_shown_suite(v.suite.project, v.suite.slug))),
+    "suite page": (7, lambda v: suite_page(find_shown_suite(v.suite.project, v.suite.slug))),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "rationales": (3, lambda v: rationales_of(v.suite.project, v.suite.slug, "")),
 }
