@@ -240,7 +240,7 @@ def find_shown_suite(project: Project, slug: str) -> Suite | None:
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries, two more
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to ten queries, two more
     for a skill.
     """
     change = version_change(suite, shown.version)
