@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations
 from math import comb, exp, lcm, log, prod, sqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,24 +19,18 @@ SEED = 2024
 """Makes equal data give equal p."""
 _LONGEST_LATTICE = 200_000
 """The most points of an exact distribution; above it, permutations are drawn."""
-_MOST_CHOICES = 20_000
-"""The most choices of one scenario's trials that are listed to draw from; above it, its trials are shuffled."""
 _FARTHEST_T = 1e6
 """Where every value of one arm is equal, and differs from every one of the other."""
 _TOLERANCE = 1e-9
 """Two statistics closer than this are equal, because sums of floats depend on their order."""
 
-Tail = Literal["both", "lower"]
-"""The alternative of a test: another mean, or a lower one."""
 
-
-def _extreme(sums: NDArray[np.floating], observed: float, tail: Tail) -> int:
+def _extreme(sums: NDArray[np.floating], observed: float) -> int:
     """Return how many sums are at least as extreme as the observed one."""
     import numpy as np
 
     slack = _TOLERANCE * max(1.0, abs(observed))
-    far = sums <= observed + slack if tail == "lower" else np.abs(sums) >= abs(observed) - slack
-    return int(np.count_nonzero(far))
+    return int(np.count_nonzero(np.abs(sums) >= abs(observed) - slack))
 
 
 class Arms:
@@ -68,7 +61,7 @@ class Arms:
         return passes * (n - passes) * n / (n - 1) / (a * b) / n
 
 
-def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both", *, mid: bool = False) -> float:
+def within_scenario_p(scenarios: Sequence[Arms], *, mid: bool = False) -> float:
     """Return the p of the mean difference by permuting trials between the arms within each scenario.
 
     The passes of the second arm then follow the hypergeometric distribution (Fisher 1935), and the sum over
@@ -83,7 +76,7 @@ def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both", *, mid: bo
         return 1.0
     scale = lcm(*(n for arms in scenarios for n in (arms.trials_before, arms.trials_after)))
     if 2 * scale * len(scenarios) > _LONGEST_LATTICE:
-        return _drawn_within_p(scenarios, tail, mid=mid)
+        return _drawn_within_p(scenarios, mid=mid)
     distribution, lowest, observed = np.ones(1), 0, 0
     for arms in scenarios:
         steps, chances = _hypergeometric(arms, scale)
@@ -92,10 +85,7 @@ def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both", *, mid: bo
         distribution, lowest = np.convolve(distribution, one), lowest + steps[0]
         observed += _step(arms, arms.after, scale)
     sums = np.arange(distribution.size) + lowest
-    if tail == "lower":
-        far, equal = sums <= observed, sums == observed
-    else:
-        far, equal = np.abs(sums) >= abs(observed), np.abs(sums) == abs(observed)
+    far, equal = np.abs(sums) >= abs(observed), np.abs(sums) == abs(observed)
     p = float(distribution[far].sum())
     return min(1.0, p - (float(distribution[equal].sum()) / 2 if mid else 0.0))
 
@@ -115,48 +105,7 @@ def _step(arms: Arms, after: int, scale: int) -> int:
     return after * (scale // arms.trials_after) - before * (scale // arms.trials_before)
 
 
-def within_values_p(
-    scenarios: Sequence[tuple[Sequence[float], Sequence[float]]], tail: Tail = "both"
-) -> float:
-    """Return the p of the mean difference of values by permuting trials between the arms within each scenario.
-
-    Takes each scenario's values before and after. `DRAWS` permutations are drawn (Phipson and Smyth 2010). Returns 1
-    without scenarios.
-    """
-    import numpy as np
-
-    generator, sums, observed = np.random.default_rng(SEED), np.zeros(DRAWS), 0.0
-    for before, after in scenarios:
-        pooled = np.array([*before, *after])
-        drawn = _drawn_sums(generator, pooled, len(after))
-        sums += drawn / len(after) - (pooled.sum() - drawn) / len(before)
-        observed += sum(after) / len(after) - sum(before) / len(before)
-    return (_extreme(sums, observed, tail) + 1) / (DRAWS + 1)
-
-
-def _drawn_sums(
-    generator: np.random.Generator, pooled: NDArray[np.floating], count: int
-) -> NDArray[np.floating]:
-    """Return the sum of `count` values chosen at random, `DRAWS` times."""
-    import numpy as np
-
-    if comb(pooled.size, count) > _MOST_CHOICES:
-        rows = np.broadcast_to(pooled, (DRAWS, pooled.size))
-        permuted: NDArray[np.floating] = generator.permuted(rows, axis=1)[:, :count].sum(axis=1)
-        return permuted
-    sums: NDArray[np.floating] = pooled[_choices(pooled.size, count)].sum(axis=1)
-    return sums[generator.integers(sums.size, size=DRAWS)]
-
-
-@lru_cache(maxsize=32)
-def _choices(n: int, count: int) -> NDArray[np.uint16]:
-    """Return every choice of `count` of n positions, one in each row."""
-    import numpy as np
-
-    return np.array(list(combinations(range(n), count)), dtype=np.uint16)
-
-
-def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail, *, mid: bool) -> float:
+def _drawn_within_p(scenarios: Sequence[Arms], *, mid: bool) -> float:
     import numpy as np
 
     generator = np.random.default_rng(SEED)
@@ -166,11 +115,11 @@ def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail, *, mid: bool) -> floa
         after = generator.hypergeometric(passes, n - passes, arms.trials_after, DRAWS)
         sums += after / arms.trials_after - (passes - after) / arms.trials_before
     observed = sum(arms.difference for arms in scenarios)
-    far = _extreme(sums, observed, tail) + 1.0
+    far = _extreme(sums, observed) + 1.0
     if mid:
         slack = _TOLERANCE * max(1.0, abs(observed))
-        off = sums - observed if tail == "lower" else np.abs(sums) - abs(observed)
-        far -= (int(np.count_nonzero(np.abs(off) <= slack)) + 1) / 2
+        off = np.abs(np.abs(sums) - abs(observed))
+        far -= (int(np.count_nonzero(off <= slack)) + 1) / 2
     return far / (DRAWS + 1)
 
 
@@ -192,7 +141,7 @@ class Values(NamedTuple):
         return (self.m2_before + self.m2_after + apart) / (n - 1) * (1 / self.n_before + 1 / self.n_after)
 
 
-def within_moments_p(scenarios: Sequence[Values], tail: Tail = "both") -> float:
+def within_moments_p(scenarios: Sequence[Values]) -> float:
     """Return the p of the mean difference of values by permuting trials between the arms within each scenario.
 
     The distribution over all permutations is not counted, but approximated by Student's t with its exact mean and
@@ -212,16 +161,16 @@ def within_moments_p(scenarios: Sequence[Values], tail: Tail = "both") -> float:
     lower = float(stdtr(freedom, -t if difference < 0 else t))
     is_even = all(each.n_before == each.n_after for each in scenarios)
     arrangements = prod(comb(each.n_before + each.n_after, each.n_after) for each in scenarios)
-    least = (2 if is_even and tail == "both" else 1) / arrangements
-    return max(least, lower if tail == "lower" else 2 * min(lower, 1 - lower))
+    least = (2 if is_even else 1) / arrangements
+    return max(least, 2 * min(lower, 1 - lower))
 
 
 _BOSCHLOO_TABLES = 40_000
 """Of 200 trials in both arms, 0.2 s; those of 1,000 take 15 s."""
 
 
-def boschloo_p(arms: Arms, tail: Tail = "both") -> float:
-    """Return the p of one scenario's two pass rates (Boschloo 1970); two-sided, it is twice the smaller one-sided p.
+def boschloo_p(arms: Arms) -> float:
+    """Return the p of one scenario's two pass rates (Boschloo 1970), twice the smaller one-sided one.
 
     Of more than `_BOSCHLOO_TABLES` tables it is Fisher's exact p, a little larger: Boschloo's takes seconds.
     """
@@ -229,32 +178,28 @@ def boschloo_p(arms: Arms, tail: Tail = "both") -> float:
     if arms.difference == 0.0:
         return 1.0
     if abs(arms.difference) == 1.0:
-        return _boschloo_apart(arms, tail)
+        return _boschloo_apart(arms)
     if arms.trials_after * arms.trials_before > _BOSCHLOO_TABLES:
-        return within_scenario_p([arms], tail)
-    return _boschloo_exact(arms.after, arms.trials_after, arms.before, arms.trials_before, tail)
+        return within_scenario_p([arms])
+    return _boschloo_exact(arms.after, arms.trials_after, arms.before, arms.trials_before)
 
 
-def _boschloo_apart(arms: Arms, tail: Tail) -> float:
+def _boschloo_apart(arms: Arms) -> float:
     """Return Boschloo's p where all trials of one arm passed and none of the other: no other table is as extreme.
 
     Its chance is the highest where the common rate is the share of the arm that passed. Needs no scipy, whose import
     takes longer than a trial.
     """
     n, m = arms.trials_before, arms.trials_after
-    if tail == "lower" and arms.difference > 0:
-        return 1.0
-    p = exp(n * log(n / (n + m)) + m * log(m / (n + m)))
-    return p if tail == "lower" else min(1.0, 2 * p)
+    return min(1.0, 2 * exp(n * log(n / (n + m)) + m * log(m / (n + m))))
 
 
 @lru_cache(maxsize=4096)
-def _boschloo_exact(after: int, trials_after: int, before: int, trials_before: int, tail: Tail) -> float:
+def _boschloo_exact(after: int, trials_after: int, before: int, trials_before: int) -> float:
     from scipy.stats import boschloo_exact
 
     table = [[after, before], [trials_after - after, trials_before - before]]
-    alternative = "less" if tail == "lower" else "two-sided"
-    return float(boschloo_exact(table, alternative).pvalue)
+    return float(boschloo_exact(table, "two-sided").pvalue)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

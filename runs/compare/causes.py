@@ -15,7 +15,6 @@ from runs.compare.differences import (
     only_tool_changed,
 )
 from runs.models import Run
-from runs.models.target import IMPORTED
 
 SCENARIOS = "scenarios"
 FACTORS: dict[str, tuple[str, ...]] = {
@@ -31,10 +30,6 @@ FACTORS: dict[str, tuple[str, ...]] = {
 """What a result depends on, by its parts of the fingerprint, the likeliest cause first."""
 MOST_REGRESSIONS = 50
 """Newest earlier regressions that are counted."""
-_NO_INPUT = ("names", "staleness")
-"""Parts of a fingerprint that no result depends on."""
-_UNDER_TEST = ("tool_version", "guidance")
-"""Parts that an imported run must know to be the same as another one."""
 
 
 @dataclass(frozen=True)
@@ -47,23 +42,6 @@ class Cause:
     """Earlier regressions of the project in which it changed too."""
     of: int
     """Earlier regressions."""
-
-
-def same_fingerprint(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether two runs can differ only by chance; false for an unknown fingerprint.
-
-    Imported runs that don't say which tool and guidance they had are unknown.
-    """
-    if any(
-        fingerprint.get("provider") == IMPORTED and not all(map(fingerprint.get, _UNDER_TEST))
-        for fingerprint in (before, after)
-    ):
-        return False
-    known = [
-        {name: value for name, value in fingerprint.items() if name not in _NO_INPUT}
-        for fingerprint in (before, after)
-    ]
-    return bool(known[0]) and known[0] == known[1]
 
 
 def changed_factors(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,6 @@ from evaluators.statistics.looks import (
 from evaluators.statistics.measure_change import Sample
 from evaluators.statistics.significance import Arms
 from runs.models import Run, RunMeasure, Trial
-from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results.comparability import outcomes_changed_since
 
@@ -214,9 +213,3 @@ def _trials_by_run(runs: Collection[int]) -> dict[int, dict[str, int]]:
 def _information(sides: Sequence[Mapping[str, int]]) -> tuple[float, float] | None:
     shared = [(n, sides[1][key]) for key, n in sides[0].items() if key in sides[1]]
     return information_of(shared) if shared else None
-
-
-def look_options(run: Run) -> RunOptions | None:
-    """Return the options of a run with a plan of looks; None for any other. No query."""
-    options = RunOptions.model_validate(run.options)
-    return options if options.until_decided else None

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from importlib import import_module
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -39,12 +39,8 @@ def look_state() -> looks.LookState:
 
 CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     significance.within_scenario_p: lambda: [
-        significance.within_scenario_p(arms, tail, mid=mid)
-        for arms in (FEW, UNEVEN)
-        for tail in get_args(significance.Tail)
-        for mid in (True, False)
+        significance.within_scenario_p(arms, mid=mid) for arms in (FEW, UNEVEN) for mid in (True, False)
     ],
-    significance.within_values_p: lambda: significance.within_values_p([([0.1, 0.2], [0.3, 0.4])]),
     significance.within_moments_p: lambda: significance.within_moments_p([Values(5, 0.8, 0.1, 5, 0.5, 0.1)]),
     significance.boschloo_p: lambda: [
         significance.boschloo_p(arms) for arms in (FEW[0], Arms(0, 5, 5, 5), Arms(150, 211, 120, 223))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.compare.causes import FACTORS, causes_of, changed_factors, same_fingerprint
+from runs.compare.causes import FACTORS, causes_of, changed_factors
 from runs.compare.comparison import compare_named, compare_with_baseline
 from runs.errors import RequestError
 from runs.launch.separation import request_separation, separation_of
@@ -191,17 +191,3 @@ def test_one_cause_alone_needs_no_separation(version):
     run = regressed(version, tool_version="1.0")
     with pytest.raises(RequestError, match="two or more must have changed"):
         request_separation(run.pk, by=None, trigger=Trigger.WEB)
-
-
-@pytest.mark.parametrize(
-    ("known", "is_same"),
-    [
-        ({}, False),
-        ({"tool_version": "1.0"}, False),
-        ({"guidance": "abc"}, False),
-        ({"tool_version": "1.0", "guidance": "abc"}, True),
-    ],
-)
-def test_imported_runs_are_the_same_if_they_say_what_was_tested(known, is_same):
-    run = {"target": "t", "provider": "imported", **known}
-    assert same_fingerprint(run, {**run, "staleness": {"stale": False}}) is is_same
