@@ -362,7 +362,7 @@ class Run(models.Model):
 
     @property
     def is_unusable(self) -> bool:
-        """Whether it is without a verdict for its errors or its tool: never a baseline, in no line and no A/A pair."""
+        """Whether it is without a verdict for its errors or its tool: never a baseline, in no line."""
         return bool(self.not_started) or has_too_many_errors(self.passed, self.failed, self.errors)
 
     @property

@@ -1,4 +1,4 @@
-"""Proofs of stored suites: requested on a page or by REST, and made by a worker or by a command; and A/A pairs."""
+"""Proofs of stored suites: requested on a page or by REST, and made by a worker or by a command."""
 
 from __future__ import annotations
 

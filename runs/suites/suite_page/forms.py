@@ -1,4 +1,4 @@
-"""The forms of a suite's release rule, its proofs and its A/A pairs."""
+"""The forms of a suite's release rule and of its proofs."""
 
 from __future__ import annotations
 
