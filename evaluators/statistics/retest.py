@@ -1,7 +1,7 @@
 """Decide which scenarios of a run are run again, how often, and what their fresh trials say.
 
 The first trials only choose: of many scenarios, some fall by chance. The fresh trials alone decide, against the same
-old trials, so that a scenario is named falsely once in ten months of nights (`tests/evaluators/statistics/test_nights.py`).
+old trials, so that a scenario is named falsely once in ten months of nights (`tests/evaluators/statistics/simulated_nights.py`).
 """
 
 from __future__ import annotations
