@@ -17,7 +17,7 @@ from runs.models.comparison import OF_AMOUNTS, AlertKind
 from runs.models.trial import TrialState
 
 OF_TRIALS = ("trial/seconds", "trial/cost_usd", "trial/tokens_in", "trial/tokens_out")
-"""Amounts that vary by factors, so that logarithms compare them; 0 and errors are no measurement."""
+"""Amounts that vary by factors, so that logarithms compare them; 0 and errors are left out."""
 _Samples = Mapping[int, Mapping[str, Sample]]
 """By run and scenario key."""
 

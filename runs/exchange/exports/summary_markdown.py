@@ -149,7 +149,7 @@ def _heading(run: Run, verdict: str) -> str:
 
 
 def _old_arm(run: Run) -> str:
-    """Return the guidance of the arm that a run is compared with; empty for runs that are no such arm."""
+    """Return the guidance of the arm that a run is compared with; empty for other runs."""
     if run.baseline is None or not run.baseline.options.get("is_old_side"):
         return ""
     return f" against {code(str(run.baseline.guidance))}"
