@@ -24,6 +24,7 @@ from runs.compare.stored_changes import stored_changes, stored_scenario_changes
 from runs.db import outbox
 from runs.models import Alert, Run
 from runs.models.comparison import OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
+from runs.models.run import MAINLINE
 
 _Wanted = dict[AlertKind, dict[str, Any]]
 """Alerts to raise, by kind, with their fields."""
@@ -107,6 +108,11 @@ def _is_new_loss(run: Run, side: OldSide, comparison: RunComparison) -> bool:
         return False
     if any(each.verdict is ChangeVerdict.REGRESSED for each in comparison.headline if each.rule.name != PASS):
         return True
+    return _is_worse_elsewhere(run, side, comparison)
+
+
+def _is_worse_elsewhere(run: Run, side: OldSide, comparison: RunComparison) -> bool:
+    """Return whether the scenarios that no open alert names fell by the smallest effect."""
     others = [each.effect or 0.0 for key, each in comparison.scenarios.items() if key not in side.held]
     return bool(others) and sum(others) / len(others) <= -smallest_of_pass_rate(run.project)
 
@@ -136,22 +142,34 @@ def _find_drift(run: Run, side: OldSide) -> Decline | None:
 
 
 def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
-    """Decide on the suspected alert that froze a run's line: is the run worse than the frozen line, too?"""
-    if not side.since:
-        return
+    """Decide on the suspected alerts of a frozen line: is the run worse than the frozen line, too?"""
     waiting = Alert.objects.filter(
-        run=side.since, kind__in=OF_SUITE, state__in=OPEN_ALERTS, evidence=Evidence.SUSPECTED
+        run__suite=run.suite_id,
+        run__target=run.target_id,
+        run__model=run.model,
+        run__branch__in=MAINLINE if run.branch in MAINLINE else (run.branch,),
+        run__gte=side.since or run.pk,
+        run__lt=run.pk,
+        kind__in=OF_SUITE,
+        state__in=OPEN_ALERTS,
+        evidence=Evidence.SUSPECTED,
     )
-    alert = waiting.select_for_update().first()
-    if alert is None:
-        return
+    for alert in waiting.select_for_update(of=("self",)).order_by("run"):
+        _settle_alert(alert, run, side, comparison)
+
+
+def _settle_alert(alert: Alert, run: Run, side: OldSide, comparison: RunComparison) -> None:
     suspected = {
-        each.rule.name for each in stored_changes(side.since) if each.verdict is ChangeVerdict.REGRESSED
+        each.rule.name for each in stored_changes(alert.run_id) if each.verdict is ChangeVerdict.REGRESSED
     }
     tonight = [each for each in comparison.headline if each.rule.name in suspected and each.window == 1]
     if not tonight and not alert.named:
         return
-    is_confirmed = any(map(is_confirmed_by, tonight)) or bool(set(alert.named) & set(run.old_side["worse"]))
+    is_below = any(map(is_confirmed_by, tonight))
+    if alert.run_id != side.since and PASS in suspected:
+        # What other alerts name is below the line, whatever the rest does.
+        is_below = is_below and _is_worse_elsewhere(run, side, comparison)
+    is_confirmed = is_below or bool(set(alert.named) & set(run.old_side["worse"]))
     alert.evidence = Evidence.CONFIRMED if is_confirmed else Evidence.NOT_CONFIRMED
     alert.reason = (
         f"Run {run.pk} is {'worse than the line, too' if is_confirmed else 'not worse than the line'}."

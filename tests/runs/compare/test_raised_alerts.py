@@ -188,6 +188,17 @@ def test_the_next_run_decides_on_a_suspected_suite(
     assert Notification.objects.count() == events
 
 
+def test_a_suspected_suite_on_a_frozen_line_is_decided_too(version: SuiteVersion, steady: list[Run]) -> None:
+    first = named(version)
+    worse = run_of(version, {**FALLEN, "task-0": ["fail"] * 3})
+    assert Alert.objects.get(run=worse).evidence == "suspected"
+    run_of(version, BROKEN)
+    assert [(each.run, each.evidence) for each in Alert.objects.order_by("pk")] == [
+        (first, "confirmed"),
+        (worse, "not_confirmed"),
+    ]
+
+
 def test_a_project_may_hear_of_suspected_ones(
     version: SuiteVersion, project: Project, steady: list[Run]
 ) -> None:
