@@ -119,8 +119,9 @@ def start_confirmation(alert: Alert, *, by: User | None) -> Launch:
     new, old = (_store(launch, of, planned, run) for of, planned in plan.arms)
     launch.request = {"alert": alert.pk, "new": new.pk, "old": old.pk}
     launch.save(update_fields=["request"])
-    alert.confirmation = launch
-    alert.save(update_fields=["confirmation"])
+    # Until both have ended: the page asks until there is a reason.
+    alert.confirmation, alert.reason = launch, ""
+    alert.save(update_fields=["confirmation", "reason"])
     audit.append_event(run.project, by, "alert.confirm", f"run {run.pk}", launch=launch.pk)
     wakeups.after_commit_prepare([new.pk, old.pk])
     return launch

@@ -10,6 +10,7 @@ from runs.models import Baseline, DiagnosisReview, Run, ScenarioProof
 from runs.models.proof import Seal
 from runs.models.run import STALE
 from runs.results.run_list import HEAVY
+from runs.results.run_rows import COST_IS_PARTIAL
 from scenarios.commands import Refused
 
 RELATED = ("suite", "target", "guidance", "by", "launch", "suite_version", "baseline__guidance")
@@ -28,10 +29,10 @@ UNSHOWN = (
 
 
 def find_shown_run(request: ProjectRequest, pk: int) -> Run:
-    """Return the project's run with `is_stale`, `is_pinned` (as a baseline), `has_reviews` and `has_no_agent_seals`.
+    """Return the project's run with `is_stale`, `is_pinned` (as a baseline), `cost_is_partial`, `has_reviews` and more.
 
-    The last two say whether findings of the project were reviewed, and whether scenarios of the run's suite version
-    passed without an agent. One query. Raises `Http404`.
+    `has_reviews` says whether findings of the project were reviewed, `has_no_agent_seals` whether scenarios of the
+    run's suite version passed without an agent. One query. Raises `Http404`.
     """
     project = request.access.project
     no_agent = ScenarioProof.objects.filter(
@@ -42,6 +43,7 @@ def find_shown_run(request: ProjectRequest, pk: int) -> Run:
         is_pinned=Exists(Baseline.objects.filter(run=OuterRef("pk"))),
         has_reviews=Exists(DiagnosisReview.objects.filter(run__project=project)),
         has_no_agent_seals=Exists(no_agent),
+        cost_is_partial=COST_IS_PARTIAL,
     )
     run = runs.select_related(*RELATED).defer(*UNSHOWN).first()
     if run is None:
