@@ -338,6 +338,17 @@ def uneven_alarms(scenarios: int, trials: int, hard: int, number: int, seed: int
     return alarms / number
 
 
+def expected_covered(plan: Nights, number: int, seed: int) -> float:
+    """Return the share of unchanged runs whose pass rate lies where their line lets it be expected."""
+    rng, covered = np.random.default_rng(seed), 0
+    for _ in range(number):
+        project = _Project(rng, plan)
+        change = project.compare(project.run(project.night(project.rates)))[0]
+        low, high = change.expected or (0.0, 0.0)
+        covered += low - 1e-9 <= (change.after or 0.0) <= high + 1e-9
+    return covered / number
+
+
 def main() -> None:
     """Print the tables."""
     print("Unchanged: red mornings after a calm one, and scenarios named, a month; fresh trials a night")

@@ -17,6 +17,7 @@ from tests.evaluators.statistics.simulated_nights import (
     breaking,
     broken_until,
     dearer_found,
+    expected_covered,
     false_names,
     months,
     share_named,
@@ -258,3 +259,13 @@ def test_an_ab_that_breaks_a_scenario_is_found():
 @pytest.mark.parametrize("trials", [1, 2])
 def test_single_trials_after_a_line_of_three_and_hard_scenarios_raise_few_alarms(trials):
     assert uneven_alarms(10, trials, hard=0 if trials == 1 else 4, number=300, seed=15) <= 0.03 + 0.02
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(
+    "plan",
+    [Nights(10), Nights(10, day=0.05), Nights(40), Nights(10, rates=at(0.99)), Nights(5, rates=at(0.95))],
+    ids=["10", "10, 5 points", "40", "99 %", "95 %"],
+)
+def test_runs_lie_where_they_are_expected(plan):
+    assert expected_covered(plan, 200, seed=16) >= 0.93 - 2 * 0.017
