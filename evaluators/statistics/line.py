@@ -121,14 +121,14 @@ def compare_with_line(measures: Sequence[tuple[MeasureRule, Line, Mapping[str, S
         if rule.scale is not Scale.POINTS:
             raise ValueError(f"{rule.name} isn't a measure from 0 to 1, so it can't be compared with a line.")
     table = _scenarios(*measures[0]) if measures and measures[0][0].is_outcome else {}
-    compared = [(rule, _strongest(rule, line, after)) for rule, line, after in measures]
+    compared = [(rule, _compare_windows(rule, line, after)) for rule, line, after in measures]
     if not compared or (compared[0][1] is None and compared[0][0].is_outcome):
         return LineComparison([], table)
-    ps = [found.p if found else None for _, found in compared]
+    ps = [windows.strongest.p if windows else None for _, windows in compared]
     parts = share_error(ps, AGAINST_LINE, has_passes=compared[0][0].is_outcome)
     headline = [
-        _judge_change(rule, found, p, is_outcome=rule.is_outcome) if found else _nothing(rule)
-        for (rule, found), (p, _) in zip(compared, parts, strict=True)
+        _judge_change(rule, windows.shown(p), p, is_outcome=rule.is_outcome) if windows else _nothing(rule)
+        for (rule, windows), (p, _) in zip(compared, parts, strict=True)
     ]
     if table:
         headline[0] = with_scenarios(headline[0], table)
@@ -146,10 +146,12 @@ def compare_amount(
     With `plain`, the amounts themselves, the samples are of their logarithms: the change is the typical trial's, and the
     means before and after are those of the amounts.
     """
-    found = _strongest(rule, line, after, has_logs=plain is not None)
-    if found is None:
+    windows = _compare_windows(rule, line, after, has_logs=plain is not None)
+    if windows is None:
         return _nothing(rule)
-    change = _judge_change(rule, found, scale_p(found.p, AMOUNTS_LEVEL), is_outcome=False)
+    corrected = scale_p(windows.strongest.p, AMOUNTS_LEVEL)
+    found = windows.shown(corrected)
+    change = _judge_change(rule, found, corrected, is_outcome=False)
     if plain is None:
         return change
     old = _pool(plain[0].before(found.window), found.new)
@@ -200,18 +202,33 @@ class _Compared:
         return self.effect - half, self.effect + half
 
 
-def _strongest(
+class _Windows(NamedTuple):
+    """The windows of one measure."""
+
+    tonight: _Compared
+    """The new run alone."""
+    strongest: _Compared
+    """That with the smallest p among those with a change of the smallest effect, else the new run alone."""
+
+    def shown(self, corrected: float | None) -> _Compared:
+        """Return the window that decides, else the new run: of a calm one, others say nothing."""
+        return self.strongest if corrected is not None and corrected < ALPHA else self.tonight
+
+
+def _compare_windows(
     rule: MeasureRule, line: Line, after: Mapping[str, Sample], *, has_logs: bool = False
-) -> _Compared | None:
-    """Return the window with the smallest p among those with a change of the smallest effect, else the new run alone."""
+) -> _Windows | None:
+    """Compare the newest runs with those before them, in each window; None for fewer than `FEWEST_RUNS` runs."""
     windows = WINDOWS[:1] if line.pending else WINDOWS
     compared = [
         found
         for window, factor in windows
         if (found := _compare_window(rule, line, after, window, factor, has_logs=has_logs))
     ]
+    if not compared or compared[0].window > 1:
+        return None
     large = [each for each in compared if abs(each.shown(each.effect)) >= rule.smallest - 1e-12]
-    return min(large, key=lambda each: each.p, default=compared[0] if compared else None)
+    return _Windows(compared[0], min(large, key=lambda each: each.p, default=compared[0]))
 
 
 def _compare_window(
