@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
@@ -258,7 +259,8 @@ def make_compared(
     make_trials(
         run, {key: [each] * trials if isinstance(each, str) else each for key, each in outcomes.items()}
     )
-    compare_with_baseline(close(run))
+    with transaction.atomic():
+        compare_with_baseline(close(run))
     return run
 
 

@@ -143,12 +143,14 @@ def _find_drift(run: Run, side: OldSide) -> Decline | None:
 
 def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
     """Decide on the suspected alerts of a frozen line: is the run worse than the frozen line, too?"""
+    if not side.since:
+        return
     waiting = Alert.objects.filter(
         run__suite=run.suite_id,
         run__target=run.target_id,
         run__model=run.model,
         run__branch__in=MAINLINE if run.branch in MAINLINE else (run.branch,),
-        run__gte=side.since or run.pk,
+        run__gte=side.since,
         run__lt=run.pk,
         kind__in=OF_SUITE,
         state__in=OPEN_ALERTS,

@@ -27,7 +27,6 @@ KINDS = [
     ("dearer", "Dearer"),
     ("slower", "Slower"),
 ]
-EVIDENCE = [("suspected", "Suspected"), ("confirmed", "Confirmed"), ("not_confirmed", "Not confirmed")]
 
 
 class Migration(migrations.Migration):
@@ -55,17 +54,4 @@ class Migration(migrations.Migration):
             models.CharField(choices=KINDS, db_default="regression", default="regression", max_length=12),
         ),
         migrations.RunPython(carry_over, migrations.RunPython.noop),
-        migrations.RemoveIndex("alert", "alert_confirming"),
-        migrations.AlterField(
-            "alert",
-            "evidence",
-            models.CharField(choices=EVIDENCE, db_default="suspected", default="suspected", max_length=13),
-        ),
-        migrations.RemoveField("alert", "fresh"),
-        migrations.AddConstraint(
-            "alert", models.UniqueConstraint(fields=["run", "kind"], name="one_alert_a_kind")
-        ),
-        migrations.RemoveIndex("run", "run_aa"),
-        migrations.RemoveField("run", "aa_scenarios"),
-        migrations.RemoveField("run", "aa_differing"),
     ]
