@@ -43,7 +43,11 @@ def launched(*guidance: str, more: tuple[str, ...] = ("--trials", "3")):
     return call(*given, *more, "--summary-file", "summary.md")
 
 
-@pytest.mark.parametrize("more", [("--trials", "3"), ("--until-decided",)], ids=["once", "in looks"])
+@pytest.mark.parametrize(
+    "more",
+    [("--trials", "3"), pytest.param(("--until-decided",), marks=pytest.mark.slow)],
+    ids=["once", "in looks"],
+)
 @pytest.mark.parametrize(
     ("arms", "code", "verdict", "rate"),
     [((BAD, GOOD), 0, "improved", "1.0000"), ((GOOD, BAD), 3, "regressed", "0.0000")],
@@ -61,6 +65,7 @@ def test_the_last_arm_decides_against_the_first(suite, arms, code, verdict, rate
     assert (old.is_experiment, new.is_experiment, Alert.objects.count()) == (True, True, 0)
 
 
+@pytest.mark.slow
 def test_of_three_arms_each_is_compared_with_the_first_by_target(suite, tmp_path):
     shell_target(default_project(), name="other", guidance_file="AGENTS.md")
     (tmp_path / "better.md").write_text("This is good advice, too.\n")

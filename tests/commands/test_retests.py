@@ -92,6 +92,7 @@ def test_what_two_targets_lose_is_said_in_one_sentence(yard, tmp_path):
     assert summary.read_text().startswith("return-bike broke on shell, other.")
 
 
+@pytest.mark.slow
 def test_it_can_be_left_out_of_a_command(yard):
     run_of(yard)
     run = run_of(install(yard, "--distance"), "--no-retest", code=1)
