@@ -36,7 +36,7 @@ from runs.results.rollups import write_rollups
 from runs.results.search.search_index import facets_of
 from runs.results.spending import month_spent_sentence
 from runs.results.trial_rows import NewRows, TrialParts, insert_parts, rows_of_parts
-from runs.workers import claims
+from runs.workers import claims, wakeups
 from runs.workers.claims import Claim
 
 """A model and the rows to insert into its table."""
@@ -259,6 +259,9 @@ def follow_close(run: Run) -> None:
     _confirm(run)
     _write_result(run.pk)
     Run.objects.filter(pk=run.pk).update(followed_up=True)
+    if not run.launch.held_by:
+        # The tick would send its messages some seconds later.
+        wakeups.wake_for_messages()
 
 
 def _write_result(run_id: int) -> None:

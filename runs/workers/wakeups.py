@@ -127,6 +127,12 @@ def wake_for_waiting_jobs() -> None:
             sent[job.kind] += _wake(job, online)
 
 
+def wake_for_messages() -> None:
+    """Ask workers to send the messages that are due. One query without any."""
+    for job in jobs.waiting().filter(kind=Job.Kind.CHANNEL).order_by("pk")[:MOST_WOKEN]:
+        wake(job)
+
+
 def _wake(job: Job, online: Sequence[Sequence[str]]) -> bool:
     queue = _queue(job.labels, online)
     return queue is not None and _send("do_job", job.pk, queue=queue)

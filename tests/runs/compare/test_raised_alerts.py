@@ -17,7 +17,9 @@ from evalhub.teams.models import AuditEvent, Project
 from runs.alerts.notifications.messages import compose
 from runs.compare.comparison import compare_with_baseline
 from runs.compare.line import old_side_of
-from runs.models import Alert, Notification, Run
+from runs.engine import recording
+from runs.models import Alert, Job, Notification, Run
+from runs.workers.wakeups import carried_by
 from scenarios.models import SuiteVersion
 from tests.builders import (
     close,
@@ -197,6 +199,17 @@ def test_a_suspected_suite_on_a_frozen_line_is_decided_too(version: SuiteVersion
         (first, "confirmed"),
         (worse, "not_confirmed"),
     ]
+
+
+def test_a_message_is_sent_when_its_run_closes(
+    version: SuiteVersion, project: Project, steady: list[Run]
+) -> None:
+    webhook(project, HOOK)
+    run = named(version)
+    sent: list[tuple[object, ...]] = []
+    with carried_by(lambda *task: sent.append(task)):
+        recording.follow_close(run)
+    assert sent == [("do_job", Job.objects.get(kind="channel").pk)]
 
 
 def test_a_project_may_hear_of_suspected_ones(
