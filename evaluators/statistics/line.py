@@ -74,8 +74,8 @@ class Line:
     runs: Runs
     pending: int = 0
     """How many of the newest runs wait for a decision: while some do, the others are the old side."""
-    since_mended: Mapping[str, int] | None = None
-    """How many runs, with the new one, a scenario has had since it was mended; it has no larger window."""
+    since_fixed: Mapping[str, int] | None = None
+    """How many runs, with the new one, a scenario has had since it was fixed; it has no larger window."""
     largest: int = RECENT
     """The largest window: runs of before the last decision, or of another guidance, are in none."""
 
@@ -413,7 +413,7 @@ def _test_window(
     old = olds[window]
     if len(line.runs) < window - 1 or not old:
         return []
-    since = line.since_mended or {}
+    since = line.since_fixed or {}
     news = _pool(line.window(after, window), old)
     return [
         _WindowTest(within_scenario_p([arms_of(old[key], new)]), key, window, new.mean < old[key].mean)

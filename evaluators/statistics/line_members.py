@@ -47,8 +47,8 @@ class LineRun:
     """The scenarios that its own alert names."""
     worse: frozenset[str] = frozenset()
     """Scenarios of earlier alerts that look worse in it, too."""
-    mended: frozenset[str] = frozenset()
-    """Scenarios of earlier alerts that its fresh trials showed to be mended."""
+    fixed: frozenset[str] = frozenset()
+    """Scenarios of earlier alerts that its fresh trials showed as fixed."""
     is_improved: bool = False
     finished: float = 0.0
     """When it closed, in seconds."""
@@ -67,8 +67,8 @@ class Members:
     """From the first open alert on."""
     held: dict[str, int] = field(default_factory=dict)
     """The scenarios of open alerts, with the number of runs in a row in which they didn't look worse."""
-    since_mended: dict[str, int] = field(default_factory=dict)
-    """How many runs scenarios have had since they were mended or released."""
+    since_fixed: dict[str, int] = field(default_factory=dict)
+    """How many runs scenarios have had since they were fixed or released."""
     decided: int | None = None
     """How many runs there were since the last decision; None without one."""
     improved: int | None = None
@@ -91,7 +91,7 @@ class Members:
 
     def decide(self, since: int) -> None:
         """Begin windows anew, after so many runs."""
-        self.decided, self.since_mended = since, {}
+        self.decided, self.since_fixed = since, {}
 
 
 def members_after(runs: Sequence[LineRun], begin: Sequence[int] = ()) -> Members:
@@ -151,7 +151,7 @@ def _take(members: Members, run: LineRun) -> None:
 
 
 def _count(members: Members) -> None:
-    members.since_mended = {key: n + 1 for key, n in members.since_mended.items()}
+    members.since_fixed = {key: n + 1 for key, n in members.since_fixed.items()}
     if members.decided is not None:
         members.decided += 1
 
@@ -161,9 +161,9 @@ def _release(members: Members, run: LineRun) -> None:
     for key in list(members.held):
         calm = 0 if key in run.worse else members.held[key] + 1
         members.held[key] = calm
-        if key in run.mended or calm >= ENOUGH_GOOD:
+        if key in run.fixed or calm >= ENOUGH_GOOD:
             del members.held[key]
-            members.since_mended[key] = 0 if key in run.mended else ENOUGH_GOOD
+            members.since_fixed[key] = 0 if key in run.fixed else ENOUGH_GOOD
     if run.decision is not None:
         members.held |= dict.fromkeys(run.named, 0)
     is_young = len(members.line) < FEWEST_RUNS and not any(each.named for each in members.pending)

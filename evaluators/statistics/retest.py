@@ -29,7 +29,7 @@ ENOUGH_OLD = 15
 """Old trials from which on `STRICT` decides."""
 STRICT, LOOSE = 0.001, 0.01
 """The level at which a scenario of a batch of one is named."""
-MENDED = 0.01
+FIXED = 0.01
 """The level at which fresh trials beat those since a scenario was named."""
 _BROKEN = 0.02
 """The pass rate of a scenario that broke."""
@@ -47,6 +47,10 @@ class Passes(NamedTuple):
         """The share that passed, 0 to 1. Requires a trial."""
         return self.passed / self.trials
 
+    def plus(self, passed: int, trials: int) -> Passes:
+        """Return them with further trials."""
+        return Passes(self.passed + passed, self.trials + trials)
+
 
 class RetestOutcome(StrEnum):
     """What fresh trials say of a scenario."""
@@ -55,8 +59,8 @@ class RetestOutcome(StrEnum):
     PASSES_AGAIN = "passes_again"
     NOT_DECIDED = "not_decided"
     TOO_FEW = "too_few_earlier_trials"
-    """It got no fresh trials, because not even `MOST` of which none passes would name it."""
-    MENDED = "mended"
+    """It got no fresh trials, because not even `MOST` failures would name it."""
+    FIXED = "fixed"
     """A scenario that an open alert names passes again."""
 
 
@@ -72,17 +76,17 @@ class RetestKind(StrEnum):
     """It looked worse than the run's old side."""
     IN_TURN = "in_turn"
     """It looked worse than in the first arm of the launch, where it ran again too."""
-    MEND = "mend"
+    FIX = "fix"
     """An open alert names it, and it passes again."""
 
 
 class Retest(msgspec.Struct, frozen=True):
-    """A scenario's fresh trials in a run. Rates from them alone decide; its first ones only chose."""
+    """A scenario's fresh trials in a run. They alone decide; its first ones only chose."""
 
     key: str
     kind: RetestKind
     batch: int
-    """From 1, in the order in which they were queued; 0 of a mend."""
+    """From 1, in the order in which they were queued; 0 of a fix."""
     first: Passes
     """Its first trials in the run."""
     old: Passes
@@ -90,7 +94,7 @@ class Retest(msgspec.Struct, frozen=True):
     planned: int
     """Fresh trials; 0 if no number of them could decide."""
     level: float
-    """The largest p that names it, or that mends it."""
+    """The largest p that names it, or shows it as fixed."""
     fresh: Passes = NONE
     p: float | None = None
     """The one-sided p of the fresh trials; None before they ended."""
@@ -205,8 +209,48 @@ def plan_in_turn(keys: Sequence[str]) -> list[Planned]:
     return [Planned(key, IN_TURN, LOOSE / len(batch)) for key in batch]
 
 
-def is_mended(fresh: Passes, since: Passes) -> bool:
+def is_fixed(fresh: Passes, since: Passes) -> bool:
     """Return whether fresh trials beat a scenario's trials since it was named, those that named it included."""
     if not fresh.trials or not since.trials:
         return False
-    return lower_p(since, fresh) < MENDED
+    return lower_p(since, fresh) < FIXED
+
+
+def describe_retest(retest: Retest) -> str:
+    """Return what a scenario's fresh trials show, without a full stop; while they run, that they do."""
+    said = _say_outcome(retest)
+    if not retest.stopped:
+        return said
+    ran = retest.fresh.trials
+    if retest.kind is RetestKind.IN_TURN:
+        ran = min(ran, retest.old.trials)
+    ended = "the others hit errors" if retest.stopped == ERRORS else "limit reached"
+    return f"{said}; {ran} of {retest.planned}, {ended}"
+
+
+def _say_outcome(retest: Retest) -> str:
+    passed, trials = retest.fresh
+    failed = f"{trials - passed} of {trials}"
+    if retest.outcome is None:
+        return f"runs again, {retest.planned} fresh trials"
+    if retest.outcome is RetestOutcome.TOO_FEW:
+        return "too few earlier trials"
+    if retest.outcome is RetestOutcome.FIXED:
+        return f"fixed, {passed} of {trials} pass"
+    if retest.kind is RetestKind.FIX:
+        return f"{passed} of {trials} pass, not yet fixed"
+    if retest.outcome is RetestOutcome.PASSES_AGAIN:
+        return f"passes again, {passed} of {trials}"
+    if retest.outcome is RetestOutcome.NAMED:
+        beside = f"; {retest.old.passed} of {retest.old.trials} pass with the first guidance"
+        return f"failed tonight, and {failed} again{beside if retest.kind is RetestKind.IN_TURN else ''}"
+    return f"{failed} failed, not decided"
+
+
+def describe_old_side(retest: Retest) -> str:
+    """Return that a scenario has few earlier trials, so that less is found; empty if it has enough."""
+    old = retest.old
+    if retest.kind is not RetestKind.LINE or old.trials >= ENOUGH_OLD:
+        return ""
+    trials = "1 earlier trial" if old.trials == 1 else f"{old.trials} earlier trials"
+    return f"Compared with {trials}; from {ENOUGH_OLD} on, more is found."

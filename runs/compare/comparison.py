@@ -159,8 +159,7 @@ def _compare_with(side: OldSide, baseline: Run, run: Run, worse: Sequence[str]) 
     (comparison,) = compare_pools(Pool(baseline), [new], spreads=spreads)
     if side.line:
         comparison = amounts_against_line(against_line(comparison, side.earlier, new), side, new)
-    fresh = [each["key"] for each in run.retests if each["outcome"] == RetestOutcome.NAMED]
-    return with_broken(comparison, [*fresh, *worse])
+    return with_broken(comparison, [*run.retested(RetestOutcome.NAMED), *worse])
 
 
 def compare_chosen(base: Pool, new: Pool) -> RunComparison:

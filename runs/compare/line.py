@@ -53,7 +53,7 @@ class OldSide:
     since: int | None = None
     """The run whose open alert froze the line."""
     held: Mapping[str, int] = field(default_factory=dict)
-    """The scenarios that open alerts name, and that are neither mended nor released, with the run that named each."""
+    """The scenarios that open alerts name, and that are neither fixed nor released, with the run that named each."""
     is_red: bool = False
     """An open alert is about the suite as a whole."""
     is_pinned: bool = False
@@ -92,15 +92,15 @@ class OldSide:
 def old_side_of(run: Run, choice: str) -> OldSide:
     """Return what a run is compared with; `choice` is its request's baseline.
 
-    In order: the request's choice, the pinned run, the line of its branch, that of the default
-    branch, and with fewer than `FEWEST_RUNS` runs the last one that didn't regress. A run until a verdict has the one run
-    that its looks compared with. At most twelve queries.
+    In order: the request's choice, the pinned run, the line of its branch, that of the default branch, and with fewer
+    than `FEWEST_RUNS` runs the last one that didn't regress. A run until a verdict has the one run that its looks
+    compared with. At most twelve queries.
     """
     if run.trigger == Trigger.CONFIRM or run.more_of_id or run.looks:
         return OldSide(baseline_of(run, choice), is_alone=True)
     pinned = pinned_run(run)
     history = _History(run)
-    branches: list[tuple[str, ...]] = [MAINLINE] if run.branch in MAINLINE else [(run.branch,), MAINLINE]
+    branches: list[tuple[str, ...]] = list(dict.fromkeys((run.line_branches, MAINLINE)))
     lines = [history.members(each) for each in branches]
     found = [history.line_of(members, branch) for members, branch in zip(lines, branches, strict=True)]
     enough = [place for place, each in enumerate(found) if len(each.old) >= FEWEST_RUNS]
@@ -209,7 +209,7 @@ class _History:
         alike = takewhile(lambda each: each.guidance_id == run.guidance_id, runs)
         within = {each.pk for each in islice(alike, members.decided) if run.branch in branches}
         pools, reasons = self._usable(runs)
-        since = {key: n + 1 for key, n in members.since_mended.items()} | dict.fromkeys(members.held, 1)
+        since = {key: n + 1 for key, n in members.since_fixed.items()} | dict.fromkeys(members.held, 1)
         return LineRuns(
             pools,
             reasons,
@@ -259,7 +259,7 @@ def _past(run: Run, kind: AlertKind) -> LineRun:
         decision=decision,
         named=frozenset(alert.named if alert else ()),
         worse=frozenset(run.old_side.get("worse", ())),
-        mended=frozenset(each["key"] for each in run.retests if each["outcome"] == RetestOutcome.MENDED),
+        fixed=frozenset(run.retested(RetestOutcome.FIXED)),
         is_improved=kind in OF_SUITE and run.verdict == ChangeVerdict.IMPROVED,
         finished=(run.finished or run.created).timestamp(),
         decided=decided.timestamp() if decided else None,
@@ -268,7 +268,7 @@ def _past(run: Run, kind: AlertKind) -> LineRun:
 
 
 def _red(run: Run) -> Collection[str]:
-    """Return the kinds of alerts of whose measures a run was worse; older releases knew but the verdict."""
+    """Return the kinds of alerts of whose measures a run was worse; older releases stored only the verdict."""
     older = [AlertKind.REGRESSION] if run.verdict == ChangeVerdict.REGRESSED else []
     red: Collection[str] = run.old_side.get("red", older)
     return red

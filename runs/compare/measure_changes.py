@@ -168,7 +168,7 @@ class LineRuns:
     reasons: tuple[Mapping[str, Reasons], ...] = ()
     """What changed in each scenario since each of them, by key."""
     pending: int = 0
-    since_mended: Mapping[str, int] = field(default_factory=dict)
+    since_fixed: Mapping[str, int] = field(default_factory=dict)
     largest: int = RECENT
     """As the last three of `evaluators.statistics.line.Line`."""
 
@@ -192,7 +192,7 @@ class LineRuns:
             }
             for pool, why in zip(self.pools, self.reasons, strict=True)
         ]
-        return Line(runs, self.pending, self.since_mended, self.largest)
+        return Line(runs, self.pending, self.since_fixed, self.largest)
 
 
 def against_line(compared: RunComparison, earlier: LineRuns, new: Pool) -> RunComparison:

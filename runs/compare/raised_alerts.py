@@ -24,7 +24,6 @@ from runs.compare.stored_changes import stored_changes, stored_scenario_changes
 from runs.db import outbox
 from runs.models import Alert, Run
 from runs.models.comparison import OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
-from runs.models.run import MAINLINE
 
 _Wanted = dict[AlertKind, dict[str, Any]]
 """Alerts to raise, by kind, with their fields."""
@@ -38,7 +37,7 @@ def keep_alerts(run: Run, side: OldSide, comparison: RunComparison | None, *, is
     wanted: _Wanted = {}
     if comparison is not None and run.verdict and not run.is_experiment:
         _settle(run, side, comparison)
-        _close_mended(run, side)
+        _close_fixed(run, side)
         wanted = _alerts_of_suite(run, side, comparison) | _alerts_of_amounts(run, side, comparison)
         if not wanted.keys() & OF_SUITE and (decline := _find_drift(run, side)):
             if decline.is_certain:
@@ -80,7 +79,7 @@ def _alerts_of_suite(run: Run, side: OldSide, comparison: RunComparison) -> _Wan
         return {}
     regressed = [each for each in comparison.headline if each.verdict is ChangeVerdict.REGRESSED]
     # What one comparison names without fresh trials was chosen because it looked bad.
-    fresh = {each["key"] for each in run.retests if each["outcome"] == RetestOutcome.NAMED}
+    fresh = set(run.retested(RetestOutcome.NAMED))
     is_sure = (
         (named and not side.is_alone) or fresh & set(named) or any(each.window > 1 for each in regressed)
     )
@@ -149,7 +148,7 @@ def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
         run__suite=run.suite_id,
         run__target=run.target_id,
         run__model=run.model,
-        run__branch__in=MAINLINE if run.branch in MAINLINE else (run.branch,),
+        run__branch__in=run.line_branches,
         run__gte=side.since,
         run__lt=run.pk,
         kind__in=OF_SUITE,
@@ -182,12 +181,12 @@ def _settle_alert(alert: Alert, run: Run, side: OldSide, comparison: RunComparis
         notify(alert, run)
 
 
-def _close_mended(run: Run, side: OldSide) -> None:
-    """Close alerts as fixed whose last scenario fresh trials of the run showed to be mended."""
-    mended = {each["key"] for each in run.retests if each["outcome"] == RetestOutcome.MENDED}
-    for since in {side.held[key] for key in side.held.keys() & mended}:
+def _close_fixed(run: Run, side: OldSide) -> None:
+    """Close alerts as fixed whose last scenario fresh trials of the run showed as fixed."""
+    fixed = set(run.retested(RetestOutcome.FIXED))
+    for since in {side.held[key] for key in side.held.keys() & fixed}:
         own = {key for key, named_by in side.held.items() if named_by == since}
-        if own - mended or AlertKind.REGRESSION in run.old_side["red"]:
+        if own - fixed or AlertKind.REGRESSION in run.old_side["red"]:
             continue
         keys = sorted(own)
         what = "passes" if len(keys) == 1 else "pass"

@@ -14,12 +14,10 @@ from django.db.models import Count, Q
 from evalhub.teams import audit
 from evaluators.name_lists import list_names
 from evaluators.statistics.comparability import parts_of
-from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome
-from evaluators.statistics.retest_words import describe_retest
+from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome, describe_retest
 from runs.compare.line import old_side_of
 from runs.models import Alert, Run, RunMeasure, Target, Trial
 from runs.models.comparison import OF_SUITE, OPEN_ALERTS
-from runs.models.run import MAINLINE
 from runs.models.run_options import RunOptions
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState
@@ -48,11 +46,6 @@ def retest_json(retest: Retest) -> dict[str, Any]:
     return {**retest.to_json(), "sentence": describe_retest(retest)}
 
 
-def named_scenarios(run: Run) -> list[str]:
-    """Return the scenarios that a run's fresh trials named, in the order of their batches. No query."""
-    return [each.key for each in retests_of(run) if each.outcome is RetestOutcome.NAMED]
-
-
 def describe_lost_together(runs: Iterable[Run]) -> list[str]:
     """Return a sentence for the scenarios that several of these runs' targets lost, such as `a broke on codex, claude.`
 
@@ -60,7 +53,7 @@ def describe_lost_together(runs: Iterable[Run]) -> list[str]:
     """
     lost: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     for run in runs:
-        for key in named_scenarios(run):
+        for key in run.retested(RetestOutcome.NAMED):
             lost[run.suite_id, key][run.target.name] = None
     together: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for (_, key), targets in lost.items():
@@ -93,12 +86,8 @@ def _sum_passes(runs: Sequence[Run], reasons: Sequence[Mapping[str, Sequence[str
     summed: dict[str, Passes] = {}
     for run, key, n, mean in rows.exclude(scenario=None).values_list("run", "scenario__key", "n", "mean"):
         if not parts & set(changed[run].get(key, ())):
-            summed[key] = _add(summed.get(key, NONE), Passes(round(n * mean), n))
+            summed[key] = summed.get(key, NONE).plus(round(n * mean), n)
     return {key: passes for key, passes in summed.items() if passes.trials}
-
-
-def _add(one: Passes, other: Passes) -> Passes:
-    return Passes(one.passed + other.passed, one.trials + other.trials)
 
 
 def first_passes(run: Run) -> dict[str, Passes]:
@@ -134,11 +123,6 @@ def named_since(run: Run, choice: str) -> dict[str, int]:
     return dict(old_side_of(run, choice).held) if alerts.exists() else {}
 
 
-def branches_of(run: Run) -> tuple[str, ...]:
-    """Return the branches of a run's line."""
-    return MAINLINE if run.branch in MAINLINE else (run.branch,)
-
-
 def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
     """Return scenarios' trials from the run that named each to before a run: first and fresh ones, of the naming run
     those alone that named it. One query."""
@@ -148,7 +132,7 @@ def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
         run__gte=min(since.values()),
         run__lt=run.pk,
         run__is_experiment=False,
-        run__branch__in=branches_of(run),
+        run__branch__in=run.line_branches,
         scenario__key__in=since,
         outcome__in=("pass", "fail"),
     )
@@ -157,7 +141,7 @@ def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
     summed: dict[str, Passes] = {}
     for pk, key, is_retest, passed, n in counted:
         if pk > since[key] or (pk == since[key] and is_retest):
-            summed[key] = _add(summed.get(key, NONE), Passes(passed, n))
+            summed[key] = summed.get(key, NONE).plus(passed, n)
     return summed
 
 
@@ -172,5 +156,5 @@ def switch_retests(suite: Suite, *, on: bool, by: User | None) -> None:
 
 
 def is_open(retests: Iterable[Retest]) -> bool:
-    """Return whether fresh trials of any of them are to end yet."""
+    """Return whether fresh trials of any of them still run."""
     return any(each.outcome is None for each in retests)

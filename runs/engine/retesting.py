@@ -12,8 +12,8 @@ import msgspec
 
 from evaluators.statistics.retest import (
     ERRORS,
+    FIXED,
     IN_TURN,
-    MENDED,
     NONE,
     Passes,
     Planned,
@@ -22,7 +22,7 @@ from evaluators.statistics.retest import (
     RetestOutcome,
     choose_fallen,
     decide_retest,
-    is_mended,
+    is_fixed,
     lower_p,
     most_retested,
     plan_batch,
@@ -38,7 +38,7 @@ from runs.results import spending
 from runs.results.rollups import write_measures
 
 LEAST_RATE = 0.5
-"""The share of its first trials from which on a named scenario is tried for a mend."""
+"""The share of its first trials from which on a named scenario is run again to see whether it is fixed."""
 
 
 def may_retest(run: Run, options: RunOptions) -> bool:
@@ -132,8 +132,8 @@ def _settle(
 
 
 def _decide(retest: Retest, fresh: Passes, old: Passes, stopped: str) -> Retest:
-    if retest.kind is RetestKind.MEND:
-        outcome = RetestOutcome.MENDED if is_mended(fresh, old) else RetestOutcome.NOT_DECIDED
+    if retest.kind is RetestKind.FIX:
+        outcome = RetestOutcome.FIXED if is_fixed(fresh, old) else RetestOutcome.NOT_DECIDED
         p = lower_p(old, fresh)
     else:
         outcome = decide_retest(fresh, old, retest.level)
@@ -181,7 +181,7 @@ def _plan_next(run: Run, options: RunOptions, known: list[Retest]) -> tuple[list
     new = _next_of_line(run, options, known, first, named, run.trials - used)
     if is_first:
         left = most_retested(run.trials) - used - sum(each.planned for each in new)
-        new += _mends(run, known, first, named, left)
+        new += _fixes(run, known, first, named, left)
     return [*known, *new], {each.key: each.planned for each in new if each.planned}
 
 
@@ -196,7 +196,7 @@ def _next_of_line(
     """Return the next batch of scenarios that look worse than the run's old side; `left`: fresh trials left."""
     done = {each.key for each in known}
     candidates = {key: each for key, each in first.items() if key not in named and key not in done}
-    if not any(may_have_fallen(each) for each in candidates.values()):
+    if not any(each.passed < each.trials for each in candidates.values()):
         return []
     # The line is found by the scenarios of which a run has results.
     write_measures(run)
@@ -215,7 +215,7 @@ def _planned(
     return Retest(key, kind, batch, first[key], old[key], planned.trials, planned.level, outcome=outcome)
 
 
-def _mends(
+def _fixes(
     run: Run, known: Sequence[Retest], first: Mapping[str, Passes], named: Mapping[str, int], left: int
 ) -> list[Retest]:
     """Return the named scenarios that pass again, as far as `left` fresh trials reach."""
@@ -225,14 +225,14 @@ def _mends(
         for key, run_id in named.items()
         if key in first and key not in done and first[key].rate >= LEAST_RATE
     }
-    own_line = Run.objects.filter(pk__in=passing.values(), branch__in=retests.branches_of(run))
+    own_line = Run.objects.filter(pk__in=passing.values(), branch__in=run.line_branches)
     of_line = set() if run.is_experiment or not passing else set(own_line.values_list("pk", flat=True))
     passing = {key: run_id for key, run_id in passing.items() if run_id in of_line}
     if not passing:
         return []
     before = retests.passes_since(run, passing)
     return [
-        Retest(key, RetestKind.MEND, 0, first[key], before.get(key, NONE), IN_TURN, MENDED)
+        Retest(key, RetestKind.FIX, 0, first[key], before.get(key, NONE), IN_TURN, FIXED)
         for key in sorted(passing)
     ][: max(0, left) // IN_TURN]
 
@@ -288,8 +288,3 @@ def _retest_beside(old: Run, new: Run) -> bool:
     ran = retests.fresh_passes(old)
     add_trials(old, {key: n for key, n in numbers.items() if key not in ran}, is_retest=True)
     return _queue(new, [*known, *rows], numbers)
-
-
-def may_have_fallen(first: Passes) -> bool:
-    """Return whether a scenario's first trials can look worse than any earlier ones."""
-    return first.trials > 0 and first.passed < first.trials

@@ -376,6 +376,15 @@ class Run(models.Model):
         return no_verdict(self)
 
     @property
+    def line_branches(self) -> tuple[str, ...]:
+        """The branches whose runs are of the same line."""
+        return MAINLINE if self.branch in MAINLINE else (self.branch,)
+
+    def retested(self, outcome: str) -> list[str]:
+        """Return the scenarios whose fresh trials had an outcome, in the order of their batches."""
+        return [each["key"] for each in self.retests if each["outcome"] == outcome]
+
+    @property
     def is_open(self) -> bool:
         """Whether the run is not closed."""
         return self.state in (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)

@@ -177,11 +177,11 @@ class RetestOut(Schema):
 
     key: str
     """The scenario's key."""
-    kind: Literal["line", "in_turn", "mend"]
+    kind: Literal["line", "in_turn", "fix"]
     """Why: it looked worse than in earlier runs, or than with the launch's first guidance, or an open alert names it
     and it passes again."""
     batch: int
-    """From 1, in the order in which they ran again; 0 of a mend."""
+    """From 1, in the order in which they ran again; 0 of a fix."""
     first: list[int]
     """Its first trials: how many passed, and of how many."""
     old: list[int]
@@ -194,7 +194,7 @@ class RetestOut(Schema):
     """Its fresh trials, as `first`."""
     p: float | None
     """Of the fresh trials, one-sided; null before they ended."""
-    outcome: Literal["named", "passes_again", "not_decided", "too_few_earlier_trials", "mended"] | None
+    outcome: Literal["named", "passes_again", "not_decided", "too_few_earlier_trials", "fixed"] | None
     """Null before they ended. A named scenario broke."""
     replaced: int
     """Fresh trials that ended as errors and ran again."""

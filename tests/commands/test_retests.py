@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalhub.teams.access import default_project
-from runs.compare.retests import named_scenarios, retests_of
+from runs.compare.retests import retests_of
 from runs.models import Run, Trial
 from tests.commands.calling import call
 from tests.runs.carrying import shell_target
@@ -66,7 +66,7 @@ def test_a_renamed_option_is_named_in_the_first_run(yard):
     )
     run = Run.objects.order_by("pk").last()
     (retest,) = retests_of(run)
-    assert (named_scenarios(run), retest.fresh.passed) == (["return-bike"], 0)
+    assert (run.retested("named"), retest.fresh.passed) == (["return-bike"], 0)
     assert retest.fresh.trials == retest.planned >= 6
     assert f"return-bike: failed tonight, and {retest.planned} of {retest.planned} again." in ended.out
     assert (run.trials, run.failed) == (9, 3)
@@ -113,5 +113,5 @@ def test_two_guidances_are_run_again_in_turn(yard, tmp_path):
     old, new = Run.objects.order_by("pk")
     (retest,) = retests_of(new)
     assert (retest.kind.value, retest.old, retest.fresh) == ("in_turn", (6, 6), (0, 6))
-    assert named_scenarios(new) == ["return-bike"]
+    assert new.retested("named") == ["return-bike"]
     assert (old.retests, Trial.objects.filter(run=old, is_retest=True).count()) == ([], 6)

@@ -20,7 +20,7 @@ from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.measure_change import MeasureChange, Scale
 from evaluators.statistics.regression import find_deciding, overall
-from evaluators.statistics.retest_words import describe_retest
+from evaluators.statistics.retest import describe_retest
 from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.lost_scenarios import (
     LostScenario,

@@ -17,7 +17,7 @@ from runs.compare.lost_scenarios import BrokenScenario, first_with, with_failing
 from runs.compare.old_side import ShownOldSide, since_words
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run
-from runs.models.run import MAINLINE, MOSTLY_MEASURED, NOT_CONFIRMING, RunState
+from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, RunState
 from runs.results.digests import Digest
 from runs.results.run_answers import RunAnswer
 from runs.results.run_page.scenarios import ScenarioRow
@@ -199,14 +199,13 @@ def _earlier(run: Run) -> list[DrawnRun]:
 
 def shown_before(run: Run) -> QuerySet[Run]:
     """Return the measured runs before this one on the same suite, target and model that are shown, newest first."""
-    branches = MAINLINE if run.branch in MAINLINE else (run.branch,)
     same = Run.objects.filter(
         NOT_CONFIRMING,
         MOSTLY_MEASURED,
         suite=run.suite_id,
         target=run.target_id,
         model=run.model,
-        branch__in=branches,
+        branch__in=run.line_branches,
         pk__lt=run.pk,
         state=RunState.FINISHED,
         is_experiment=False,

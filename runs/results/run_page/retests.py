@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluators.statistics.retest import Retest, RetestOutcome
-from evaluators.statistics.retest_words import describe_old_side, describe_retest
+from evaluators.statistics.retest import Retest, RetestOutcome, describe_old_side, describe_retest
 from runs.compare.retests import retests_of
 from runs.models import Run
 
 LOOKS = {
     RetestOutcome.NAMED: "worse",
-    RetestOutcome.MENDED: "better",
+    RetestOutcome.FIXED: "better",
     RetestOutcome.NOT_DECIDED: "caution",
 }
 """How an outcome's sentence looks; others are muted."""

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from evalhub.web.chips import Facet, Facets
 from evalhub.web.csv_export import Cell, Table
-from evaluators.statistics.retest import Retest, RetestOutcome
-from evaluators.statistics.retest_words import describe_retest
+from evaluators.statistics.retest import Retest, RetestOutcome, describe_retest
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models import Run
 from runs.results.digests import DigestedTrial

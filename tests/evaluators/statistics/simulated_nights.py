@@ -1,4 +1,4 @@
-"""Simulates months of nights by the functions that decide: lines, windows, fresh trials, freezing and mends.
+"""Simulates months of nights by the functions that decide: lines, windows, fresh trials, freezing and fixes.
 
 `python -m tests.evaluators.statistics.simulated_nights` prints the tables of docs/statistics.md.
 """
@@ -36,7 +36,7 @@ from evaluators.statistics.retest import (
     choose_fallen,
     decide_retest,
     has_fallen,
-    is_mended,
+    is_fixed,
     plan_batch,
     plan_in_turn,
 )
@@ -110,7 +110,7 @@ class _Project:
         self.named: dict[str, Passes] = {}
         """With its trials since it was named."""
         self.calm: dict[str, int] = {}
-        self.mended: dict[str, int] = {}
+        self.fixed: dict[str, int] = {}
         self.suspected = self.confirmed = False
         self.good = 0
 
@@ -135,7 +135,7 @@ class _Project:
     def compare(self, run: Run) -> list[MeasureChange]:
         """Return the headline of a run against the line."""
         earlier = [*self.line, *self.pending][-RECENT - len(self.pending) :][::-1]
-        since = {key: nights + 1 for key, nights in self.mended.items()}
+        since = {key: nights + 1 for key, nights in self.fixed.items()}
         measures = [
             (rule, Line([each[place] for each in earlier], len(self.pending), since), run[place])
             for place, rule in enumerate(HEADLINE)
@@ -192,7 +192,7 @@ def _live_night(project: _Project, month: Month, night: int) -> None:
     month.fresh += spent
     # A scenario that is fixed tonight begins anew.
     broke = project.broke - project.named.keys()
-    _mend(project, month, run, rates)
+    _fix(project, month, run, rates)
     for key in fresh.keys() | broke:
         project.named[key] = fresh.get(key, Passes(0, 0))
         month.named.setdefault(key, night)
@@ -209,7 +209,7 @@ def _live_night(project: _Project, month: Month, night: int) -> None:
     is_red = bool(project.named or red or project.suspected)
     month.red.append(is_red)
     month.first_reds += is_red and not was_frozen
-    project.mended = {key: nights + 1 for key, nights in project.mended.items()}
+    project.fixed = {key: nights + 1 for key, nights in project.fixed.items()}
     project.good = 0 if is_red else project.good + 1
     project.pending.append(run)
     if project.confirmed and project.good >= GOOD_NIGHTS:
@@ -219,7 +219,7 @@ def _live_night(project: _Project, month: Month, night: int) -> None:
         project.pending = []
 
 
-def _mend(project: _Project, month: Month, run: Run, rates: np.ndarray) -> None:
+def _fix(project: _Project, month: Month, run: Run, rates: np.ndarray) -> None:
     old = project.old()
     for key, since in list(project.named.items()):
         own = _passes(run[0][key])
@@ -228,9 +228,9 @@ def _mend(project: _Project, month: Month, run: Run, rates: np.ndarray) -> None:
         if own.rate >= 0.5:
             fresh = Passes(int(project.rng.binomial(IN_TURN, rates[int(key)])), IN_TURN)
             month.fresh += IN_TURN
-        if is_mended(fresh, since) or project.calm[key] >= GOOD_NIGHTS:
+        if is_fixed(fresh, since) or project.calm[key] >= GOOD_NIGHTS:
             del project.named[key]
-            project.mended[key], project.calm[key] = 0, 0
+            project.fixed[key], project.calm[key] = 0, 0
             # What ran while it was broken is no part of its line.
             for earlier in project.pending:
                 earlier[0].pop(key, None)

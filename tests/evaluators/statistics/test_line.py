@@ -105,9 +105,9 @@ def test_one_bad_night_names_no_scenario():
     assert found.headline[0].broke == ()
 
 
-def test_windows_begin_anew_after_a_mend():
+def test_windows_begin_anew_after_a_fix():
     broken = run_of(0, 4, 5, 5, 4, 5)
-    line = Line([broken, broken, *STEADY], since_mended={"s0": 1})
+    line = Line([broken, broken, *STEADY], since_fixed={"s0": 1})
     assert compare_with_line([(PASS, line, broken)]).headline[0].broke == ()
 
 

@@ -67,17 +67,17 @@ def test_one_good_run_releases_a_young_line_but_no_scenario():
     assert members_after([*calm(1, 2), named(3), *calm(4)]).since == 3
 
 
-def test_a_mended_scenario_begins_anew_while_others_are_held():
+def test_a_fixed_scenario_begins_anew_while_others_are_held():
     both = replace(named(7), named=EXPORT | {"list"})
     found = members_after([*STEADY, both, *calm(8, worse=EXPORT | {"list"})])
     assert found.held == {"export": 0, "list": 0}
-    found = members_after([*STEADY, both, *calm(8, mended=EXPORT, worse=frozenset(("list",))), *calm(9)])
-    assert (found.held, found.since_mended, found.since) == ({"list": 1}, {"export": 1}, 7)
+    found = members_after([*STEADY, both, *calm(8, fixed=EXPORT, worse=frozenset(("list",))), *calm(9)])
+    assert (found.held, found.since_fixed, found.since) == ({"list": 1}, {"export": 1}, 7)
 
 
 def test_an_alert_that_is_closed_as_fixed_lets_the_run_join_that_showed_it():
     fixed = replace(named(7), decision=AlertDecision.FIXED, decided=9.0)
-    found = members_after([*STEADY, fixed, *calm(8, worse=EXPORT), *calm(9, mended=EXPORT)])
+    found = members_after([*STEADY, fixed, *calm(8, worse=EXPORT), *calm(9, fixed=EXPORT)])
     assert (joined(found), found.decided) == ([9, 6, 5, 4, 3, 2, 1], 1)
 
 

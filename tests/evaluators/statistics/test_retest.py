@@ -16,7 +16,7 @@ from evaluators.statistics.retest import (
     choose_fallen,
     decide_retest,
     has_fallen,
-    is_mended,
+    is_fixed,
     lower_p,
     plan_batch,
     plan_in_turn,
@@ -131,13 +131,13 @@ def test_arms_in_turn_get_six_trials_at_one_percent_shared_by_the_batch():
     assert decide_retest(Passes(0, 6), Passes(6, 6), LOOSE / 3) is RetestOutcome.NAMED
 
 
-def test_a_scenario_is_mended_when_fresh_trials_beat_those_since_it_was_named():
-    assert is_mended(Passes(6, 6), Passes(0, 6))
-    assert is_mended(Passes(6, 6), Passes(1, 9))
-    assert not is_mended(Passes(6, 6), Passes(3, 6))
-    assert not is_mended(Passes(5, 6), Passes(2, 6))
-    assert not is_mended(Passes(0, 0), Passes(0, 6))
-    assert not is_mended(Passes(6, 6), Passes(0, 0))
+def test_a_scenario_is_fixed_when_fresh_trials_beat_those_since_it_was_named():
+    assert is_fixed(Passes(6, 6), Passes(0, 6))
+    assert is_fixed(Passes(6, 6), Passes(1, 9))
+    assert not is_fixed(Passes(6, 6), Passes(3, 6))
+    assert not is_fixed(Passes(5, 6), Passes(2, 6))
+    assert not is_fixed(Passes(0, 0), Passes(0, 6))
+    assert not is_fixed(Passes(6, 6), Passes(0, 0))
 
 
 def test_a_plan_says_how_often_a_broken_scenario_is_named() -> None:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.statistics.retest import ERRORS, Passes, Retest, RetestKind, RetestOutcome
-from evaluators.statistics.retest_words import describe_old_side, describe_retest
+from evaluators.statistics.retest import (
+    ERRORS,
+    Passes,
+    Retest,
+    RetestKind,
+    RetestOutcome,
+    describe_old_side,
+    describe_retest,
+)
 
 
 def retest(outcome: RetestOutcome | None, passed: int, trials: int, **changes: object) -> Retest:
@@ -23,9 +30,9 @@ def retest(outcome: RetestOutcome | None, passed: int, trials: int, **changes: o
         (retest(RetestOutcome.NOT_DECIDED, 2, 5), "3 of 5 failed, not decided"),
         (retest(RetestOutcome.TOO_FEW, 0, 0), "too few earlier trials"),
         (retest(None, 0, 0), "runs again, 6 fresh trials"),
-        (retest(RetestOutcome.MENDED, 6, 6, kind=RetestKind.MEND), "fixed, 6 of 6 pass"),
+        (retest(RetestOutcome.FIXED, 6, 6, kind=RetestKind.FIX), "fixed, 6 of 6 pass"),
         (
-            retest(RetestOutcome.NOT_DECIDED, 5, 6, kind=RetestKind.MEND),
+            retest(RetestOutcome.NOT_DECIDED, 5, 6, kind=RetestKind.FIX),
             "5 of 6 pass, not yet fixed",
         ),
         (

@@ -66,8 +66,8 @@ def steady(version: SuiteVersion) -> list[Run]:
 
 
 def retest(key: str, outcome: str) -> dict[str, Any]:
-    kind = "mend" if outcome == "mended" else "line"
-    counts = {"first": [0, 3], "old": [18, 18], "fresh": [6, 6] if outcome == "mended" else [0, 6]}
+    kind = "fix" if outcome == "fixed" else "line"
+    counts = {"first": [0, 3], "old": [18, 18], "fresh": [6, 6] if outcome == "fixed" else [0, 6]}
     return {"key": key, "planned": 6, "level": 0.001, "p": 0.0, "outcome": outcome, "kind": kind, **counts}
 
 
@@ -140,15 +140,15 @@ def test_three_runs_that_do_not_look_worse_release_a_scenario(
     assert old_side_of(run, "").earlier.largest == 4
 
 
-def test_the_last_mended_scenario_closes_its_alert(version: SuiteVersion, steady: list[Run]) -> None:
+def test_the_last_fixed_scenario_closes_its_alert(version: SuiteVersion, steady: list[Run]) -> None:
     named(version)
-    mended = run_of(version, retests=[retest("task-0", "mended")])
+    fixed = run_of(version, retests=[retest("task-0", "fixed")])
     alert = only_alert()
-    assert (alert.state, alert.decided) == ("fixed", mended.finished)
-    assert alert.reason == f"Fresh trials of run {mended.pk} show that task-0 passes again."
+    assert (alert.state, alert.decided) == ("fixed", fixed.finished)
+    assert alert.reason == f"Fresh trials of run {fixed.pk} show that task-0 passes again."
     assert AuditEvent.objects.get().detail["state"] == "fixed"
     run = run_of(version)
-    assert run.old_side["runs"] == [mended.pk, *(each.pk for each in steady[::-1])]
+    assert run.old_side["runs"] == [fixed.pk, *(each.pk for each in steady[::-1])]
     assert old_side_of(run, "").earlier.largest == 2
 
 
@@ -157,11 +157,11 @@ def test_an_alert_stays_open_while_one_of_its_scenarios_is_broken(
 ) -> None:
     both = {**BROKEN, "task-1": ["fail"] * 3}
     run_of(version, both, retests=[retest("task-0", "named"), retest("task-1", "named")])
-    run_of(version, {**GOOD, "task-1": ["fail"] * 3}, retests=[retest("task-0", "mended")])
+    run_of(version, {**GOOD, "task-1": ["fail"] * 3}, retests=[retest("task-0", "fixed")])
     later = run_of(version)
     assert only_alert().state == "untriaged"
     side = old_side_of(later, "")
-    assert (set(side.held), side.earlier.since_mended) == ({"task-1"}, {"task-0": 1, "task-1": 1})
+    assert (set(side.held), side.earlier.since_fixed) == ({"task-1"}, {"task-0": 1, "task-1": 1})
 
 
 @pytest.mark.parametrize(

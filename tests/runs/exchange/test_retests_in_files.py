@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.grading.suite_result import suite_result
 from runs.compare.comparison import comparison_of
-from runs.compare.retests import named_scenarios, retests_of
+from runs.compare.retests import retests_of
 from runs.exchange.exports.agentv_jsonl import jsonl
 from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.ctrf import ctrf
@@ -36,7 +36,7 @@ def run() -> Run:
     version.suite.save()
     ran(version, failing(), trials=6)
     done = ran(version, failing("add", cost_usd=0.1), trials=3)
-    assert named_scenarios(done) == ["add"]
+    assert done.retested("named") == ["add"]
     return Run.objects.select_related(*RELATED).get(pk=done.pk)
 
 
