@@ -21,7 +21,9 @@ COMMAND = re.compile(r"(\S*python\S* )?(\S*manage\.py) \w+")
 CONTAINERS = ("docker compose exec", "kubectl ")
 """Where the environment is the image's own."""
 OUR_COMMANDS = {
-    name: app for name, app in get_commands().items() if app.split(".")[0] in ("evalhub", "scenarios", "runs")
+    name: app
+    for name, app in get_commands().items()
+    if app.split(".")[0] in ("evalhub", "scenarios", "runs") and name != "migrate"
 }
 
 

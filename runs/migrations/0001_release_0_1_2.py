@@ -1,4 +1,4 @@
-"""The tables of the first release that can be upgraded."""
+"""The tables of 0.1.2."""
 
 import datetime
 
@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import runs.models.notification
+import runs.models.run
 from evalhub.teams.create_models import CreateModels
 
 COLUMNS = ("facets", "commands", "outputs", "judge", "answer")
@@ -63,12 +64,48 @@ def remove_index(apps, schema_editor):
 
 class Migration(migrations.Migration):
 
+    replaces = [
+        ('runs', '0001_squashed_0042'),
+        ('runs', '0001_squashed_0064'),
+        ('runs', '0043_guidance_comparisons'),
+        ('runs', '0044_reassessment_leases'),
+        ('runs', '0045_worker_capacity'),
+        ('runs', '0046_proof_leases'),
+        ('runs', '0047_grading_leases'),
+        ('runs', '0048_followed_runs'),
+        ('runs', '0049_ends_and_counting'),
+        ('runs', '0050_held_launches'),
+        ('runs', '0051_cached_prices'),
+        ('runs', '0052_lease_checks'),
+        ('runs', '0053_metric_counters'),
+        ('runs', '0054_artifacts_by_content'),
+        ('runs', '0055_proofs_against_cheating'),
+        ('runs', '0056_small_changes'),
+        ('runs', '0057_calibrations_by_strata'),
+        ('runs', '0058_imports_are_no_aa_pairs'),
+        ('runs', '0059_lines'),
+        ('runs', '0060_looks'),
+        ('runs', '0061_plain_alerts'),
+        ('runs', '0062_no_group_assignments'),
+        ('runs', '0063_jobs'),
+        ('runs', '0064_open_jobs'),
+        ('runs', '0065_alerts_after_changes'),
+        ('runs', '0066_annotations'),
+        ('runs', '0067_no_verdicts_and_judges'),
+        ('runs', '0068_proofs_without_cheating'),
+        ('runs', '0069_retests'),
+        ('runs', '0070_alerts_of_each_kind'),
+        ('runs', '0071_pass_rates'),
+        ('runs', '0072_as_expected'),
+        ('runs', '0073_one_alert_a_kind'),
+    ]
+
     initial = True
 
     dependencies = [
-        ('scenarios', '0006_suite_sources'),
-        ('teams', '0011_diagnosis_thresholds'),
         ('auth', '__first__'),
+        ('scenarios', '0001_release_0_1_2'),
+        ('teams', '0001_release_0_1_2'),
     ]
 
     operations = [
@@ -85,7 +122,13 @@ class Migration(migrations.Migration):
                         ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='launches', to='teams.project')),
                         ('separates', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='separations', to='runs.run')),
+                        ('held_by', models.CharField(blank=True, db_default='', default='', max_length=250)),
+                        ('held_until', models.FloatField(db_default=0.0, default=0.0)),
                     ],
+                    options={
+                        'indexes': [models.Index(condition=models.Q(('held_by', ''), _negated=True), fields=['held_by'], name='launch_held')],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='Target',
@@ -105,6 +148,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['name'],
                         'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_target_a_name')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -119,6 +163,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'constraints': [models.UniqueConstraint(fields=('target', 'sha256'), name='one_version_a_definition')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -153,8 +198,6 @@ class Migration(migrations.Migration):
                         ('tokens_in', models.BigIntegerField(default=0)),
                         ('tokens_out', models.BigIntegerField(default=0)),
                         ('verdict', models.CharField(blank=True, db_default='', default='', max_length=14)),
-                        ('aa_scenarios', models.PositiveIntegerField(null=True)),
-                        ('aa_differing', models.PositiveIntegerField(null=True)),
                         ('is_experiment', models.BooleanField(db_default=False, default=False)),
                         ('configuration_changed', models.BooleanField(db_default=False, default=False)),
                         ('branch', models.CharField(blank=True, max_length=200)),
@@ -175,10 +218,25 @@ class Migration(migrations.Migration):
                         ('target', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='runs.target')),
                         ('judge_versions', models.ManyToManyField(related_name='judged_runs', to='runs.targetversion')),
                         ('target_version', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='runs.targetversion')),
+                        ('measured', models.DateTimeField(null=True)),
+                        ('followed_up', models.BooleanField(db_default=True, default=True)),
+                        ('counting', models.JSONField(db_default=models.Value({}, models.JSONField()), default=runs.models.run.nothing_counted)),
+                        ('recounted', models.PositiveSmallIntegerField(db_default=0, default=runs.models.run.current_rules)),
+                        ('cost_notes', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
+                        ('repriced', models.PositiveSmallIntegerField(db_default=0, default=runs.models.run.current_cost_rules)),
+                        ('old_side', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
+                        ('looks', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
+                        ('is_unchecked', models.BooleanField(db_default=False, default=False)),
+                        ('not_started', models.TextField(blank=True, db_default='', default='')),
+                        ('unjudged', models.PositiveIntegerField(db_default=0, default=0)),
+                        ('retest_usd', models.FloatField(db_default=0.0, default=0.0)),
+                        ('retests', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
+                        ('pass_rate', models.FloatField(null=True)),
                     ],
                     options={
                         'ordering': ['-pk'],
-                        'indexes': [models.Index(fields=['project', '-id'], name='run_by_project'), models.Index(fields=['suite', 'target', '-id'], name='run_by_suite'), models.Index(fields=['project', 'created'], name='run_by_day'), models.Index(fields=['project', 'state'], name='run_by_state'), models.Index(fields=['project', 'verdict', '-id'], name='run_by_verdict'), models.Index(condition=models.Q(('cache_key', ''), _negated=True), fields=['cache_key'], name='run_by_cache_key'), models.Index(condition=models.Q(('more_of__isnull', False)), fields=['more_of'], name='run_more_of'), models.Index(condition=models.Q(('aa_scenarios__isnull', False)), fields=['suite', 'target'], name='run_aa'), models.Index(condition=models.Q(('state__in', ['queued', 'preparing', 'running'])), fields=['state'], name='run_open')],
+                        'indexes': [models.Index(fields=['project', '-id'], name='run_by_project'), models.Index(fields=['suite', 'target', '-id'], name='run_by_suite'), models.Index(fields=['project', 'created'], name='run_by_day'), models.Index(fields=['project', 'state'], name='run_by_state'), models.Index(fields=['project', 'verdict', '-id'], name='run_by_verdict'), models.Index(condition=models.Q(('cache_key', ''), _negated=True), fields=['cache_key'], name='run_by_cache_key'), models.Index(condition=models.Q(('more_of__isnull', False)), fields=['more_of'], name='run_more_of'), models.Index(condition=models.Q(('state__in', ['queued', 'preparing', 'running'])), fields=['state'], name='run_open'), models.Index(condition=models.Q(('followed_up', False)), fields=['finished'], name='run_to_follow')],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -216,10 +274,11 @@ class Migration(migrations.Migration):
                         ('scenario', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='trials', to='scenarios.scenario')),
                         ('scenario_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='scenarios.scenarioversion')),
                         ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='trial_set', to='runs.run')),
+                        ('is_retest', models.BooleanField(db_default=False, default=False)),
                     ],
                     options={
                         'ordering': ['position', 'pk'],
-                        'indexes': [models.Index(condition=models.Q(('state', 'queued')), fields=['run', 'position'], name='trial_queued'), models.Index(fields=['scenario', '-id'], name='trial_by_scenario'), models.Index(fields=['run', 'scenario', 'index', 'state', 'outcome'], name='trial_of_run'), models.Index(condition=models.Q(('state', 'running')), fields=['lease_until'], name='trial_running')],
+                        'indexes': [models.Index(condition=models.Q(('state', 'queued')), fields=['run', 'position'], name='trial_queued'), models.Index(fields=['scenario', '-id'], name='trial_by_scenario'), models.Index(condition=models.Q(('state', 'running')), fields=['lease_until'], name='trial_running'), models.Index(fields=['run', 'scenario', 'index', 'state', 'outcome', 'is_retest'], name='trial_of_run')],
                         'constraints': [models.UniqueConstraint(fields=('run', 'scenario_version', 'index'), name='one_trial_an_index')],
                     },
                 ),
@@ -236,9 +295,13 @@ class Migration(migrations.Migration):
                         ('free_bytes', models.BigIntegerField(null=True)),
                         ('store', models.CharField(blank=True, db_default='', default='', max_length=100)),
                         ('labels', models.JSONField(default=list)),
+                        ('capacity', models.PositiveIntegerField(db_default=1, default=1)),
+                        ('has_judge', models.BooleanField(db_default=False, default=False)),
                     ],
                     options={
                         'ordering': ['name'],
+                        'indexes': [],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -248,6 +311,10 @@ class Migration(migrations.Migration):
                         ('data', models.BinaryField(default=b'')),
                         ('error', models.TextField(blank=True)),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='SearchEntry',
@@ -259,6 +326,10 @@ class Migration(migrations.Migration):
                         ('judge', models.TextField(blank=True)),
                         ('answer', models.TextField(blank=True)),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='TranscriptRecord',
@@ -268,6 +339,10 @@ class Migration(migrations.Migration):
                         ('data', models.BinaryField()),
                         ('events', models.PositiveIntegerField(default=0)),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='Channel',
@@ -285,6 +360,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['name', 'pk'],
                         'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_channel_a_name')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -300,11 +376,15 @@ class Migration(migrations.Migration):
                         ('retry_of', models.PositiveIntegerField(null=True)),
                         ('event', models.PositiveIntegerField(null=True)),
                         ('failure', models.CharField(blank=True, db_default='', default='', max_length=20)),
-                        ('trial', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='commands', to='runs.trial')),
+                        ('trial', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='commands', to='runs.trial')),
+                        ('at_least', models.BooleanField(db_default=False, default=False)),
+                        ('end', models.CharField(blank=True, db_default='', default='', max_length=10)),
+                        ('seconds', models.FloatField(null=True)),
                     ],
                     options={
                         'ordering': ['n'],
                         'constraints': [models.UniqueConstraint(fields=('trial', 'n'), name='one_command_a_number')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -312,7 +392,6 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('request', models.JSONField()),
-                        ('started', models.DateTimeField(null=True)),
                         ('result', models.JSONField(null=True)),
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
                         ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
@@ -321,21 +400,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'indexes': [models.Index(fields=['created'], name='grade_by_age')],
-                    },
-                ),
-                migrations.CreateModel(
-                    name='GroupAssignment',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('polarity', models.CharField(max_length=10)),
-                        ('wording', models.CharField(max_length=64)),
-                        ('at', models.DateTimeField(default=django.utils.timezone.now)),
-                        ('assignee', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                        ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='group_assignments', to='teams.project')),
-                    ],
-                    options={
-                        'constraints': [models.UniqueConstraint(fields=('project', 'polarity', 'wording'), name='one_assignee_a_wording')],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -349,6 +414,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('suite', 'session_id'), name='one_session_an_id')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -364,6 +430,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('project', 'model', 'rubric'), name='one_calibration_a_version')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -384,32 +451,33 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['pk'],
                         'indexes': [models.Index(condition=models.Q(('counts', False)), fields=['id', 'trial'], name='judged_again')],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
                     name='Alert',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('state', models.CharField(choices=[('untriaged', 'Untriaged'), ('acknowledged', 'Acknowledged'), ('investigating', 'Investigating'), ('fixed', 'Fixed'), ('wont_fix', 'Wont Fix'), ('invalid', 'Invalid')], default='untriaged', max_length=14)),
+                        ('state', models.CharField(choices=[('untriaged', 'Untriaged'), ('acknowledged', 'Acknowledged'), ('investigating', 'Investigating'), ('fixed', 'Fixed'), ('wont_fix', "Won't fix"), ('invalid', 'Not a regression')], default='untriaged', max_length=14)),
                         ('note', models.TextField(blank=True)),
                         ('link', models.URLField(blank=True)),
-                        ('due', models.DateField(null=True)),
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
                         ('first_triaged', models.DateTimeField(null=True)),
-                        ('starred', models.BooleanField(db_default=False, default=False)),
-                        ('tags', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
-                        ('revision', models.PositiveIntegerField(db_default=0, default=0)),
-                        ('evidence', models.CharField(choices=[('suspected', 'Suspected'), ('confirming', 'Confirming'), ('confirmed', 'Confirmed'), ('not_confirmed', 'Not confirmed')], db_default='suspected', default='suspected', max_length=13)),
+                        ('evidence', models.CharField(choices=[('suspected', 'Suspected'), ('confirmed', 'Confirmed'), ('not_confirmed', 'Not confirmed')], db_default='suspected', default='suspected', max_length=13)),
                         ('reason', models.TextField(blank=True, db_default='', default='')),
-                        ('fresh', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
                         ('assignee', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='alerts', to='teams.project')),
                         ('confirmation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='confirms', to='runs.launch')),
-                        ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='alert', to='runs.run')),
+                        ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='alerts', to='runs.run')),
+                        ('decided', models.DateTimeField(null=True)),
+                        ('drift', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
+                        ('kind', models.CharField(choices=[('regression', 'Regression'), ('drift', 'Drift'), ('after_change', 'Worse after a change'), ('dearer', 'Dearer'), ('slower', 'Slower')], db_default='regression', default='regression', max_length=12)),
+                        ('named', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
                     ],
                     options={
                         'ordering': ['-pk'],
-                        'indexes': [models.Index(fields=['project', 'state', '-id'], name='alert_by_state'), models.Index(condition=models.Q(('evidence', 'confirming')), fields=['evidence'], name='alert_confirming')],
+                        'indexes': [models.Index(fields=['project', 'state', '-id'], name='alert_by_state')],
+                        'constraints': [models.UniqueConstraint(fields=('run', 'kind'), name='one_alert_a_kind')],
                     },
                 ),
                 migrations.CreateModel(
@@ -424,6 +492,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['layer', 'name'],
                         'constraints': [models.UniqueConstraint(fields=('layer', 'name'), name='one_measure_a_name')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -435,17 +504,22 @@ class Migration(migrations.Migration):
                         ('output_per_million', models.FloatField(validators=[django.core.validators.MinValueValidator(0.0)])),
                         ('since', models.DateField(default=datetime.date.today)),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='model_prices', to='teams.project')),
+                        ('cache_read_per_million', models.FloatField(null=True, validators=[django.core.validators.MinValueValidator(0.0)])),
+                        ('cache_write_1h_per_million', models.FloatField(null=True, validators=[django.core.validators.MinValueValidator(0.0)])),
+                        ('cache_write_per_million', models.FloatField(null=True, validators=[django.core.validators.MinValueValidator(0.0)])),
+                        ('reasoning_per_million', models.FloatField(null=True, validators=[django.core.validators.MinValueValidator(0.0)])),
                     ],
                     options={
                         'ordering': ['model', '-since'],
                         'constraints': [models.UniqueConstraint(fields=('project', 'model', 'since'), name='one_price_a_day'), models.CheckConstraint(condition=models.Q(('input_per_million__gte', 0), ('output_per_million__gte', 0)), name='price_not_negative')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
                     name='Notification',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('event', models.CharField(choices=[('regression', 'Regression'), ('run_failed', 'Run failed'), ('assigned', 'Alert assigned'), ('digest', 'Weekly digest'), ('test', 'Test')], max_length=12)),
+                        ('event', models.CharField(choices=[('regression', 'Regression'), ('after_change', 'Worse after a change of guidance or model'), ('run_failed', 'Run failed'), ('assigned', 'Alert assigned'), ('digest', 'Weekly digest'), ('test', 'Test')], max_length=12)),
                         ('key', models.CharField(max_length=120, unique=True)),
                         ('content', models.JSONField(default=dict)),
                         ('at', models.DateTimeField(default=django.utils.timezone.now)),
@@ -455,6 +529,10 @@ class Migration(migrations.Migration):
                         ('to', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.run')),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='Delivery',
@@ -465,8 +543,6 @@ class Migration(migrations.Migration):
                         ('attempts', models.PositiveIntegerField(default=0)),
                         ('first_attempt', models.DateTimeField(null=True)),
                         ('next_attempt', models.DateTimeField(default=django.utils.timezone.now)),
-                        ('token', models.CharField(blank=True, max_length=32)),
-                        ('lease_until', models.DateTimeField(null=True)),
                         ('finished', models.DateTimeField(null=True)),
                         ('status', models.PositiveIntegerField(null=True)),
                         ('response', models.TextField(blank=True)),
@@ -500,6 +576,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['pk'],
                         'constraints': [models.UniqueConstraint(condition=models.Q(('undone', None)), fields=('trial', 'layer', 'name', 'nth', 'criterion'), name='one_overrule_a_score')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -513,7 +590,6 @@ class Migration(migrations.Migration):
                         ('max_usd', models.FloatField(null=True)),
                         ('cost_usd', models.FloatField(default=0.0)),
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                        ('worker', models.CharField(blank=True, max_length=200)),
                         ('finished', models.DateTimeField(null=True)),
                         ('error', models.TextField(blank=True)),
                         ('adopted', models.DateTimeField(null=True)),
@@ -524,6 +600,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'indexes': [models.Index(condition=models.Q(('finished', None)), fields=['created'], name='reassessment_unfinished')],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -536,11 +613,12 @@ class Migration(migrations.Migration):
                         ('graded_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scenarios.scenarioversion')),
                         ('judgings', models.ManyToManyField(related_name='+', to='runs.judgingrecord')),
                         ('trial', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reassessed', to='runs.trial')),
-                        ('reassessment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='trials', to='runs.reassessment')),
+                        ('reassessment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='trials', to='runs.reassessment')),
                     ],
                     options={
                         'ordering': ['pk'],
                         'constraints': [models.UniqueConstraint(fields=('reassessment', 'trial'), name='one_reassessment_a_trial')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -553,6 +631,10 @@ class Migration(migrations.Migration):
                         ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('trial', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='resolution', to='runs.trial')),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='Review',
@@ -568,6 +650,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('judging', 'polarity', 'position', 'by'), name='one_word_each')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -584,6 +667,8 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'ordering': ['-pk'],
+                        'indexes': [],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -606,6 +691,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['position'],
                         'constraints': [models.UniqueConstraint(fields=('round', 'judging'), name='one_item_a_judging')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -614,6 +700,10 @@ class Migration(migrations.Migration):
                         ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='digest', serialize=False, to='runs.run')),
                         ('content', models.BinaryField()),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='ProviderBatch',
@@ -624,12 +714,11 @@ class Migration(migrations.Migration):
                         ('token', models.CharField(blank=True, max_length=32)),
                         ('detail', models.JSONField(default=dict)),
                         ('submitted', models.DateTimeField(default=django.utils.timezone.now)),
-                        ('looks', models.PositiveIntegerField(default=0)),
-                        ('next_look', models.FloatField(default=0.0)),
                         ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='batches', to='runs.run')),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('run',), name='one_batch_a_run')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -644,6 +733,10 @@ class Migration(migrations.Migration):
                         ('trials', models.PositiveIntegerField(default=0)),
                         ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='flag_confusions', to='runs.run')),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='DiagnosisReview',
@@ -657,23 +750,25 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('run', 'pattern'), name='one_review_a_finding')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
                     name='Change',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('verdict', models.CharField(choices=[('regressed', 'Regressed'), ('improved', 'Improved'), ('equivalent', 'Equivalent'), ('no_evidence', 'No evidence of change'), ('too_little', 'Too little data'), ('not_comparable', 'Not comparable')], max_length=14)),
+                        ('verdict', models.CharField(choices=[('regressed', 'Regressed'), ('improved', 'Improved'), ('small_change', 'Small change'), ('equivalent', 'Equivalent'), ('as_expected', 'As expected'), ('no_evidence', 'No evidence of change'), ('too_little', 'Too little data'), ('not_comparable', 'Not comparable')], max_length=14)),
                         ('before', models.FloatField(null=True)),
                         ('after', models.FloatField(null=True)),
                         ('detail', models.JSONField(default=dict)),
                         ('scenario', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.scenario')),
                         ('measure', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.measure')),
                         ('baseline', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.run')),
-                        ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='runs.run')),
+                        ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='runs.run')),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('run', 'measure', 'scenario'), name='one_change_each')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -700,10 +795,11 @@ class Migration(migrations.Migration):
                         ('n', models.PositiveIntegerField()),
                         ('token', models.CharField(blank=True, max_length=32)),
                         ('lease_until', models.FloatField(default=0.0)),
-                        ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='slots', to='runs.run')),
+                        ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='slots', to='runs.run')),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('run', 'n'), name='one_lane_a_number')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -720,6 +816,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['name'],
                         'constraints': [models.UniqueConstraint(fields=('project', 'owner', 'name'), name='one_own_view_a_name'), models.UniqueConstraint(condition=models.Q(('owner', None)), fields=('project', 'name'), name='one_team_view_a_name')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -735,11 +832,12 @@ class Migration(migrations.Migration):
                         ('unknown', models.PositiveIntegerField(default=0)),
                         ('helps_before', models.PositiveIntegerField(db_default=0, default=0)),
                         ('tries', models.JSONField(db_default={}, default=dict)),
-                        ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subcommands', to='runs.run')),
+                        ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='subcommands', to='runs.run')),
                         ('scenario', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.scenario')),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('run', 'scenario', 'subcommand'), name='one_subcommand_each')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -747,7 +845,6 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                        ('worker', models.CharField(blank=True, max_length=200)),
                         ('finished', models.DateTimeField(null=True)),
                         ('max_usd', models.FloatField(null=True)),
                         ('cost_usd', models.FloatField(db_default=0.0, default=0.0)),
@@ -758,6 +855,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'indexes': [models.Index(condition=models.Q(('finished', None)), fields=['created'], name='proof_unfinished')],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -771,10 +869,12 @@ class Migration(migrations.Migration):
                         ('held', models.JSONField(default=list)),
                         ('scenario_version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.scenarioversion')),
                         ('proof', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scenarios', to='runs.suiteproof')),
+                        ('changed', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
                     ],
                     options={
                         'ordering': ['pk'],
                         'constraints': [models.UniqueConstraint(fields=('proof', 'scenario_version'), name='one_proof_a_scenario')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -790,6 +890,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('suite', 'target', 'branch'), name='one_baseline_each')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -808,6 +909,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'indexes': [models.Index(condition=models.Q(('at', None)), fields=['asked'], name='check_unanswered')],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -821,6 +923,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('target', 'n'), name='one_place_a_number')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -830,7 +933,6 @@ class Migration(migrations.Migration):
                         ('name', models.CharField(max_length=120)),
                         ('definition', models.JSONField()),
                         ('base_folder', models.CharField(blank=True, max_length=500)),
-                        ('labels', models.JSONField(default=list)),
                         ('prompt', models.TextField()),
                         ('model', models.CharField(blank=True, max_length=200)),
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
@@ -842,6 +944,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'indexes': [models.Index(fields=['created'], name='try_by_age')],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -857,6 +960,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('project', 'binary', 'tool_version', 'subcommand'), name='one_help_page_each')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -879,6 +983,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['number'],
                         'constraints': [models.UniqueConstraint(fields=('trial', 'number'), name='one_attempt_a_number')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -889,11 +994,90 @@ class Migration(migrations.Migration):
                         ('sha256', models.CharField(max_length=64)),
                         ('size', models.BigIntegerField()),
                         ('media_type', models.CharField(default='text/plain', max_length=60)),
-                        ('trial', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='artifacts', to='runs.trial')),
+                        ('trial', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='artifacts', to='runs.trial')),
                     ],
                     options={
                         'ordering': ['name'],
                         'constraints': [models.UniqueConstraint(fields=('trial', 'name'), name='one_artifact_a_name')],
+                        'indexes': [models.Index(fields=['sha256'], name='artifact_by_content')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='GuidanceComparison',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('basis', models.CharField(max_length=64)),
+                        ('content', models.BinaryField()),
+                        ('after', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.guidance')),
+                        ('before', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.guidance')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('before', 'after', 'basis'), name='one_comparison_a_basis')],
+                        'indexes': [],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='LeaseCheck',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('checked', models.FloatField()),
+                        ('resumed', models.FloatField(default=0.0)),
+                    ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='MetricCounter',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('sample', models.CharField(max_length=200, unique=True)),
+                        ('counted', models.FloatField(default=0.0)),
+                        ('lowered', models.FloatField(default=0.0)),
+                    ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Job',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('kind', models.CharField(choices=[('proof', 'Proof'), ('reassessment', 'Reassessment'), ('grading', 'Grading'), ('check', 'Check'), ('try', 'Try'), ('batch', 'Batch'), ('channel', 'Channel')], max_length=12)),
+                        ('subject', models.PositiveBigIntegerField()),
+                        ('labels', models.JSONField(default=list)),
+                        ('due', models.FloatField(default=0.0)),
+                        ('expires', models.DateTimeField(null=True)),
+                        ('attempts', models.PositiveIntegerField(default=0)),
+                        ('worker', models.CharField(blank=True, max_length=200)),
+                        ('token', models.CharField(blank=True, max_length=32)),
+                        ('lease_until', models.FloatField(default=0.0)),
+                        ('launch', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.launch')),
+                    ],
+                    options={
+                        'ordering': ['pk'],
+                        'constraints': [models.UniqueConstraint(fields=('kind', 'subject'), name='one_job_a_subject')],
+                        'indexes': [],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Annotation',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('day', models.DateField()),
+                        ('text', models.CharField(max_length=200)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotations', to='teams.project')),
+                        ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='annotations', to='runs.run')),
+                        ('suite', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='annotations', to='scenarios.suite')),
+                    ],
+                    options={
+                        'ordering': ['-day', '-pk'],
+                        'indexes': [],
+                        'constraints': [],
                     },
                 ),
             ],

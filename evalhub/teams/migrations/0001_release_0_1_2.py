@@ -1,4 +1,4 @@
-"""The tables of a new installation in one step; an upgrade runs the migrations that this replaces."""
+"""The tables of 0.1.2."""
 
 import django.core.validators
 import django.db.models.deletion
@@ -13,6 +13,7 @@ class Migration(migrations.Migration):
 
     replaces = [
         ('teams', '0001_initial'),
+        ('teams', '0001_squashed_0011'),
         ('teams', '0002_sign_in_failures'),
         ('teams', '0003_seed_manifest'),
         ('teams', '0004_password_guesses'),
@@ -23,6 +24,8 @@ class Migration(migrations.Migration):
         ('teams', '0009_calibrated_judges'),
         ('teams', '0010_invitation'),
         ('teams', '0011_diagnosis_thresholds'),
+        ('teams', '0012_confirmation_limit'),
+        ('teams', '0013_notify_when'),
     ]
 
     initial = True
@@ -34,15 +37,6 @@ class Migration(migrations.Migration):
     operations = [
         CreateModels(
             models=[
-                migrations.CreateModel(
-                    name='PasswordGuesses',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('key', models.CharField(max_length=64, unique=True)),
-                        ('count', models.PositiveIntegerField(default=0)),
-                        ('last', models.DateTimeField(db_index=True)),
-                    ],
-                ),
                 migrations.CreateModel(
                     name='Project',
                     fields=[
@@ -56,32 +50,19 @@ class Migration(migrations.Migration):
                         ('most_trials', models.PositiveIntegerField(blank=True, help_text='Most trials at once over all runs of the project; empty for no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)])),
                         ('priority', models.SmallIntegerField(choices=[(-1, 'low'), (0, 'normal'), (1, 'high')], db_default=0, default=0, help_text='Projects with a higher priority get free lanes first.')),
                         ('seed_manifest', models.JSONField(blank=True, help_text='Values of {{seed:…}} where neither a run nor a suite has its own.', null=True)),
-                        ('confirm_alerts', models.BooleanField(db_default=False, default=False, help_text='Run suspected regressions again, and notify of confirmed ones only.')),
-                        ('confirm_trials', models.PositiveIntegerField(db_default=60, default=60, help_text='Most trials of one confirmation, over both configurations.')),
-                        ('confirm_usd', models.FloatField(blank=True, help_text='Budget of one confirmation in US dollars; empty for no limit.', null=True)),
                         ('month_usd', models.FloatField(blank=True, help_text='Budget of a calendar month in US dollars; empty for no limit.', null=True)),
                         ('judge_labels', models.PositiveIntegerField(db_default=30, default=30, help_text='Passing and failing labels that a calibrated judge needs, each.', validators=[django.core.validators.MinValueValidator(1)])),
                         ('judge_rate', models.FloatField(db_default=0.7, default=0.7, help_text='Lowest end of both 95 % intervals of a calibrated judge, 0 to 1.')),
                         ('only_calibrated_judges', models.BooleanField(db_default=False, default=False, help_text='An uncalibrated judge informs and does not decide.')),
                         ('diagnosis_thresholds', models.JSONField(blank=True, db_default={}, default=dict, help_text='Thresholds of the diagnosis that the project sets, by name.')),
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                    ],
-                ),
-                migrations.CreateModel(
-                    name='Invitation',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
-                        ('email', models.EmailField(blank=True, max_length=254)),
-                        ('sha256', models.CharField(max_length=64, unique=True)),
-                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                        ('used', models.DateTimeField(null=True)),
-                        ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to=settings.AUTH_USER_MODEL)),
-                        ('used_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='accepted_invitations', to=settings.AUTH_USER_MODEL)),
-                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='teams.project')),
+                        ('notify_when', models.CharField(choices=[('confirmed', 'when confirmed'), ('at_once', 'at once, suspected or confirmed')], db_default='confirmed', default='confirmed', help_text='When alerts are notified of.', max_length=9)),
+                        ('alert_dearer', models.BooleanField(db_default=True, default=True, help_text='Raise an alert where trials cost more than before.')),
+                        ('alert_slower', models.BooleanField(db_default=False, default=False, help_text='Raise an alert where trials take longer than before.')),
                     ],
                     options={
-                        'ordering': ['-pk'],
+                        'indexes': [],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -101,6 +82,8 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'ordering': ['name', 'pk'],
+                        'indexes': [],
+                        'constraints': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -112,6 +95,10 @@ class Migration(migrations.Migration):
                         ('used', models.DateTimeField(null=True)),
                         ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
                     ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
                 ),
                 migrations.CreateModel(
                     name='Membership',
@@ -124,6 +111,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('project', 'user'), name='one_role_each')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -140,6 +128,39 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'indexes': [models.Index(fields=['project', '-id'], name='audit_by_project')],
+                        'constraints': [],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='PasswordGuesses',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('key', models.CharField(max_length=64, unique=True)),
+                        ('count', models.PositiveIntegerField(default=0)),
+                        ('last', models.DateTimeField(db_index=True)),
+                    ],
+                    options={
+                        'indexes': [],
+                        'constraints': [],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Invitation',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
+                        ('email', models.EmailField(blank=True, max_length=254)),
+                        ('sha256', models.CharField(max_length=64, unique=True)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('used', models.DateTimeField(null=True)),
+                        ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to=settings.AUTH_USER_MODEL)),
+                        ('used_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='accepted_invitations', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='teams.project')),
+                    ],
+                    options={
+                        'ordering': ['-pk'],
+                        'indexes': [],
+                        'constraints': [],
                     },
                 ),
             ],

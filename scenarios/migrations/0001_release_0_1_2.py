@@ -1,4 +1,4 @@
-"""The tables of a new installation in one step; an upgrade runs the migrations that this replaces."""
+"""The tables of 0.1.2."""
 
 import django.db.models.deletion
 import django.utils.timezone
@@ -12,18 +12,21 @@ class Migration(migrations.Migration):
 
     replaces = [
         ('scenarios', '0001_initial'),
+        ('scenarios', '0001_squashed_0006'),
         ('scenarios', '0002_tool_files'),
         ('scenarios', '0003_solutions'),
         ('scenarios', '0004_release_rule'),
         ('scenarios', '0005_guidance_laid'),
         ('scenarios', '0006_suite_sources'),
+        ('scenarios', '0007_guidance_left_out'),
+        ('scenarios', '0008_suite_retests'),
     ]
 
     initial = True
 
     dependencies = [
-        ('teams', '0011_diagnosis_thresholds'),
         ('auth', '__first__'),
+        ('teams', '0001_release_0_1_2'),
     ]
 
     operations = [
@@ -40,6 +43,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['key'],
                         'constraints': [models.UniqueConstraint(fields=('suite', 'key'), name='one_scenario_a_key')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -53,6 +57,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('project', 'sha256'), name='one_fixture_a_content')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -67,6 +72,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('project', 'sha256'), name='one_rubric_a_content')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -86,6 +92,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('scenario', 'sha256'), name='one_scenario_version_a_content')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -99,10 +106,12 @@ class Migration(migrations.Migration):
                         ('release_threshold', models.FloatField(null=True)),
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='suites', to='teams.project')),
+                        ('retests', models.BooleanField(db_default=True, default=True)),
                     ],
                     options={
                         'ordering': ['name'],
                         'constraints': [models.UniqueConstraint(fields=('project', 'slug'), name='one_suite_a_slug')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -118,10 +127,12 @@ class Migration(migrations.Migration):
                         ('created', models.DateTimeField(default=django.utils.timezone.now)),
                         ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                         ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='guidance', to='scenarios.suite')),
+                        ('left_out', models.JSONField(db_default=[], default=list)),
                     ],
                     options={
                         'ordering': ['-number'],
                         'constraints': [models.UniqueConstraint(fields=('suite', 'sha256'), name='one_guidance_a_content'), models.UniqueConstraint(fields=('suite', 'number'), name='one_guidance_a_number')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -135,6 +146,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['position'],
                         'constraints': [models.UniqueConstraint(fields=('suite_version', 'scenario_version'), name='each_scenario_once')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -159,6 +171,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-number'],
                         'constraints': [models.UniqueConstraint(fields=('suite', 'sha256'), name='one_version_a_content'), models.UniqueConstraint(fields=('suite', 'number'), name='one_version_a_number')],
+                        'indexes': [],
                     },
                 ),
                 migrations.CreateModel(
@@ -173,6 +186,8 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'ordering': ['-pk'],
+                        'indexes': [],
+                        'constraints': [],
                     },
                 ),
             ],
