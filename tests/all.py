@@ -196,7 +196,7 @@ def run_on_sqlite(arguments: list[str]) -> Iterator[int]:
     """Run the pure parts, then everything else on SQLite; yield the passes' exit codes."""
     ordinary = ["-m", f"not table and not ({LONG})"]
     yield run_tables(arguments)
-    waiting = [*spread(PROCESSORS + 2), *ordinary, *WAITING]
+    waiting = [*spread(PROCESSORS + 3), *ordinary, *WAITING]
     yield run("SQLite, tests that wait for processes", [*waiting, *arguments], {})
     computing = [*spread(PROCESSORS), *ordinary, *(f"--ignore={folder}" for folder in WAITING)]
     yield run("SQLite, tests that compute", [*computing, *arguments], {})

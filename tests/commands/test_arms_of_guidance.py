@@ -81,6 +81,7 @@ def test_of_three_arms_each_is_compared_with_the_first_by_target(suite, tmp_path
     assert "The other versions of guidance in this launch are compared with this run." in text
 
 
+@pytest.mark.slow
 def test_arms_join_no_line(suite):
     launched(BAD, GOOD)
     assert call("run_scenarios", "suite", "--target", "shell", "--now").code == 0

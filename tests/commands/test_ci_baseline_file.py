@@ -25,6 +25,7 @@ def baseline_of(job: Job, **changes: Any) -> str:
     return "before.json"
 
 
+@pytest.mark.slow
 def test_a_broken_tool_regresses_against_a_file(job: Job) -> None:
     ended = job.run("--baseline", str(FILES / "baseline.json"), "--fail-on-regression", BROKEN="yes")
     assert ended.code == 3, ended.err

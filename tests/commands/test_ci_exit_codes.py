@@ -25,6 +25,7 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path)
 
 
+@pytest.mark.slow
 def test_an_agent_without_its_key_ends_with_4(job: Job) -> None:
     ended = job.run("--fail-on-regression", target="paid")
     assert ended.code == 4

@@ -42,6 +42,7 @@ def after(job: Job, artifact: Path, *words: str, **changes: str) -> Ended:
     return job.run(*DOOR, "--baseline", str(artifact), "--require-baseline", *words, **changes)
 
 
+@pytest.mark.slow
 def test_a_change_that_breaks_nothing_is_green(tmp_path: Path, artifact: Path) -> None:
     job = new_job(tmp_path, "change")
     ended = after(job, artifact)

@@ -240,6 +240,7 @@ def test_junit_is_well_formed_whatever_the_texts_hold():
     assert cases[1].get("name") == "x #2"
 
 
+@pytest.mark.slow
 def test_one_trial_from_the_command_line_imports_nothing_heavy(tmp_path, files):
     program = (
         "import os, sys\n"

@@ -79,6 +79,7 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
 WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not installed")
 def test_it_says_where_a_trial_can_take_everything_that_the_workers_user_may(tmp_path: Path) -> None:
     enter = ("unshare", "--user", "--map-root-user", "--", "sh", "-c", WITHOUT_NAMESPACES, "sh")
@@ -103,6 +104,7 @@ def test_a_database_that_is_away_is_a_problem_and_the_rest_goes_on(tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_missing_gets_no_tick(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     printed = doctor(tmp_path, PATH=str(tmp_path / "empty")).stdout

@@ -47,6 +47,7 @@ def run(folder: Path, *words: str) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_exit_code_agrees_with_the_printed_regressions(folder):
     """The contract counts passed and failed cases alone, also where the time limit changed."""

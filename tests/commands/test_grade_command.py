@@ -120,6 +120,7 @@ def test_commands_do_not_load_the_rest_interface(command):
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_the_web_process_loads_no_model_library():
     code = (
         "import django, sys; django.setup(); import evalhub.urls, evalhub.api_urls;"

@@ -50,6 +50,7 @@ def test_json_stays_alone_on_standard_output(arguments: list[str]) -> None:
     assert called.document["runs"][0]["run"]["passed"] == 3
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_bar_shows_the_running_trials(tmp_path: Path, arguments: list[str]) -> None:
     ours, theirs = pty.openpty()
     left = ("DATABASE_URL", "EVALHUB_BROKER_URL", "DJANGO_SETTINGS_MODULE", "NO_COLOR")

@@ -67,6 +67,7 @@ def test_an_undecided_run_says_what_it_could_have_shown() -> None:
     assert "This comparison could only have shown a change of " in run_summary(new)
 
 
+@pytest.mark.slow
 def test_an_undecided_loss_of_the_smallest_effect_leads_with_it() -> None:
     version = make_suite(default_project(), KEYS, name="tools")
     make_compared(version, dict.fromkeys(KEYS, "pass"), trials=1)

@@ -94,6 +94,7 @@ def test_after_three_trials_the_queued_ones_are_cancelled(skill):
         assert "tally was not found in 3 of 3 trials: no call of it started." in text
 
 
+@pytest.mark.slow
 def test_a_lift_says_it_first(skill):
     ended = run(skill, "--lift")
     assert ended.code in (0, 4)

@@ -240,6 +240,7 @@ def test_redis_gets_its_password_outside_its_arguments(services):
         assert name in page.split("## A server with containers")[1].split("```")[1], name
 
 
+@pytest.mark.slow
 def test_redis_with_that_configuration_refuses_strangers(services, tmp_path):
     config = tmp_path / "broker_conf"
     config.write_text("requirepass known-to-nobody\n")

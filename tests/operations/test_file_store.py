@@ -322,6 +322,7 @@ def test_a_store_that_is_busy_is_asked_again(settings, monkeypatch):
     assert Busy.refused > 3
 
 
+@pytest.mark.slow
 def test_a_store_that_takes_no_files_is_a_sentence_without_addresses(settings, monkeypatch, s3_options):
     advice = "Check EVALHUB_STORE; evalhub continues automatically when files can be stored again."
     use_bucket(settings, monkeypatch, f"s3://{BUCKET}?endpoint=http://127.0.0.1:9&region=us-east-1")

@@ -193,6 +193,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(running: Running):
     until(lambda: not processes(running.data), 30)
 
 
+@pytest.mark.slow
 def test_a_program_reads_one_document(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "manage.py", "up", "--no-examples", "--once", "--json", "--port", str(free_port())],

@@ -172,6 +172,7 @@ def calling(table: dict[str, tuple[str, int]]) -> dict[str, dict[str, Any]]:
     return trials_of(suite)
 
 
+@pytest.mark.slow
 def test_folders_that_an_agent_closes_hide_nothing() -> None:
     suite: dict[str, str] = {}
     for name, (agent, files, more, gate, _) in FOLDERS.items():

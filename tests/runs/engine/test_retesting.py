@@ -250,6 +250,7 @@ def test_a_named_scenario_is_not_run_again_while_its_alert_is_open(version):
     assert ran(version, failing("s0"), **GIVEN).retested("named") in (["s0"], [])
 
 
+@pytest.mark.slow
 def test_a_named_scenario_that_passes_again_is_fixed(version):
     alerted(version)
     ran(version, failing("s0"), **GIVEN)

@@ -69,6 +69,7 @@ def test_a_version_command_names_the_tool_in_the_fixture(project):
     assert run.fingerprint["tool_files"]
 
 
+@pytest.mark.slow
 def test_other_files_of_the_fixture_are_the_task(project):
     first, second = ran(project, b"echo hello"), ran(project, b"echo hello", readme=b"Another box.\n")
     assert incomparable(first, second) == {"greet": ("task",)}

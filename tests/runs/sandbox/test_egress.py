@@ -73,10 +73,12 @@ def reached(egress: str, allow: tuple[str, ...] = ()) -> set[str]:
     return {each for each in json.loads(found["sandbox"]) if not each.startswith("model.test")}
 
 
+@pytest.mark.slow
 def test_internet_means_public_addresses_and_no_others():
     assert reached("internet") == PUBLIC_ONES
 
 
+@pytest.mark.slow
 def test_what_the_operator_opens_answers_and_nothing_beside():
     opened = {f"{kind} {each}" for kind in ("tcp", "udp") for each in ("127.0.0.1:8000", "192.168.9.9:8000")}
     opened |= {"tcp fd12::1:8000", "udp fd12::1:8000"}
@@ -93,6 +95,7 @@ def test_none_reaches_nothing():
     assert reached("none") == set()
 
 
+@pytest.mark.slow
 def test_full_reaches_what_the_worker_reaches():
     found = world("full", ())
     assert set(json.loads(found["sandbox"])) == set(found["worker"])

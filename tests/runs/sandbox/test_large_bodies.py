@@ -182,6 +182,7 @@ def server(tmp_path):
         process.wait(30)
 
 
+@pytest.mark.slow
 def test_a_stranger_cannot_fill_the_memory(server):
     process, port = server
     # Percent signs take the most memory to decode; a cookie of the right shape makes Django read the form.

@@ -162,6 +162,7 @@ def test_a_folder_that_becomes_a_link_is_not_walked_into(tmp_path, inside):
     assert [*seen, *(path for path, _ in walked)] == ["a", "b"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", [0o700, 0o000])
 def test_folders_deeper_than_any_path_are_removed(tmp_path, mode):
     root = tmp_path / "deep"

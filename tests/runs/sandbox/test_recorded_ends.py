@@ -54,6 +54,7 @@ def test_the_commands_own_end_is_passed_on(place: Place) -> None:
         assert result.exit_code in ((143, -15) if code is None else (code,))
 
 
+@pytest.mark.sampled(1)
 def test_a_call_that_catches_the_limits_signal(place: Place) -> None:
     """Its exit code says nothing of the tool: evalhub ended it."""
     place.write("bin/mt", "#!/bin/sh\ntrap 'exit 3' TERM\nwhile :; do sleep 0.05; done\n")

@@ -183,6 +183,7 @@ def test_it_ends_what_a_command_leaves(folders, level):
     assert nothing_left(f"sleep\0{seconds}")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_it_lets_a_command_clean_up_on_timeout(folders, level):
     seconds = unique_seconds()

@@ -156,6 +156,7 @@ def test_gunicorn_answers_a_long_address_as_json(gunicorn, length):
     assert (response.status, found["id"], found["problems"]) == (414, "api/address-too-long", [])
 
 
+@pytest.mark.slow
 def test_gunicorn_answers_large_headers_as_json(gunicorn):
     with closing(http.client.HTTPConnection("127.0.0.1", gunicorn, timeout=30)) as connection:
         connection.request("GET", "/healthz", headers={"Host": "localhost", "X-Long": "a" * 20_000})

@@ -122,6 +122,7 @@ def test_what_the_tool_starts_is_its_own(folders: Folders) -> None:
     assert origin_of(record[1]).caller is Caller.TOOL
 
 
+@pytest.mark.slow
 def test_parallel_calls_are_all_recorded(folders: Folders) -> None:
     _, record = run_recorded("seq 80 | xargs -P8 -n1 sh -c './mt quiet $(($1 % 100))' x", folders)
     assert sorted(call.exit or 0 for call in record) == sorted(n % 100 for n in range(1, 81))

@@ -70,6 +70,7 @@ def test_litellm_is_not_imported_for_pages_and_by_a_worker():
     assert "litellm" not in _loaded(EVERYTHING)
 
 
+@pytest.mark.slow
 def test_litellm_is_not_imported_where_no_model_is_asked(loaded_by_a_mock_run: set[str]):
     assert "litellm" not in loaded_by_a_mock_run
 

@@ -58,6 +58,7 @@ def test_open_runs_follow_at_the_end_of_their_trials(before: int | None) -> None
     assert max(seen) == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("before", "after"), [(3, 1), (1, 3)])
 def test_a_limit_that_changes_during_a_preparation_is_kept(before: int, after: int) -> None:
     project = make_project("default")

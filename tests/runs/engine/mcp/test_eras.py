@@ -174,6 +174,7 @@ def test_a_server_that_ends_at_the_first_message_is_said(tmp_path):
         assert "the agent asked for 2025-11-25, and the server gave no response." in describe(proxy.control)
 
 
+@pytest.mark.slow
 def test_an_agent_that_tries_the_other_revision_in_time_is_let_be(tmp_path):
     with running(tmp_path, command=command("later")) as proxy:
         assert proxy.wait() == ""
@@ -210,6 +211,7 @@ with subprocess.Popen([server["command"], *server["args"]], stdin=pipe, stdout=p
 """
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_agent_that_works_on_without_the_server_is_ended(project):
     version = suite(project, IN_A_TRIAL, gates=" []", agent=HAND_WRITTEN)

@@ -101,6 +101,7 @@ except OSError:
 """
 
 
+@pytest.mark.slow
 def test_an_agent_cannot_forge_a_call(project):
     gates = "\n    - {type: mcp_called, tool: create}"
     version = suite(project, COMMAND, [["search", {"query": "milk"}]], gates=gates, agent=FORGER)
@@ -129,6 +130,7 @@ def test_a_server_that_fails_in_a_trial_is_an_error_with_its_words(project):
     assert "The MCP server was not ready: it ended with exit code 7." in trial.error and "boom" in trial.error
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_is_a_protocol_failure(project):
     run = finished(suite(project, COMMAND, [["crash", {}], ["search", {"query": "a"}]], gates=" []"))
     assert commands(Trial.objects.get(run=run)) == [

@@ -103,6 +103,7 @@ def test_calls_name_their_server():
     assert "Arguments don't fit the schema" in page.text and "memos/search" in page.text
 
 
+@pytest.mark.slow
 def test_the_only_server_is_not_named():
     run, _ = finished("notes")
     rows = CommandRecord.objects.filter(trial__run=run)

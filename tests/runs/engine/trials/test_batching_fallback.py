@@ -178,6 +178,7 @@ def interrupt_once(script) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_ctrl_c_cancels_the_batch(models):
     models.script.looks_until_done = 99
     run = batch_run(models)
@@ -190,6 +191,7 @@ def test_ctrl_c_cancels_the_batch(models):
     assert run.state == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_run_in_this_process_waits_for_its_batch(models):
     models.script.looks_until_done = 1
     run = batch_run(models)

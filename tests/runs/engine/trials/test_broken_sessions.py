@@ -84,6 +84,7 @@ def test_a_service_that_cut_the_session_makes_an_error(project, tmp_path, kind, 
     assert (run.errors, run.failed, run.passed) == (2, 0, 0)
 
 
+@pytest.mark.slow
 def test_what_opencode_was_repeating_when_its_time_was_up_is_an_error(project, tmp_path):
     log = OUTAGES / "opencode/amid-429.log"
     folder = "$XDG_DATA_HOME/opencode/log"
@@ -95,6 +96,7 @@ def test_what_opencode_was_repeating_when_its_time_was_up_is_an_error(project, t
     assert "The script asks for 429." in error
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_time_limit_is_the_trials_own_end(project, tmp_path, kind):
     stream = STREAMS / f"{kind}_cut.jsonl"

@@ -221,6 +221,7 @@ def test_the_command_serves_and_records_without_keys(tmp_path):
     assert "sk-secret" not in line
 
 
+@pytest.mark.slow
 def test_the_command_refuses_a_wrong_script(tmp_path):
     env = {"EVALHUB_DATA": str(tmp_path / "data"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(

@@ -81,6 +81,7 @@ def test_a_command_without_events_reports_no_calls(tmp_path):
     assert looks == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_prompt_may_be_a_file(tmp_path, level):
     task = invocation(tmp_path, prompt="Zeile 'eins'\nзадача")

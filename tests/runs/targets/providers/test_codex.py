@@ -194,6 +194,7 @@ def test_in_a_workspace_what_cannot_be_read_is_left_to_the_reader(tmp_path):
         parse(recording.parser, recording.raw)
 
 
+@pytest.mark.slow
 def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
     seconds = unique_seconds()
     slow = codex(does=f"sleep {seconds}", timeout_seconds=1.2)

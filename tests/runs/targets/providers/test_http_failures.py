@@ -19,6 +19,7 @@ pytestmark = pytest.mark.one_database
 BEGUN = b'data: {"choices": [{"delta": {"content": "It is"}}]}\n\n'
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limits", [{"timeout_seconds": 2.0}, {"given": 2.0}], ids=["target's", "trial's"])
 def test_too_late_an_answer_fails_with_timeout(limits):
     given = invocation(timeout_seconds=limits.pop("given", 30.0))

@@ -48,6 +48,7 @@ def repeat_request(kind: str) -> str:
     return script
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["gemini_cli", "qwen_code", "copilot_cli"])
 def test_a_request_that_is_repeated_until_the_time_limit_is_an_outage(kind: str, tmp_path: Path) -> None:
     recording = play(kind, tmp_path, f"{repeat_request(kind)}exec sleep 60", seconds=2.0)

@@ -107,6 +107,7 @@ def test_it_need_not_wait_for_the_answer(tmp_path):
     assert len(calls(tmp_path / "workspace")) == 2
 
 
+@pytest.mark.slow
 def test_an_answer_that_does_not_come_is_a_timeout(tmp_path):
     silent = code(does="silent", timeout_seconds=0.8)
     recording = silent.invoke(invocation(tmp_path))
@@ -175,6 +176,7 @@ def test_a_batch_is_one_chat_whose_answers_find_their_requests(tmp_path, level):
     assert len(calls(tmp_path / "agents" / id / "workspace")) == 2
 
 
+@pytest.mark.slow
 def test_a_batch_times_out_and_lists_what_is_missing(tmp_path):
     batches = batching(code(Level.OFF, does="half", subagent_root=str(tmp_path / "agents")))
     id = batches.submit_batch(three(tmp_path, timeout_seconds=2.0))
