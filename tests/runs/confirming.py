@@ -15,10 +15,10 @@ WANTED = {"criteria": {"expect": {"response_contains": ["done"]}}}
 
 
 def answers(project: Project, response: str, **changes: Any) -> Target:
-    """Make the project's target answer this from now on; "done" passes."""
+    """Make a target of the project answer this from now on; "done" passes."""
     definition = {"name": "local", "provider": "mock", "response": response, **changes}
     values = {"provider": "mock", "definition": definition}
-    return Target.objects.update_or_create(project=project, name="local", defaults=values)[0]
+    return Target.objects.update_or_create(project=project, name=definition["name"], defaults=values)[0]
 
 
 def carried(version: Any, trials: int = 6) -> Run:
