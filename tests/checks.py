@@ -19,6 +19,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from tests.sizes import find_base, find_growth
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("evaluators", "scenarios", "runs", "evalhub")
 LOCKS = {
@@ -209,6 +211,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "width of docs": docs_width,
     "tracked files": tracked,
     "third-party scripts": vendored,
+    "rooms don't grow": lambda: find_growth(find_base()),
     "tests can be collected": lambda: run("-m", "pytest", "--collect-only", "-qq"),
 }
 
