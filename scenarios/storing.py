@@ -17,7 +17,7 @@ from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
 from scenarios.formats.agent_skills.skill_contents import remove_left_out
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import is_skill_file, split
+from scenarios.guidance import is_skill_file, skill_files, split
 from scenarios.hashing import (
     blob_hash,
     files_hash,
@@ -121,6 +121,7 @@ def plan_guidance(suite: Suite, files: FixtureFiles, *, name: str = "") -> Guida
         return guidance
     number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
     documents = [_document(file) for file in files]
+    name = name or (f"skill {number}" if skill_files(files) else "")
     return Guidance(suite=suite, number=number, sha256=sha256, name=name, files=documents)
 
 

@@ -38,6 +38,7 @@ STATES: dict[str, tuple[str, str]] = {
     "as_before": ("is-same", "as before"),
     "undecided": ("is-little", "undecided"),
     "new_line": ("is-little", "new line"),
+    "experiment": ("is-little", "experiment"),
     "drift": ("is-suspected", "drift"),
     "dearer": ("is-suspected", "dearer"),
     "slower": ("is-suspected", "slower"),

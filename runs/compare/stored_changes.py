@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluators.statistics.measure_change import (
@@ -12,7 +12,7 @@ from evaluators.statistics.measure_change import (
     MeasureRule,
     Scale,
 )
-from runs.compare.measure_changes import HEADLINE
+from runs.compare.measure_changes import HEADLINE, PASS
 from runs.models import Change
 
 
@@ -102,3 +102,11 @@ def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
     """Return the pass rate's stored changes by scenario key, of those that changed. One query."""
     rows = Change.objects.filter(run=run).exclude(scenario=None).values_list("scenario__key", "detail")
     return {key: change_from_json(detail) for key, detail in rows if "measure" in detail}
+
+
+def pass_changes(runs: Sequence[int]) -> dict[int, MeasureChange]:
+    """Return the pass rate's stored change of each run that has one. One query."""
+    layer, _, name = PASS.partition("/")
+    rows = Change.objects.filter(run__in=runs, scenario=None, measure__layer=layer, measure__name=name)
+    stored = rows.values_list("run", "detail")
+    return {run: change_from_json(detail) for run, detail in stored if "measure" in detail}

@@ -41,6 +41,8 @@ class RunAnswer(StrEnum):
     NOT_COMPARABLE = "not_comparable"
     NEW_LINE = "new_line"
     """Nothing comparable came before."""
+    EXPERIMENT = "experiment"
+    """It joins no line, and is compared with nothing: the first arm of a comparison, such as a lift's without the skill."""
 
 
 BY_VERDICT = {
@@ -63,6 +65,8 @@ class EndedRun(Outcomes, Protocol):
     def error(self) -> str: ...
     @property
     def verdict(self) -> str | None: ...
+    @property
+    def is_experiment(self) -> bool: ...
 
 
 def answer_of(run: EndedRun, *, rule: str = "", needs_all: bool = False) -> RunAnswer:
@@ -90,7 +94,7 @@ def answer_of(run: EndedRun, *, rule: str = "", needs_all: bool = False) -> RunA
         return RunAnswer.FAILED
     if rule == MISSED:
         return RunAnswer.BELOW_ITS_BAR
-    return by_verdict or RunAnswer.NEW_LINE
+    return by_verdict or (RunAnswer.EXPERIMENT if run.is_experiment else RunAnswer.NEW_LINE)
 
 
 def answer_of_run(run: Run, release: ReleaseResult | None = None) -> RunAnswer:

@@ -110,10 +110,27 @@ class ListedRun(BaseModel):
     """For pages: see the run's columns."""
     is_estimated: bool = Field(False, exclude=True)
     """For pages: whether ends of its commands are estimated from text."""
+    is_lift: bool | None = Field(None, exclude=True)
+    is_old_side: bool | None = Field(None, exclude=True)
+    is_previous_arm: bool | None = Field(None, exclude=True)
+    looks_with: int | None = Field(None, exclude=True)
+    """For pages: whether it is an arm without a skill or with its previous version, and the arm that it is compared with."""
+    guidance_key: int | None = Field(None, exclude=True)
+    guidance_before: int | None = Field(None, exclude=True)
+    """For pages: the keys of its guidance and its baseline's."""
 
     @property
     def is_open(self) -> bool:
         return self.state in OPEN
+
+    @property
+    def is_other_arm(self) -> bool:
+        """Whether it is the arm of a lift without the skill or with its previous version."""
+        return bool(self.is_lift and (self.is_old_side or self.is_previous_arm))
+
+    @property
+    def is_experiment(self) -> bool:
+        return self.experiment
 
     @property
     def needs_all(self) -> bool:
@@ -142,6 +159,12 @@ _COLUMNS = {name: name for name in _SAME} | {
     "baseline": "baseline_id",
     "guidance_path": "guidance__laid_path",
     "experiment": "is_experiment",
+    "is_lift": "options__lift",
+    "is_old_side": "options__is_old_side",
+    "is_previous_arm": "options__is_previous_arm",
+    "looks_with": "options__looks_with",
+    "guidance_key": "guidance_id",
+    "guidance_before": "baseline__guidance_id",
     "stale": "fingerprint__staleness__stale",
 }
 """Columns copied from the query."""

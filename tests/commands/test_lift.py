@@ -144,18 +144,18 @@ def test_the_previous_version_is_the_last_stored_one_with_another_skill(tmp_path
     assert call("import_scenarios", str(folder)).code == 0
     planned = call(*LIFT[:-2], "--dry-run")
     assert "no skill: 9 trials" in planned.out
-    assert "guidance 2: 9 trials" in planned.out
-    assert "guidance 1: 9 trials" in planned.out
+    assert "skill 2: 9 trials" in planned.out
+    assert "skill 1: 9 trials" in planned.out
     alone = call(*LIFT[:-2], "--previous", "none", "--dry-run")
-    assert "guidance 1: 9 trials" not in alone.out
+    assert "skill 1: 9 trials" not in alone.out
     # Uploading it again makes the newer version the previous one.
     older = call(LIFT[0], str(folder), *LIFT[2:-2], "--guidance", "1", "--dry-run")
-    assert "guidance 2" not in older.out
+    assert "skill 2" not in older.out
     assert call("import_scenarios", str(EXAMPLES / "stock-keeping")).code == 0
     again = call(LIFT[0], str(folder), *LIFT[2:-2], "--dry-run")
-    assert [name for name in ("guidance 1", "guidance 2") if f"{name}: 9 trials" in again.out] == [
-        "guidance 1",
-        "guidance 2",
+    assert [name for name in ("skill 1", "skill 2") if f"{name}: 9 trials" in again.out] == [
+        "skill 1",
+        "skill 2",
     ]
     assert not Run.objects.exists()
 

@@ -18,6 +18,7 @@ from runs.compare.guidance.guidance_runs import (
     read_guidance_runs,
     setting_of_pair,
 )
+from runs.compare.guidance.lift_findings import without_bare_arms
 from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, Suite
 
@@ -139,6 +140,7 @@ def compare_pairs(
 def _newest_versions(suite: Suite, ran: set[int], adopted: Guidance | None) -> list[Guidance]:
     """Return the newest of the versions that ran, with the adopted one, in the order of their numbers. One query."""
     versions = list(suite.guidance.filter(pk__in=ran).select_related("created_by").order_by("-number"))
+    versions = without_bare_arms(versions, adopted)
     shown = versions[:MOST_VERSIONS]
     if adopted in versions and adopted not in shown:
         shown[-1] = versions[versions.index(adopted)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -10,10 +10,9 @@ from typing import NamedTuple
 from evalhub.teams.models import Project
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.lost_scenarios import BrokenScenario, largest_gains
-from runs.compare.measure_changes import PASS
 from runs.compare.shown_changes import ShownChange
-from runs.compare.stored_changes import change_from_json
-from runs.models import Change, Run
+from runs.compare.stored_changes import pass_changes
+from runs.models import Run
 from runs.models.run import NOT_CONFIRMING, RunState
 from runs.results.digests import digests_of
 from scenarios.models import Guidance
@@ -59,12 +58,14 @@ class _Row(NamedTuple):
     before: int
     tool: str
     tool_before: str
+    is_lift: bool | None
 
     @property
     def is_by_guidance(self) -> bool:
-        """Whether it improved and guidance, not the tool, is another one."""
+        """Whether it improved and guidance, not the tool, is another one; a skill beside none has a card of its own."""
         return (
-            self.verdict == ChangeVerdict.IMPROVED
+            not self.is_lift
+            and self.verdict == ChangeVerdict.IMPROVED
             and self.guidance != self.before
             and self.tool == self.tool_before
         )
@@ -72,7 +73,7 @@ class _Row(NamedTuple):
 
 _COLUMNS = (
     *("pk", "baseline_id", "finished", "verdict", "suite_id", "guidance_id", "baseline__guidance_id"),
-    *("tool_version", "baseline__tool_version"),
+    *("tool_version", "baseline__tool_version", "options__lift"),
 )
 
 
@@ -87,7 +88,11 @@ def improved_guidance(project: Project, *, since: datetime, most: int) -> list[I
     for row in (_Row(*values) for values in both.values_list(*_COLUMNS)[:MOST_READ]):
         newest.setdefault((row.suite, row.guidance), row)
     better = {row.run: row for row in newest.values() if row.is_by_guidance}
-    changes = _pass_changes(list(better)) if better else {}
+    changes = {
+        run: change
+        for run, change in (pass_changes(list(better)) if better else {}).items()
+        if change.verdict is ChangeVerdict.IMPROVED
+    }
     surest = sorted(changes, key=lambda run: _certainty(changes[run]), reverse=True)[:most]
     if not surest:
         return []
@@ -110,20 +115,6 @@ def improved_guidance(project: Project, *, since: datetime, most: int) -> list[I
             ImprovedGuidance(before, after, shown, loaded[run], gained, _changed_lines(before, after))
         )
     return improved
-
-
-def _pass_changes(runs: Sequence[int]) -> Mapping[int, MeasureChange]:
-    """Return the pass rate's change of the runs in which it improved. One query."""
-    layer, _, name = PASS.partition("/")
-    rows = Change.objects.filter(
-        run__in=runs,
-        scenario=None,
-        measure__layer=layer,
-        measure__name=name,
-        verdict=ChangeVerdict.IMPROVED,
-    )
-    stored = rows.values_list("run", "detail")
-    return {run: change_from_json(detail) for run, detail in stored if "measure" in detail}
 
 
 def _certainty(change: MeasureChange) -> tuple[float, int]:

@@ -175,8 +175,8 @@ def lift_sentence(chosen: RunsBySide, compared: RunComparison) -> str:
         also = f" Compared all the same: {'; '.join(others)}." if others else ""
         return f"On {where}, nothing says what the skill adds. {compared.no_verdict}{also}"
     if change is None:
-        return f"On {where}, no case has results with and without the skill."
-    return f"{_first_words(change, where)}{_other_words(compared, 'It')}."
+        return lift_unknown(where)
+    return f"{first_words(change, where)}{_other_words(compared, 'It')}."
 
 
 def _named(compared: RunComparison, names: Iterable[str]) -> list[MeasureChange]:
@@ -210,7 +210,13 @@ def _other_words(compared: RunComparison, subject: str) -> str:
     return f"{''.join(f'; {each}' for each in others)}{where_it_shows}"
 
 
-def _first_words(change: MeasureChange, where: str) -> str:
+def lift_unknown(where: str) -> str:
+    """Return that nothing says what a skill adds."""
+    return f"On {where}, no case has results with and without the skill."
+
+
+def first_words(change: MeasureChange, where: str) -> str:
+    """Return what a skill adds to the pass rate, without a full stop."""
     rates = f"pass rate {_percent(change.before)} without it, {_percent(change.after)} with it"
     amount = size(change, change.effect, signed=False)
     ends = f" (95 % interval {interval(change)})" if interval(change) else ""

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
+
+from django.db.models import QuerySet
 
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.regression import compare_scenarios
 from evaluators.statistics.verdict_sentences import interval, size
 from runs.compare.guidance.guidance_comparison import compare_chosen, pooled_samples
 from runs.compare.guidance.guidance_runs import RunsBySide, settings_of
-from runs.compare.guidance.lift_answer import LiftAnswer, benchmark_json, previous_json, read_answer
+from runs.compare.guidance.lift_answer import (
+    LiftAnswer,
+    benchmark_json,
+    first_words,
+    lift_unknown,
+    previous_json,
+    read_answer,
+)
 from runs.compare.measure_changes import RunComparison, rule_of
+from runs.compare.stored_changes import pass_changes
 from runs.models import Run, Trial
 from runs.results.measures import CRITERION, label_named, unit_of
 from runs.results.statement_texts import Texts, statement_texts
-from scenarios.guidance import without_skills
-from scenarios.models import Guidance, Suite
+from scenarios.guidance import skill_files, without_skills
+from scenarios.models import Guidance
 from scenarios.storing import guidance_files
 
 PRICES = ("trial/cost_usd", "trial/tokens_in", "trial/seconds")
 """What may make a case dearer."""
+MOST_LIFTS = 50
+"""The newest arms without a skill that are looked through."""
 
 
 class StatementKind(StrEnum):
@@ -32,11 +43,11 @@ class StatementKind(StrEnum):
     ONLY_WITH = "only_with"
     """It never holds without the skill, and always with it."""
     ONLY_WITHOUT = "only_without"
-    FLIPS = "flips"
-    """In one arm it holds in some trials only."""
     ALWAYS = "always"
     """It holds in every trial of both arms."""
     NEVER = "never"
+    FLIPS = "flips"
+    """In one arm it holds in some trials only."""
 
     @property
     def label(self) -> str:
@@ -129,6 +140,13 @@ def is_lift(before: Guidance, after: Guidance) -> bool:
     return rest != new and guidance_files(before) == rest
 
 
+def without_bare_arms(versions: Sequence[Guidance], adopted: Guidance | None) -> list[Guidance]:
+    """Return a suite's versions without those that a lift made by taking the skill away; all where it uses no skill."""
+    if adopted is None or not skill_files(guidance_files(adopted)):
+        return list(versions)
+    return [each for each in versions if skill_files(guidance_files(each))]
+
+
 def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift:
     """Return what the skill adds, of runs without it against runs with it.
 
@@ -147,24 +165,39 @@ def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift
     )
 
 
-class LatestLift(NamedTuple):
-    """A suite's newest lift, with the versions of guidance that its page compares."""
+@dataclass(frozen=True)
+class MeasuredLift:
+    """A lift on one target and model by its two runs, as cards say it."""
 
-    before: int
-    after: int
-    launch: int
-    started: datetime
+    without: Run
+    with_skill: Run
+    change: MeasureChange | None
+    """The pass rate's, as the run with the skill stored it; None before both ended, and where no case has results."""
+
+    @property
+    def where(self) -> str:
+        """The target and its model."""
+        return " · ".join(filter(None, (self.with_skill.target.name, self.with_skill.model)))
+
+    @property
+    def sentence(self) -> str:
+        """What the skill adds, or that its trials still run."""
+        if self.change:
+            return f"{first_words(self.change, self.where)}."
+        return f"On {self.where}, trials still run." if self.with_skill.is_open else lift_unknown(self.where)
 
 
-def latest_lift(suite: Suite) -> LatestLift | None:
-    """Return a suite's newest lift, finished or not. Up to two queries."""
-    old = (
-        Run.objects.filter(suite=suite, options__lift=True, options__is_old_side=True).order_by("-pk").first()
-    )
-    new = Run.objects.filter(pk=old.options["looks_with"]).first() if old else None
-    if old is None or new is None or not old.guidance_id or not new.guidance_id:
-        return None
-    return LatestLift(old.guidance_id, new.guidance_id, old.launch_id, old.created)
+def latest_lifts(runs: QuerySet[Run]) -> list[MeasuredLift]:
+    """Return the newest lift of each suite among runs, in each of its settings, the newest first. Three queries."""
+    bare = runs.filter(is_experiment=True, options__lift=True, options__is_old_side=True)
+    rows = list(bare.order_by("-pk")[:MOST_LIFTS])
+    launches: dict[int, int] = {}
+    for run in rows:
+        launches.setdefault(run.suite_id, run.launch_id)
+    newest = {run.options["looks_with"]: run for run in rows if launches[run.suite_id] == run.launch_id}
+    skills = Run.objects.select_related("suite", "target").in_bulk(newest)
+    changes = pass_changes(list(skills))
+    return [MeasuredLift(run, skills[key], changes.get(key)) for key, run in newest.items() if key in skills]
 
 
 def lifts_of_launch(launch: int) -> list[Lift]:

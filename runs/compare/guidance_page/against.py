@@ -28,6 +28,7 @@ from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift, why_no
 from runs.compare.measure_changes import PASS, RunComparison
 from runs.compare.shown_changes import ForestGroup, ShownChange, ShownVerdict, draw_forest, shown_verdict
 from runs.results.measures import unit_of
+from runs.results.rates import Rate
 from scenarios.models import Guidance
 
 
@@ -61,6 +62,20 @@ class GuidanceAgainst:
     """Why runs of the named launch, or of the newest one if nothing can be compared, measured nothing."""
     other_lifts: Sequence[LiftAnswer] = ()
     """The same without statements for each other setting in which both ran in turn."""
+
+    @property
+    def lift_rates(self) -> tuple[float | None, float | None] | None:
+        """The pass rates without and with the skill; None while trials run, and where nothing could be compared."""
+        change = (
+            self.lift.compared.pass_rate if self.lift and self.chosen and not self.chosen.is_open else None
+        )
+        return (change.before, change.after) if change else None
+
+    @property
+    def opened(self) -> Rate | None:
+        """How many of the trials with the skill opened it; None where no agent's events would show it."""
+        levels = self.levels if self.lift else ()
+        return next((level.after for level in levels if level.name == "opened" and level.after.n), None)
 
     @property
     def lift_forest(self) -> list[ForestGroup]:

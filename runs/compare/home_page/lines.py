@@ -17,6 +17,7 @@ from evalhub.web.line_chart import LineOfRuns, draw_small_line
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.compare.guidance.improved_guidance import ImprovedGuidance, improved_guidance
+from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts
 from runs.compare.intended_changes import change_words
 from runs.compare.line_pictures import DrawnRun, draw_large, line_of_runs
 from runs.compare.lost_scenarios import BrokenScenario, largest_gains, with_failing_commands, worst_losses
@@ -133,6 +134,8 @@ class HomeLines:
     """Lines that did not run for so long that they aren't shown."""
     guidance: Sequence[ImprovedGuidance] = ()
     """Guidance that improved a suite, as far as cards of worse lines leave room."""
+    lifts: Sequence[MeasuredLift] = ()
+    """What skills add, the newest first."""
     last_change: datetime | None = None
     """When the newest run with a change was compared; None where a line is worse, and where no run has one."""
 
@@ -224,10 +227,13 @@ def home_lines(project: Project, *, now: datetime) -> HomeLines:
     worse = _cards([line for line in lines if line.answer is RunAnswer.REGRESSED][:CARDS_SHOWN])
     left = CARDS_SHOWN - len(worse)
     guidance = improved_guidance(project, since=oldest, most=left) if left else []
+    lifts = latest_lifts(Run.objects.filter(project=project, created__gte=oldest))[:CARDS_SHOWN]
     if worse:
-        return HomeLines(tuple(lines), worse, len(newest) - len(shown), guidance)
+        return HomeLines(tuple(lines), worse, len(newest) - len(shown), guidance, lifts)
     better = [line for line in lines if line.answer is RunAnswer.IMPROVED][: left - len(guidance)]
-    return HomeLines(tuple(lines), _cards(better), len(newest) - len(shown), guidance, _last_change(recent))
+    return HomeLines(
+        tuple(lines), _cards(better), len(newest) - len(shown), guidance, lifts, _last_change(recent)
+    )
 
 
 def _last_change(runs: QuerySet[Run]) -> datetime | None:

@@ -114,7 +114,9 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
     if default and default.query and not request.GET and not request.htmx:
         return redirect(f"{request.path}?{default.query}")
     page = page_of_runs(project, filters, request.GET.get("before", ""))
-    shown_rows = rows(page.rows)
+    ids = {run.id for run in page.rows}
+    # A lift is one row: that of its run with the skill.
+    shown_rows = rows([run for run in page.rows if not (run.is_other_arm and run.looks_with in ids)])
     available = choices(project)
     left = left_without(project, filters) if filters.in_force and not shown_rows else None
     chips = active_run_filters(filters, available, left)

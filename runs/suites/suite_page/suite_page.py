@@ -16,9 +16,9 @@ from evalhub.web.states import FORMATS, look_of_state
 from evaluators.grading.criteria import Criteria
 from evaluators.statistics.comparability import Standard
 from evaluators.statistics.scenario_classes import ScenarioClass
-from runs.compare.guidance.lift_findings import LatestLift, latest_lift
+from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts, without_bare_arms
 from runs.launch.lift import has_skill
-from runs.models import Target
+from runs.models import Run, Target
 from runs.results.outcome_history import Strip, strips
 from runs.results.seals import ScenarioSeal, count_seals, seals_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
@@ -159,8 +159,8 @@ class SuitePage:
     proof: ShownProof
     has_skill: bool
     """Whether a lift says what the suite's skill adds."""
-    lift: LatestLift | None = None
-    """The newest lift of the suite's skill."""
+    lifts: Sequence[MeasuredLift] = ()
+    """The newest lift of the suite's skill, on each target and model."""
     stopped: StoppedRun | None = None
     """The newest closed run on the target, if its tool never started."""
 
@@ -268,14 +268,14 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         suite=suite,
         change=change,
         lines=[_line(*entry, last, seals) for entry in zip(entries, criteria, strict=True)],
-        guidance=guidance,
+        guidance=without_bare_arms(guidance, default),
         default_guidance=default,
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
         proof=shown_proof(count_seals(seals.values()), len(entries), proof),
         has_skill=skilled,
-        lift=latest_lift(suite) if skilled else None,
+        lifts=latest_lifts(Run.objects.filter(suite=suite)) if skilled else (),
         stopped=_stopped_run(chosen),
     )
 

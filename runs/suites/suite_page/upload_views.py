@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
+from runs.launch.lift import has_skill
 from runs.models import Target
 from runs.targets.import_targets import import_uploaded_targets
 from scenarios.bundles import Bundle
@@ -61,7 +62,13 @@ def suite_upload(request: ProjectRequest) -> HttpResponse:
     """Store the uploaded suites, or show every problem with its line."""
     form = UploadForm(request.POST, request.FILES)
     uploaded = _take(request, form) if form.is_valid() else None
-    context = {"form": form, "uploaded": uploaded}
+    context = {
+        "form": form,
+        "uploaded": uploaded,
+        "skilled": [each.suite for each in uploaded.imported if has_skill(each.suite, each.guidance)]
+        if uploaded
+        else [],
+    }
     status = uploaded.status if uploaded else 422
     response = page_or_fragment(
         request, "suites/suites/upload.html", "suites/suites/_uploaded.html", context, status=status

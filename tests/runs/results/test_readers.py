@@ -32,7 +32,7 @@ from tests.trial_parts import make_judging
 READERS = {
     "page of runs": (3, lambda v: rows(page_of_runs(v.suite.project, RunListFilters(), "").rows)),
     "choices": (4, lambda v: choices(v.suite.project)),
-    "project_summary": (10, lambda v: project_summary(v.suite.project, now=timezone.now())),
+    "project_summary": (11, lambda v: project_summary(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()), None)),
     "trials": (1, lambda v: trials_of(v.runs.first())),

@@ -17,6 +17,7 @@ PLAIN = {
     "verdict": "",
     "not_started": "",
     "is_unchecked": False,
+    "is_experiment": False,
 }
 
 
@@ -39,6 +40,7 @@ PLAIN = {
         ({"verdict": "too_little"}, "undecided"),
         ({"verdict": "not_comparable"}, "not_comparable"),
         ({}, "new_line"),
+        ({"is_experiment": True}, "experiment"),
     ],
 )
 def test_the_first_that_is_true(facts, answer):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from random import Random
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -74,15 +72,6 @@ def test_halves_of_each_answer_weigh_by_their_size(project: Any, ada: Any, run: 
     assert found.true_negative.value == 1.0 and found.true_negative.lower < 0.45
     stored = JudgeCalibration.objects.get()
     assert stored.lower == pytest.approx(min(found.true_negative.lower, found.true_positive.lower))
-
-
-def test_stored_calibrations_of_halves_are_computed_again(project: Any, ada: Any, run: Run) -> None:
-    label(draw(project, VERSION, 8, by=ada, is_stratified=True), ada, lambda item: item.judge_passed)
-    right = JudgeCalibration.objects.get().lower
-    JudgeCalibration.objects.update(lower=0.9)
-    migration = import_module("runs.migrations.0057_calibrations_by_strata")
-    migration.calibrate_again(apps, None)
-    assert JudgeCalibration.objects.get().lower == pytest.approx(right)
 
 
 def test_judged_pass_rates_are_corrected(project: Any, ada: Any, run: Run) -> None:

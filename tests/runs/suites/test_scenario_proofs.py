@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from django.apps import apps
-from django.db import connection
 
 from evaluators.model import Complete, Completion, CompletionRequest
 from runs.engine.proof_agents import JudgeBudget
@@ -221,23 +218,3 @@ def test_a_stored_proof_asks_the_projects_judge(suite_folder):
     proof = prove_here(version, by=None, max_usd=0.5)
     assert [each.seal for each in seals_of_proof(proof)] == [Seal.NO_AGENT]
     assert (proof.max_usd, proof.cost_usd) == (0.5, 0.02)
-
-
-def test_a_proof_of_0_1_1_says_what_null_agent_and_solution_proved(suite_folder):
-    migration = import_module("runs.migrations.0068_proofs_without_cheating")
-    version = upload(suite_folder, greeting(EXISTS), HELLO)
-    proof = prove_here(version, by=None)
-    found: list[tuple[str, str, bool]] = []
-    for seal, reason in (
-        ("passes_cheating", "An agent that overwrites and plants files instead of doing the task passes: a."),
-        ("proved", f"The judge was not asked. {migration.UNTRIED}"),
-        ("solution_fails", "It ended with exit code 3."),
-    ):
-        proof.scenarios.update(seal=seal, reason=reason, is_failure=True)
-        migration.keep_what_null_agent_and_solution_proved(apps, connection.schema_editor())
-        found += proof.scenarios.values_list("seal", "reason", "is_failure")
-    assert found == [
-        ("proved", "", False),
-        ("proved", "The judge was not asked.", False),
-        ("solution_fails", "It ended with exit code 3.", True),
-    ]

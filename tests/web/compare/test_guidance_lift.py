@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.db import transaction
 
+from runs.compare.comparison import compare_with_baseline
 from runs.models import Launch, Run, Trial
 from scenarios.hashing import guidance_hash
 from scenarios.models import Guidance, Upload
@@ -149,12 +151,12 @@ def test_statements_are_grouped_by_what_they_show(arms, page_of):
     assert rows == [
         "Only with the skill 1, the skill's value",
         "It exported",
-        "Flips 1, varies from trial to trial",
-        "It is short",
         "Always holds 1, proves nothing about the skill",
         "Nothing failed",
         "Never holds 1, broken or too hard",
         "It is beautiful",
+        "Flips 1, varies from trial to trial",
+        "It is short",
     ]
     assert page_of(*arms).table("Statements").row("It is short").texts == [
         *("It is short", "export", "50 % of 6", "100 % of 6")
@@ -164,6 +166,60 @@ def test_statements_are_grouped_by_what_they_show(arms, page_of):
 def test_a_case_that_the_skill_makes_dearer_is_named(arms, page_of):
     row = page_of(*arms).table("Dearer cases").row("export")
     assert row.texts[:5] == ["export", "Cost per trial", "$0.10", "$0.30", "+195 %"]
+
+
+@pytest.fixture
+def measured(arms, version):
+    """Return the run with the skill, which stored that it is better than the run without it."""
+    bare, skilled = (Run.objects.get(guidance=each) for each in arms)
+    for run, own in (
+        (bare, {"looks_with": skilled.pk, "is_old_side": True}),
+        (skilled, {"looks_with": bare.pk, "baseline": str(bare.pk)}),
+    ):
+        run.options |= own
+        run.is_experiment = True
+        run.save()
+    with transaction.atomic():
+        compare_with_baseline(skilled)
+    return skilled
+
+
+def test_a_lift_is_headed_by_its_answer_and_ends_with_the_skills_text(arms, page_of):
+    page = page_of(*arms)
+    assert page.headings[0] == "Basics: 50 % → 100 % on local improved"
+    assert page.headings.index("Statements") < page.headings.index("Exposure")
+    assert page.headings[-2:] == ["What changed in the text", ".agents/skills/tool/SKILL.md"]
+
+
+def test_the_first_row_says_how_many_trials_opened_the_skill(arms, page_of):
+    opened = {"exposure": {"opened": True}, "interaction": {"source": "stream"}}
+    Trial.objects.filter(run__guidance=arms[1]).update(detail=opened)
+    assert "Opened in 100 % 12/12 of the trials with the skill" in page_of(*arms)
+
+
+@pytest.mark.parametrize("address", ["/p/tools/", "/p/tools/suites/basics/"])
+def test_home_and_suite_have_a_card_with_the_answer(arms, measured, signed_in, address):
+    card = main_of(signed_in().get(address)).region("Lift of Basics on local")
+    assert "Basics: 50 % → 100 % on local" in card
+    assert "the skill adds 50 points of pass rate (95 % interval" in card
+    compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={measured.launch_id}"
+    assert card.link("Basics").address == compared
+
+
+def test_a_lift_is_one_row_of_the_list_of_runs(arms, measured, previous, signed_in):
+    Run.objects.filter(guidance=previous).update(is_experiment=True)
+    page = main_of(signed_in().get("/p/tools/runs/"))
+    (row,) = page.table("Runs").rows
+    compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={measured.launch_id}"
+    assert row.link("lift").address == compared
+    bare = main_of(signed_in().get(f"/p/tools/runs/?guidance={arms[0].pk}"))
+    assert "experiment" in bare.table("Runs").rows[0].text
+
+
+def test_no_skill_is_no_version_of_the_guidance(arms, measured, signed_in):
+    page = main_of(signed_in().get("/p/tools/guidance/?suite=basics"))
+    assert page.headings[0] == "Only skill has run"
+    assert "no skill" not in main_of(signed_in().get("/p/tools/suites/basics/")).region("Guidance")
 
 
 def test_other_pairs_of_guidance_have_no_lift(arms, page_of):
@@ -177,7 +233,7 @@ def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(vers
     make_target(version.suite.project)
     client = signed_in()
     page = main_of(client.get("/p/tools/suites/basics/"))
-    assert "Latest lift" not in page
+    assert "What the skill adds" not in page.headings
     button = page.link("Measure lift…")
     form = main_of(client.get(button.address))
     assert form.field(
@@ -194,8 +250,9 @@ def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(vers
     assert (no_skill.options["is_old_side"], run.options["looks_with"]) == (True, no_skill.pk)
     compared = f"/p/tools/guidance/{no_skill.guidance_id}/against/{skill.pk}/?launch={run.launch_id}"
     assert started.headers["Location"] == compared
-    latest = main_of(client.get("/p/tools/suites/basics/")).link("What the skill adds")
-    assert latest.address == compared
+    card = main_of(client.get("/p/tools/suites/basics/")).region("Lift of Basics on local")
+    assert card.link("Basics").address == compared
+    assert "On local, trials still run." in card
 
 
 def test_the_form_offers_the_previous_version(version, signed_in):
