@@ -24,7 +24,6 @@ from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, prob
 from evalhub.web.rest.json_bodies import JsonBodies
 from runs.alerts import api as alerts
 from runs.alerts.notifications import api as notifications
-from runs.compare import annotations_api as trend_annotations
 from runs.compare import api as measures
 from runs.compare import causes_api as causes
 from runs.compare import diagnosis_api as diagnosis
@@ -63,7 +62,6 @@ PROJECT_ROUTERS = (
     judge_review.router,
     review_rounds.router,
     measures.router,
-    trend_annotations.router,
     alerts.router,
     notifications.router,
     grading.router,
