@@ -23,7 +23,6 @@ from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
 from evalhub.web.rest.json_bodies import JsonBodies
 from runs.alerts import api as alerts
-from runs.alerts.notifications import api as notifications
 from runs.compare import api as measures
 from runs.compare import causes_api as causes
 from runs.compare import diagnosis_api as diagnosis
@@ -63,7 +62,6 @@ PROJECT_ROUTERS = (
     review_rounds.router,
     measures.router,
     alerts.router,
-    notifications.router,
     grading.router,
     search.router,
     usage.router,
@@ -77,7 +75,6 @@ TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-
 
 FIRST_MODULES = {
     "runs.alerts.api": "runs_api_alerts",
-    "runs.alerts.notifications.api": "runs_api_notifications",
     "runs.compare.api": "runs_api_measures",
     "runs.compare.causes_api": "runs_api_causes",
     "runs.compare.diagnosis_api": "runs_api_diagnosis",

@@ -267,21 +267,12 @@ OPERATIONS: dict[str, Operation] = {
     "GET /alerts/{alert_id}": Operation("viewer"),
     "POST /alerts/{alert_id}/confirm": Operation("runner"),
     "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),
-    "GET /channels": Operation("viewer"),
-    "POST /channels": Operation(
-        "admin", {"name": "team", "kind": "email", "events": ["digest"], "recipients": ["a@example.org"]}
-    ),
-    "PATCH /channels/{channel_id}": Operation("admin", {"events": ["digest"]}),
-    "DELETE /channels/{channel_id}": Operation("admin"),
-    "GET /deliveries": Operation("admin"),
     "POST /grade": Operation("runner"),
     "GET /grade/{request_id}": Operation("author"),
 }
 """By method and address, as the OpenAPI document has them."""
 
-READS_NO_PROJECT = frozenset(
-    ("GET /health", "POST /channels", "POST /grade", "POST /targets", "POST /tokens")
-)
+READS_NO_PROJECT = frozenset(("GET /health", "POST /grade", "POST /targets", "POST /tokens"))
 """What a member of another project may do all the same: it is about their own."""
 
 API_PAGES = frozenset(("openapi-json", "docs", "nothing"))
