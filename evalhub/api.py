@@ -42,7 +42,6 @@ from runs.suites import proofs_api as proofs
 from runs.suites import releases_api as suite_releases
 from runs.suites import uploads_api as uploads
 from runs.targets import api as targets
-from runs.targets import tries_api as target_tries
 from scenarios.api import contents, guidance
 from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
 
@@ -52,7 +51,6 @@ PROJECT_ROUTERS = (
     guidance.router,
     guidance_comparison.router,
     targets.router,
-    target_tries.router,
     runs.router,
     results.router,
     sessions.router,
@@ -93,7 +91,6 @@ FIRST_MODULES = {
     "runs.suites.releases_api": "runs_api_suite_releases",
     "runs.suites.uploads_api": "runs_api_uploads",
     "runs.targets.api": "runs_api_targets",
-    "runs.targets.tries_api": "runs_api_target_tries",
 }
 """Where operations lay first: their ids, which generated clients use as names, stay when a module moves."""
 

@@ -206,8 +206,6 @@ OPERATIONS: dict[str, Operation] = {
     "GET /targets/{name}": Operation("viewer"),
     "POST /targets": Operation("author", {"definition": {"name": "new", "provider": "mock"}}),
     "PUT /targets/{name}": Operation("admin", {"definition": {"name": "local", "provider": "mock"}}),
-    "POST /target-tries": Operation("runner", {"target": "local"}, query="?wait=0"),
-    "GET /target-tries/{try_id}": Operation("runner"),
     "GET /baselines": Operation("viewer"),
     "POST /baselines": Operation("runner", {"run": 1}),
     "DELETE /baselines/{baseline_id}": Operation("runner"),
