@@ -42,12 +42,11 @@ from runs.suites import proofs_api as proofs
 from runs.suites import releases_api as suite_releases
 from runs.suites import uploads_api as uploads
 from runs.targets import api as targets
-from scenarios.api import contents, guidance
+from scenarios.api import guidance
 from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
 
 PROJECT_ROUTERS = (
     uploads.router,
-    contents.router,
     guidance.router,
     guidance_comparison.router,
     targets.router,

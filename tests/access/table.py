@@ -191,10 +191,6 @@ OPERATIONS: dict[str, Operation] = {
     "GET /suites/{slug}/release-rule": Operation("viewer"),
     "PUT /suites/{slug}/release-rule": Operation("author", {"k": 3, "threshold": 0.9}),
     "DELETE /suites/{slug}/release-rule": Operation("author"),
-    "GET /scenarios": Operation("viewer"),
-    "GET /scenarios/{scenario_id}": Operation("viewer"),
-    "GET /rubrics": Operation("viewer"),
-    "GET /rubrics/{rubric_id}": Operation("viewer"),
     "GET /guidance": Operation("viewer"),
     "POST /guidance": Operation(
         "author", {"suite": "basics", "files": [{"path": "AGENTS.md", "content": "Read."}]}
