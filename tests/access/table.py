@@ -185,8 +185,6 @@ OPERATIONS: dict[str, Operation] = {
     "POST /suites/{slug}/proofs": Operation("runner"),
     "GET /runs/{run_id}/diagnosis": Operation("viewer"),
     "PUT /runs/{run_id}/diagnosis/{pattern}": Operation("runner", {"right": True}),
-    "GET /runs/{run_id}/causes": Operation("viewer"),
-    "POST /runs/{run_id}/causes": Operation("runner"),
     "GET /suites/{slug}/classes": Operation("viewer"),
     "GET /suites/{slug}/release-rule": Operation("viewer"),
     "PUT /suites/{slug}/release-rule": Operation("author", {"k": 3, "threshold": 0.9}),
