@@ -24,7 +24,6 @@ from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, prob
 from evalhub.web.rest.json_bodies import JsonBodies
 from runs.alerts import api as alerts
 from runs.compare import api as measures
-from runs.compare import diagnosis_api as diagnosis
 from runs.compare.guidance import api as guidance_comparison
 from runs.engine.grading import api as grading
 from runs.errors import RequestError
@@ -63,7 +62,6 @@ PROJECT_ROUTERS = (
     usage.router,
     proofs.router,
     suite_releases.router,
-    diagnosis.router,
     teams.tokens,
 )
 TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))
@@ -71,7 +69,6 @@ TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-
 FIRST_MODULES = {
     "runs.alerts.api": "runs_api_alerts",
     "runs.compare.api": "runs_api_measures",
-    "runs.compare.diagnosis_api": "runs_api_diagnosis",
     "runs.compare.guidance.api": "runs_api_guidance_comparison",
     "runs.engine.grading.api": "runs_api_grading",
     "runs.exchange.results_api": "runs_api_results",

@@ -183,8 +183,6 @@ OPERATIONS: dict[str, Operation] = {
     "GET /suites/{slug}/versions/{number}": Operation("viewer"),
     "GET /suites/{slug}/proofs": Operation("viewer"),
     "POST /suites/{slug}/proofs": Operation("runner"),
-    "GET /runs/{run_id}/diagnosis": Operation("viewer"),
-    "PUT /runs/{run_id}/diagnosis/{pattern}": Operation("runner", {"right": True}),
     "GET /suites/{slug}/classes": Operation("viewer"),
     "GET /suites/{slug}/release-rule": Operation("viewer"),
     "PUT /suites/{slug}/release-rule": Operation("author", {"k": 3, "threshold": 0.9}),

@@ -96,7 +96,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "before_id": before.pk,
         "target_id": run.target.pk,
         "launch_id": run.launch_id,
-        "pattern": "errors-without-help",
         "trial_id": trial.pk,
         "before_trial_id": before_trial.pk,
         "artifact": kept.name,
