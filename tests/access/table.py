@@ -230,7 +230,6 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "GET /reviews": Operation("viewer"),
     "GET /usage": Operation("viewer"),
-    "GET /runs/{run_id}/tools": Operation("viewer"),
     "GET /trials/{trial_id}/overrules": Operation("viewer"),
     "POST /trials/{trial_id}/overrules": Operation("runner", {"score": 0, "passed": True, "reason": "Fine."}),
     "POST /overrules/{overrule_id}/undo": Operation("runner"),
