@@ -34,7 +34,7 @@ from runs.results.run_page import api as runs
 from runs.results.search import api as search
 from runs.results.trial_page import api as trials
 from runs.review import api as judge_review
-from runs.review import judging_api as judging
+from runs.review import reviews_api as reviews
 from runs.review import rounds_api as review_rounds
 from runs.suites import proofs_api as proofs
 from runs.suites import releases_api as suite_releases
@@ -52,7 +52,7 @@ PROJECT_ROUTERS = (
     results.router,
     sessions.router,
     trials.router,
-    judging.router,
+    reviews.router,
     judge_review.router,
     review_rounds.router,
     measures.router,
@@ -78,7 +78,7 @@ FIRST_MODULES = {
     "runs.results.trial_page.api": "runs_api_trials",
     "runs.results.usage_api": "runs_api_usage",
     "runs.review.api": "runs_api_judge_review",
-    "runs.review.judging_api": "runs_api_judging",
+    "runs.review.reviews_api": "runs_api_judging",
     "runs.review.rounds_api": "runs_api_review_rounds",
     "runs.suites.proofs_api": "runs_api_proofs",
     "runs.suites.releases_api": "runs_api_suite_releases",

@@ -217,16 +217,9 @@ OPERATIONS: dict[str, Operation] = {
     "GET /launches": Operation("viewer"),
     "GET /launches/{launch_id}": Operation("viewer"),
     "GET /trials/{trial_id}": Operation("viewer"),
-    "GET /trials/{trial_id}/scores": Operation("viewer"),
-    "GET /trials/{trial_id}/commands": Operation("viewer"),
     "GET /trials/{trial_id}/transcript": Operation("viewer"),
     "GET /trials/{trial_id}/artifacts": Operation("viewer"),
     "GET /trials/{trial_id}/artifacts/{artifact}": Operation("author"),
-    "GET /trials/{trial_id}/judgings": Operation("viewer"),
-    "GET /judgings/{judging_id}": Operation("viewer"),
-    "POST /judgings/{judging_id}/reviews": Operation(
-        "runner", {"polarity": "positive", "position": 0, "word": "agree"}
-    ),
     "GET /reviews": Operation("viewer"),
     "GET /usage": Operation("viewer"),
     "GET /trials/{trial_id}/overrules": Operation("viewer"),

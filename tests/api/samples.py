@@ -99,7 +99,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "trial_id": trial.pk,
         "before_trial_id": before_trial.pk,
         "artifact": kept.name,
-        "judging_id": judging.pk,
         "alert_id": Alert.objects.create(project=project, run=run).pk,
         "token_id": token.pk,
         "channel_id": channel.pk,
