@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse
 from ninja import File, Form, Path, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
@@ -13,7 +12,6 @@ from evalhub.web.rest.request_body import Key
 from evaluators.grading.suite_result import suite_result
 from runs.exchange.exports.ctrf import ctrf
 from runs.exchange.exports.document import run_document
-from runs.exchange.exports.exports import export_run
 from runs.exchange.exports.results_preview import preview_document
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
@@ -117,20 +115,3 @@ def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
 def get_ctrf(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Export a run as a Common Test Report (CTRF) with a test per trial."""
     return ctrf([run_document(find_run(request, run_id).pk)])
-
-
-_ZIP = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
-
-
-@router.get(
-    "/runs/{run_id}/llm-tool-test",
-    auth=Bearer(),
-    response=declare_answers(str),
-    openapi_extra={"responses": {200: {"content": _ZIP}}},
-)
-def get_results_folder(request: ApiRequest, run_id: Path[Key]) -> HttpResponse:
-    """Export a run as llm-tool-test's results folder, in a zip archive."""
-    run = find_run(request, run_id)
-    response = HttpResponse(export_run(run.pk, "llm-tool-test"), content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.llm-tool-test.zip"'
-    return response

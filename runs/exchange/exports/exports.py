@@ -50,7 +50,7 @@ EXPORTS: dict[str, Export] = {
     ),
     "ctrf": Export("CTRF", "application/json", "ctrf.json", lambda run: ctrf_json([run_document(run.pk)])),
 }
-"""By their names in the command line, REST and pages. All redact secrets."""
+"""By their names in the command line and pages. All redact secrets."""
 
 
 def export_run(run_id: int, name: str) -> bytes:
