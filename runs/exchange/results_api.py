@@ -10,8 +10,6 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
 from evalhub.web.rest.request_body import Key
 from evaluators.grading.suite_result import suite_result
-from runs.exchange.exports.ctrf import ctrf
-from runs.exchange.exports.document import run_document
 from runs.exchange.exports.results_preview import preview_document
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
@@ -109,9 +107,3 @@ def create_results(
 def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Export a run as an EvalSuiteResult; works for suites of every format."""
     return suite_result(suite_run(find_run(request, run_id)))
-
-
-@router.get("/runs/{run_id}/ctrf", auth=Bearer(), response=declare_answers(dict[str, Any]))
-def get_ctrf(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
-    """Export a run as a Common Test Report (CTRF) with a test per trial."""
-    return ctrf([run_document(find_run(request, run_id).pk)])

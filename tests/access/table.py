@@ -210,7 +210,6 @@ OPERATIONS: dict[str, Operation] = {
     "POST /runs/{run_id}/resume": Operation("runner"),
     "GET /runs/{run_id}/trials": Operation("viewer"),
     "GET /runs/{run_id}/suite-result": Operation("viewer"),
-    "GET /runs/{run_id}/ctrf": Operation("viewer"),
     "POST /results": Operation("author"),
     "POST /sessions": Operation("author"),
     "GET /launches": Operation("viewer"),
