@@ -20,7 +20,7 @@ from ninja.operation import Operation
 from evalhub import api_health
 from evalhub.lib.busy import TryLater
 from evalhub.teams import api as teams
-from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
+from evalhub.web.rest.errors import ApiError, declare_refusals, drop_unused_schemas, error_body, problem_of
 from evalhub.web.rest.json_bodies import JsonBodies
 from runs.alerts import api as alerts
 from runs.compare import api as measures
@@ -122,6 +122,7 @@ def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document, with paths relative to its servers; made once, as that takes a second."""
     document = dict(api.get_openapi_schema(path_prefix=""))
     declare_refusals(document)
+    drop_unused_schemas(document)
     return document
 
 

@@ -67,7 +67,7 @@ class ResultsPreviewOut(Schema):
     runs: list[PreviewedRunOut]
 
 
-class ImportedOut(Schema):
+class ImportedRunsOut(Schema):
     """The runs in a results file."""
 
     runs: list[int]
@@ -81,7 +81,7 @@ class ResultsIn(Schema):
     """Store nothing."""
 
 
-@router.post("/results", auth=Bearer("upload"), response=declare_answers(ImportedOut, status=201))
+@router.post("/results", auth=Bearer("upload"), response=declare_answers(ImportedRunsOut, status=201))
 def create_results(
     request: ApiRequest, file: File[UploadedFile], form: Form[ResultsIn]
 ) -> Status[dict[str, Any]]:

@@ -56,7 +56,7 @@ class FlagConfusionOut(Schema):
     newest_run: int
 
 
-class UsageOut(Schema):
+class ToolUsageOut(Schema):
     runs: int
     subcommands: list[SubcommandUsageOut]
     """Those that fail most first."""
@@ -64,7 +64,7 @@ class UsageOut(Schema):
     """The most frequent first."""
 
 
-@router.get("/usage", auth=Bearer(), response=declare_answers(UsageOut))
+@router.get("/usage", auth=Bearer(), response=declare_answers(ToolUsageOut))
 def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
     """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
     compare = Comparison.BASELINES if filters.compare else Comparison.NOTHING

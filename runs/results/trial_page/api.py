@@ -13,7 +13,7 @@ from evalhub.lib.limits import LONGEST_TEXT
 from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, declare_answers, not_found
-from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.pages import Cursor, ListOut, PageOut, page_of
 from evalhub.web.rest.request_body import Key
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
@@ -67,10 +67,6 @@ class ArtifactOut(Schema):
     sha256: str
     size: int
     media_type: str
-
-
-class ArtifactsOut(Schema):
-    items: list[ArtifactOut]
 
 
 @router.get("/runs/{run_id}/trials", auth=Bearer(), response=declare_answers(PageOut[TrialRowOut]))
@@ -157,7 +153,7 @@ def _transcript(transcript: Transcript, query: Events) -> dict[str, Any]:
     }
 
 
-@router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=declare_answers(ArtifactsOut))
+@router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=declare_answers(ListOut[ArtifactOut]))
 def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     """List a trial's stored files."""
     rows = Artifact.objects.filter(trial=find_trial(request, trial_id))
