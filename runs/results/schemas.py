@@ -262,11 +262,6 @@ class ScoreOut(Schema):
     reasoning: str | None = None
 
 
-class ScoresOut(Schema):
-    gates: list[GateOut]
-    scores: list[ScoreOut]
-
-
 class JudgingOut(Schema):
     """One judge call in a trial's document."""
 
@@ -327,7 +322,7 @@ class TrialCostOut(Schema):
     """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
-class GradedOut(ScoresOut):
+class GradedOut(Schema):
     """The scores of every layer: a trial without ids, because nothing is stored."""
 
     scenario: str
@@ -348,6 +343,8 @@ class GradedOut(ScoresOut):
     error: str
     error_kind: str
     interaction: dict[str, Any]
+    gates: list[GateOut]
+    scores: list[ScoreOut]
     judgings: list[JudgingOut]
     warnings: list[str]
     """What a reader of its figures must know, such as a cost limit that stopped the agent; a sentence each."""
