@@ -20,14 +20,10 @@ from ninja.operation import Operation
 from evalhub import api_health
 from evalhub.lib.busy import TryLater
 from evalhub.teams import api as teams
-from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
+from evalhub.web.rest.errors import ApiError, declare_refusals, drop_unused_schemas, error_body, problem_of
 from evalhub.web.rest.json_bodies import JsonBodies
 from runs.alerts import api as alerts
-from runs.alerts.notifications import api as notifications
-from runs.compare import annotations_api as trend_annotations
 from runs.compare import api as measures
-from runs.compare import causes_api as causes
-from runs.compare import diagnosis_api as diagnosis
 from runs.compare.guidance import api as guidance_comparison
 from runs.engine.grading import api as grading
 from runs.errors import RequestError
@@ -38,51 +34,41 @@ from runs.results.run_page import api as runs
 from runs.results.search import api as search
 from runs.results.trial_page import api as trials
 from runs.review import api as judge_review
-from runs.review import judging_api as judging
+from runs.review import reviews_api as reviews
 from runs.review import rounds_api as review_rounds
 from runs.suites import proofs_api as proofs
 from runs.suites import releases_api as suite_releases
 from runs.suites import uploads_api as uploads
 from runs.targets import api as targets
-from runs.targets import tries_api as target_tries
-from scenarios.api import contents, guidance
+from scenarios.api import guidance
 from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
 
 PROJECT_ROUTERS = (
     uploads.router,
-    contents.router,
     guidance.router,
     guidance_comparison.router,
     targets.router,
-    target_tries.router,
     runs.router,
     results.router,
     sessions.router,
     trials.router,
-    judging.router,
+    reviews.router,
     judge_review.router,
     review_rounds.router,
     measures.router,
-    trend_annotations.router,
     alerts.router,
-    notifications.router,
     grading.router,
     search.router,
     usage.router,
     proofs.router,
     suite_releases.router,
-    causes.router,
-    diagnosis.router,
     teams.tokens,
 )
 TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))
 
 FIRST_MODULES = {
     "runs.alerts.api": "runs_api_alerts",
-    "runs.alerts.notifications.api": "runs_api_notifications",
     "runs.compare.api": "runs_api_measures",
-    "runs.compare.causes_api": "runs_api_causes",
-    "runs.compare.diagnosis_api": "runs_api_diagnosis",
     "runs.compare.guidance.api": "runs_api_guidance_comparison",
     "runs.engine.grading.api": "runs_api_grading",
     "runs.exchange.results_api": "runs_api_results",
@@ -92,13 +78,12 @@ FIRST_MODULES = {
     "runs.results.trial_page.api": "runs_api_trials",
     "runs.results.usage_api": "runs_api_usage",
     "runs.review.api": "runs_api_judge_review",
-    "runs.review.judging_api": "runs_api_judging",
+    "runs.review.reviews_api": "runs_api_judging",
     "runs.review.rounds_api": "runs_api_review_rounds",
     "runs.suites.proofs_api": "runs_api_proofs",
     "runs.suites.releases_api": "runs_api_suite_releases",
     "runs.suites.uploads_api": "runs_api_uploads",
     "runs.targets.api": "runs_api_targets",
-    "runs.targets.tries_api": "runs_api_target_tries",
 }
 """Where operations lay first: their ids, which generated clients use as names, stay when a module moves."""
 
@@ -137,6 +122,7 @@ def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document, with paths relative to its servers; made once, as that takes a second."""
     document = dict(api.get_openapi_schema(path_prefix=""))
     declare_refusals(document)
+    drop_unused_schemas(document)
     return document
 
 

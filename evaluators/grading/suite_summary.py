@@ -2,78 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from rich.cells import cell_len, set_cell_size
 
 from evaluators.grading.suite_result import CaseResult, SuiteRun, total_cases, total_duration
 from evaluators.statistics.comparability import name_incomparable
 
-WIDTH = 76
-UNKNOWN = "·"
+_UNKNOWN = "·"
+_WIDTH = 76
 _RULE = 67
 _LEAST_DESCRIPTION = 10
 _LEAST_DURATION = 6
-_GREEN, _RED, _YELLOW, _BOLD = "32", "31", "33", "1"
-
-Paint = Callable[[str, str], str]
-"""A function from a text and a colour number to coloured text."""
 
 
-def suite_summary(
-    run: SuiteRun, *, width: int = WIDTH, coloured: bool = False, most: int | None = None
-) -> str:
-    """Return the summary, at most `width` terminal cells wide where possible.
+def suite_summary(run: SuiteRun) -> str:
+    """Return the summary, at most 76 terminal cells wide where possible.
 
-    Long descriptions are cut; errors, warnings and ids never are. With more than `most` cases, passed cases are
-    only counted.
+    Long descriptions are cut; errors, warnings and ids never are.
     """
-    return "".join(f"{line}\n" for line in _lines(run, width, _colour if coloured else _plain, most))
+    return "".join(f"{line}\n" for line in _lines(run))
 
 
-def _colour(text: str, code: str) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m"
-
-
-def _plain(text: str, code: str) -> str:
-    return text
-
-
-def _lines(run: SuiteRun, width: int, paint: Paint, most: int | None) -> Iterator[str]:
-    rule = min(width, _RULE)
+def _lines(run: SuiteRun) -> Iterator[str]:
     title = f"═══ {run.tool_name or 'evals'} — {run.tier} evals "
-    yield paint(title + "═" * max(0, rule - cell_len(title)), _BOLD)
-    few = most is None or len(run.cases) <= most
-    shown = run.cases if few else tuple(case for case in run.cases if not case.passed)
-    ids = max((cell_len(case.id) for case in shown), default=0)
-    durations = max((len(_duration(case.duration_ms)) for case in shown), default=0)
-    room = width - len("  ✓ ") - ids - 2 * len("  ") - max(durations, _LEAST_DURATION)
-    for case in shown:
-        yield from _case(case, ids, max(room, _LEAST_DESCRIPTION), paint)
-    if not few:
-        yield f"  … {len(run.cases) - len(shown)} more cases passed"
-    yield "─" * rule
-    yield _totals(run)
-    yield from _changes(run, paint)
-    yield from _warnings(run, paint)
+    yield title + "═" * max(0, _RULE - cell_len(title))
+    ids = max((cell_len(case.id) for case in run.cases), default=0)
+    durations = max((len(_duration(case.duration_ms)) for case in run.cases), default=0)
+    room = _WIDTH - len("  ✓ ") - ids - 2 * len("  ") - max(durations, _LEAST_DURATION)
+    for case in run.cases:
+        yield from _case(case, ids, max(room, _LEAST_DESCRIPTION))
+    yield "─" * _RULE
+    totals = total_cases(run.cases)
+    timed = sum(case.duration_ms is not None for case in run.cases)
+    of = f" of {timed} cases" if 0 < timed < len(run.cases) else ""
+    yield (
+        f"  {totals['passed']}/{totals['totalCases']} passed | {totals['failed']} failed | "
+        f"{totals['skippedAssertions']} skipped assertions | {_duration(total_duration(run.cases))} total{of}"
+    )
+    yield from _changes(run)
+    yield from _warnings(run)
 
 
-def _case(case: CaseResult, ids: int, room: int, paint: Paint) -> Iterator[str]:
-    mark = paint("✓", _GREEN) if case.passed else paint("✗", _RED)
+def _case(case: CaseResult, ids: int, room: int) -> Iterator[str]:
     description = _fit(case.description, room)
+    mark = "✓" if case.passed else "✗"
     yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {_duration(case.duration_ms)}"
     trial = case.shown_trial
     if not case.passed:
-        error = f"agent error: {trial.error}" if trial.outcome == "error" else trial.error
-        yield paint(f"    → {error}", _RED)
+        yield f"    → agent error: {trial.error}" if trial.outcome == "error" else f"    → {trial.error}"
     for warning in trial.warnings:
-        yield paint(f"    ⚠ {warning}", _YELLOW)
+        yield f"    ⚠ {warning}"
     if trial.vacuous:
-        yield paint("    ⚠ Nothing was asserted, so it passed as vacuous.", _YELLOW)
+        yield "    ⚠ Nothing was asserted, so it passed as vacuous."
 
 
 def _duration(milliseconds: int | None) -> str:
-    return UNKNOWN if milliseconds is None else f"{milliseconds}ms"
+    return _UNKNOWN if milliseconds is None else f"{milliseconds}ms"
 
 
 def _fit(text: str, room: int) -> str:
@@ -81,42 +66,26 @@ def _fit(text: str, room: int) -> str:
     return set_cell_size(line, room) if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
 
 
-def _totals(run: SuiteRun) -> str:
-    totals = total_cases(run.cases)
-    timed = sum(case.duration_ms is not None for case in run.cases)
-    of = f" of {timed} cases" if 0 < timed < len(run.cases) else ""
-    return (
-        f"  {totals['passed']}/{totals['totalCases']} passed | {totals['failed']} failed | "
-        f"{totals['skippedAssertions']} skipped assertions | {_duration(total_duration(run.cases))} total{of}"
-    )
-
-
-def _changes(run: SuiteRun, paint: Paint) -> Iterator[str]:
+def _changes(run: SuiteRun) -> Iterator[str]:
     if run.baseline is None:
         return
-    comparison = run.comparison
-    for ids, title, code in (
-        (comparison.regressions, "REGRESSIONS", _RED),
-        (comparison.new_passes, "New passes", _GREEN),
-        (comparison.added, "Added", ""),
-        (comparison.removed, "Removed", ""),
-    ):
+    changes = {"REGRESSIONS": run.comparison.regressions, "New passes": run.comparison.new_passes}
+    for title, ids in changes.items():
         if ids:
-            line = f"  {title} against {run.baseline.number or run.baseline.run_id} ({len(ids)}): {', '.join(ids)}"
-            yield paint(line, code) if code else line
+            yield f"  {title} against {run.baseline.number or run.baseline.run_id} ({len(ids)}): {', '.join(ids)}"
     if changed := name_incomparable(run.not_comparable):
         # The contract counts them above all the same.
-        yield paint(f"  ! {changed}", _YELLOW)
+        yield f"  ! {changed}"
 
 
-def _warnings(run: SuiteRun, paint: Paint) -> Iterator[str]:
+def _warnings(run: SuiteRun) -> Iterator[str]:
     warnings = list(run.staleness_warnings)
     if run.stale and run.generated_hash:
         # The contract shortens a mismatch on the console; the file has the full sentence.
         hashes = f"(generated: {run.generated_hash}, current: {run.description_hash})"
         warnings = [f"Description hash mismatch {hashes}", *(text for text in warnings if not _is_hash(text))]
     for text in warnings:
-        yield paint(f"  ⚠ {text}", _YELLOW)
+        yield f"  ⚠ {text}"
 
 
 def _is_hash(warning: str) -> bool:

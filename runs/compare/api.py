@@ -1,26 +1,23 @@
-"""Measures, a run's rollups, trends and comparisons of runs."""
+"""Trends and comparisons of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
-from ninja import Path, Query, Router, Schema
+from ninja import Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
-from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.first_divergences import divergences_json
 from runs.compare.side_by_side import MOST_COMPARED, ComparedRun, compared_with_first, side_by_side
 from runs.compare.stored_changes import change_json
 from runs.compare.trends import trend
-from runs.models import Measure, RunMeasure
-from runs.results.lookup import find_run, find_runs, find_suite
+from runs.models import Measure
+from runs.results.lookup import find_runs, find_suite
 from runs.results.run_rows import listed_runs
 from runs.results.schemas import MeasureChangeOut, RunRowOut
 
@@ -33,19 +30,6 @@ class MeasureOut(Schema):
     unit: str
     better: str
     """higher, lower or none."""
-
-
-class RunMeasureOut(Schema):
-    """A measure over a run or over one of its scenarios."""
-
-    measure: str
-    """Layer and name, such as `trial/pass`."""
-    scenario: str | None
-    n: int
-    mean: float
-    m2: float
-    """Sum of squared differences from the mean."""
-    passed: int | None
 
 
 class PointOut(Schema):
@@ -159,40 +143,6 @@ class CompareQuery(BaseModel):
 
 def measure_json(measure: Measure) -> dict[str, Any]:
     return {"layer": measure.layer, "name": measure.name, "unit": measure.unit, "better": measure.better}
-
-
-@router.get("/measures", auth=Bearer(), response=declare_answers(PageOut[MeasureOut]), tags=["measures"])
-def list_measures(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
-    """List the measures of the project's runs."""
-    measured = RunMeasure.objects.filter(run__project=request.access.project).values("measure")
-    rows = Measure.objects.filter(pk__in=measured)
-    return page_of(request, rows, cursor, lambda measures: [measure_json(each) for each in measures])
-
-
-@router.get(
-    "/runs/{run_id}/measures",
-    auth=Bearer(),
-    response=declare_answers(PageOut[RunMeasureOut]),
-    tags=["measures"],
-)
-def list_run_measures(request: ApiRequest, run_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
-    """List the rollups of a closed run, for the run and for each scenario."""
-    rows = RunMeasure.objects.filter(run=find_run(request, run_id)).select_related("measure", "scenario")
-    return page_of(request, rows, cursor, _rollups)
-
-
-def _rollups(rows: Sequence[RunMeasure]) -> list[dict[str, Any]]:
-    return [
-        {
-            "measure": str(row.measure),
-            "scenario": row.scenario.key if row.scenario else None,
-            "n": row.n,
-            "mean": row.mean,
-            "m2": row.m2,
-            "passed": row.passed,
-        }
-        for row in rows
-    ]
 
 
 @router.get("/trends", auth=Bearer(), response=declare_answers(TrendOut), tags=["trends"])

@@ -59,8 +59,7 @@ def request_try(
     prompt: str,
     *,
     by: User,
-    model: str = "",
-    base_folder: str = "",
+    base_folder: str,
 ) -> TargetTry:
     """Store a request to try a definition and wake a worker."""
     with write_transaction():
@@ -71,7 +70,6 @@ def request_try(
             definition=dict(definition.entry),
             base_folder=base_folder,
             prompt=prompt[:LONGEST_OUTPUT],
-            model=model,
         )
         expires = row.created + row.PATIENCE
         job = request_job(Job.Kind.TRY, row.pk, labels=definition.labels, expires=expires)
@@ -122,7 +120,7 @@ def _context(row: TargetTry) -> RunContext:
     resolved = resolve_target(target, variables)
     version = SuiteVersion(suite=Suite(project=row.project, name="Try"))
     return RunContext(
-        run=Run(project=row.project, target=target, suite_version=version, model=row.model),
+        run=Run(project=row.project, target=target, suite_version=version),
         options=RunOptions(timeout_seconds=SECONDS),
         target=resolved,
         provider=make_provider(resolved, containment().for_target(resolved.options)),

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse
 from ninja import File, Form, Path, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
 from evalhub.web.rest.request_body import Key
 from evaluators.grading.suite_result import suite_result
-from runs.exchange.exports.ctrf import ctrf
-from runs.exchange.exports.document import run_document
-from runs.exchange.exports.exports import export_run
 from runs.exchange.exports.results_preview import preview_document
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
@@ -71,7 +67,7 @@ class ResultsPreviewOut(Schema):
     runs: list[PreviewedRunOut]
 
 
-class ImportedOut(Schema):
+class ImportedRunsOut(Schema):
     """The runs in a results file."""
 
     runs: list[int]
@@ -85,7 +81,7 @@ class ResultsIn(Schema):
     """Store nothing."""
 
 
-@router.post("/results", auth=Bearer("upload"), response=declare_answers(ImportedOut, status=201))
+@router.post("/results", auth=Bearer("upload"), response=declare_answers(ImportedRunsOut, status=201))
 def create_results(
     request: ApiRequest, file: File[UploadedFile], form: Form[ResultsIn]
 ) -> Status[dict[str, Any]]:
@@ -111,26 +107,3 @@ def create_results(
 def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Export a run as an EvalSuiteResult; works for suites of every format."""
     return suite_result(suite_run(find_run(request, run_id)))
-
-
-@router.get("/runs/{run_id}/ctrf", auth=Bearer(), response=declare_answers(dict[str, Any]))
-def get_ctrf(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
-    """Export a run as a Common Test Report (CTRF) with a test per trial."""
-    return ctrf([run_document(find_run(request, run_id).pk)])
-
-
-_ZIP = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
-
-
-@router.get(
-    "/runs/{run_id}/llm-tool-test",
-    auth=Bearer(),
-    response=declare_answers(str),
-    openapi_extra={"responses": {200: {"content": _ZIP}}},
-)
-def get_results_folder(request: ApiRequest, run_id: Path[Key]) -> HttpResponse:
-    """Export a run as llm-tool-test's results folder, in a zip archive."""
-    run = find_run(request, run_id)
-    response = HttpResponse(export_run(run.pk, "llm-tool-test"), content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.llm-tool-test.zip"'
-    return response

@@ -135,9 +135,6 @@ def _add_output(group: Arguments) -> None:
         help="write the runs as an archive that import_results reads back exactly",
     )
     group.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
-    group.add_argument(
-        "--ctrf-file", metavar="FILE", help="write a Common Test Report (CTRF JSON) to this file"
-    )
     add_summary_argument(group)
     group.add_argument(
         "--include-trace", action="store_true", help="add each trial's trace to the run documents (JSON)"

@@ -230,7 +230,7 @@ def check_judge(project: Project, options: RunOptions) -> None:
         )
 
 
-STRICT = frozenset(("format/vacuous", "format/unknown-key", "format/case-without-expect"))
+STRICT = frozenset(("format/vacuous", "format/unknown-key"))
 """Lints of eval files that are errors in strict mode."""
 
 

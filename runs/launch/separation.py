@@ -150,7 +150,7 @@ def separation_of(run: Run) -> Separation | None:
 
 
 @transaction.atomic
-def request_separation(run_id: int, *, by: User | None, trigger: Trigger) -> list[Run]:
+def request_separation(run_id: int, *, by: User | None) -> list[Run]:
     """Queue the fresh runs that set a run's causes apart, the control first, once. Raises `RequestError`."""
     run = Run.objects.select_for_update(of=("self",)).select_related(*RELATED).get(pk=run_id)
     separation = separation_of(run)
@@ -166,9 +166,9 @@ def request_separation(run_id: int, *, by: User | None, trigger: Trigger) -> lis
             "must be able to set one back. Guidance, model, scenarios, judge and target can be."
         )
     request = _request(run, separation.baseline)
-    control = _start(run, request, CONTROL, by, trigger)
+    control = _start(run, request, CONTROL, by)
     arms = [
-        _start(run, _against(_SET_BACK[factor](request, separation.baseline), control), factor, by, trigger)
+        _start(run, _against(_SET_BACK[factor](request, separation.baseline), control), factor, by)
         for factor in separation.factors
     ]
     for arm, factor in zip([control, *arms], [CONTROL, *separation.factors], strict=True):
@@ -204,13 +204,13 @@ def _model_names(model: str) -> Sequence[str]:
     return [model] if model else ()
 
 
-def _start(run: Run, request: Request, factor: str, by: User | None, trigger: Trigger) -> Run:
+def _start(run: Run, request: Request, factor: str, by: User | None) -> Run:
     planned = plan(run.project, request)
     if len(planned) != 1:
         raise RequestError(
             f"Run {run.pk} can't be repeated as one run, because its scenarios choose their targets."
         )
-    launch = request_runs(run.project, request, by=by, trigger=trigger)
+    launch = request_runs(run.project, request, by=by, trigger=Trigger.WEB)
     launch.separates = run
     launch.request = {**launch.request, "arm": factor}
     launch.save(update_fields=["separates", "request"])

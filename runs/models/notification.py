@@ -39,7 +39,7 @@ CHOSEN_EVENTS = [event for event in NotificationEvent if event is not Notificati
 
 
 class Channel(models.Model):
-    """Where a project's messages go. `address` and `secret` are write-only: no page, REST or log shows them."""
+    """Where a project's messages go. `address` and `secret` are write-only: no page or log shows them."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="channels")
     name = models.CharField(max_length=80)

@@ -124,7 +124,6 @@ class TargetTry(models.Model):
     definition = models.JSONField()
     base_folder = models.CharField(max_length=500, blank=True)
     prompt = models.TextField()
-    model = models.CharField(max_length=200, blank=True)
     created = models.DateTimeField(default=timezone.now)
     worker = models.CharField(max_length=200, blank=True)
     """The worker that tries or tried it."""

@@ -262,19 +262,7 @@ class ScoreOut(Schema):
     reasoning: str | None = None
 
 
-class ScoresOut(Schema):
-    gates: list[GateOut]
-    scores: list[ScoreOut]
-
-
-class TrialScoresOut(ScoresOut):
-    """A trial's scores, or those that a review round does not hide."""
-
-    judge_hidden: str = ""
-    """Why the judge's answer, the outcome and the composite are missing; empty if nothing is hidden."""
-
-
-class JudgingContentOut(Schema):
+class JudgingOut(Schema):
     """One judge call in a trial's document."""
 
     name: str
@@ -334,7 +322,7 @@ class TrialCostOut(Schema):
     """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
-class GradedOut(ScoresOut):
+class GradedOut(Schema):
     """The scores of every layer: a trial without ids, because nothing is stored."""
 
     scenario: str
@@ -355,7 +343,9 @@ class GradedOut(ScoresOut):
     error: str
     error_kind: str
     interaction: dict[str, Any]
-    judgings: list[JudgingContentOut]
+    gates: list[GateOut]
+    scores: list[ScoreOut]
+    judgings: list[JudgingOut]
     warnings: list[str]
     """What a reader of its figures must know, such as a cost limit that stopped the agent; a sentence each."""
     protected: ProtectedOut | None = None
@@ -387,7 +377,28 @@ class AttemptOut(Schema):
     finished: datetime | None
 
 
-class TrialOut(GradedOut, TrialScoresOut):
+class CommandOut(Schema):
+    """A command of the tool under test."""
+
+    n: int
+    line: str
+    subcommand: str
+    exit_code: int | None
+    failed: bool
+    help: bool
+    retry_of: int | None
+    event: int | None
+    failure: str
+    """Why a call of an MCP server failed: unknown_tool, arguments, is_error or protocol."""
+    end: str
+    """How its end is known: recorded, reported, estimated or unknown; empty in trials counted by the first rules."""
+    at_least: bool
+    """Whether it ran once or more, such as in a loop."""
+    seconds: float | None
+    """The time it ran, if recorded."""
+
+
+class TrialOut(GradedOut):
     """One execution of a scenario, with the scores of every layer."""
 
     id: int
@@ -398,6 +409,10 @@ class TrialOut(GradedOut, TrialScoresOut):
     artifacts: list[str]
     attempts: list[AttemptOut] = []
     """Earlier attempts; only in the answer for one trial."""
+    commands: list[CommandOut] = []
+    """Those of the tool under test, in order; only in the answer for one trial."""
+    judge_hidden: str = ""
+    """Why a review round hides the judge's answer, the outcome and the composite; empty if it hides nothing."""
 
 
 class TrialRowOut(Schema):

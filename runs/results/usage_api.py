@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import Path, Query, Router, Schema
+from ninja import Query, Router, Schema
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers
-from evalhub.web.rest.request_body import Key
-from runs.models.usage import surface_hash, surfaces_of
 from runs.results.filter_schemas import RunFilterValues
-from runs.results.lookup import find_run
 from runs.results.usage import Comparison, usage
 
 router = Router(tags=["usage"])
@@ -59,7 +56,7 @@ class FlagConfusionOut(Schema):
     newest_run: int
 
 
-class UsageOut(Schema):
+class ToolUsageOut(Schema):
     runs: int
     subcommands: list[SubcommandUsageOut]
     """Those that fail most first."""
@@ -67,7 +64,7 @@ class UsageOut(Schema):
     """The most frequent first."""
 
 
-@router.get("/usage", auth=Bearer(), response=declare_answers(UsageOut))
+@router.get("/usage", auth=Bearer(), response=declare_answers(ToolUsageOut))
 def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
     """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
     compare = Comparison.BASELINES if filters.compare else Comparison.NOTHING
@@ -93,43 +90,3 @@ def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, An
     ]
     confusions = [{**vars(row), "kind": row.kind.value} for row in tool_usage.confusions]
     return {"runs": tool_usage.runs, "subcommands": subcommands, "confusions": confusions}
-
-
-class ShownToolOut(Schema):
-    name: str
-    description: str
-    input_schema: dict[str, Any]
-
-
-class SurfaceOut(Schema):
-    """What an MCP server showed to the agent."""
-
-    server: str
-    version: str
-    instructions: str
-    tokens: int
-    """An estimate: characters / 4, as compact JSON."""
-    tools: list[ShownToolOut]
-
-
-class SurfacesOut(Schema):
-    sha256: str
-    items: list[SurfaceOut]
-
-
-@router.get("/runs/{run_id}/tools", auth=Bearer(), response=declare_answers(SurfacesOut))
-def list_tools(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
-    """List what the MCP servers under test showed to the agent; nothing for another tool."""
-    run = find_run(request, run_id)
-    (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
-    items = [
-        {
-            **{name: getattr(surface, name) for name in ("server", "version", "instructions", "tokens")},
-            "tools": [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
-                for tool in surface.tools
-            ],
-        }
-        for surface in surfaces
-    ]
-    return {"sha256": surface_hash(run), "items": items}

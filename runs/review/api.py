@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from ninja import Path, Query, Router, Schema, Status
-from pydantic import BaseModel, Field
+from ninja import Path, Router, Schema, Status
+from pydantic import Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
@@ -17,12 +16,11 @@ from evalhub.web.rest.request_body import Key, Name, RequestBody
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment
-from runs.engine.stored_trials.reassessment_plan import estimate_reassessment, ready_rubric
 from runs.models import Overrule, Reassessment
 from runs.models.review import Right
 from runs.results.lookup import find_run, find_trial
 from runs.review.calibrations import calibration_json, calibration_of, judge_versions, repeated_judgings
-from runs.review.overruling import overrule, undo
+from runs.review.overruling import overrule
 from runs.review.reviewing import record_who_was_right
 
 router = Router(tags=["reviews"])
@@ -134,28 +132,6 @@ class ReassessIn(RequestBody):
     max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
 
 
-class PlanQuery(BaseModel):
-    kind: Literal["judge", "grade"] = "judge"
-    rubric: Text = ""
-
-
-class NotGradedOut(Schema):
-    """The checks of a scenario that need a workspace, and its trials without a usable one."""
-
-    scenario: str
-    checks: list[str]
-    trials: int
-    reason: str
-
-
-class ReassessmentPlanOut(Schema):
-    trials: int
-    calls: int
-    cost_usd: float | None
-    not_graded: list[NotGradedOut]
-    """Trials that keep their stored scores when graded again, and why."""
-
-
 class ReassessedTrialOut(Schema):
     trial: int
     scenario: str
@@ -218,17 +194,6 @@ def create_overrule(request: ApiRequest, trial_id: Path[Key], body: OverruleIn) 
     return Status(201, _overrule(stored))
 
 
-@router.post("/overrules/{overrule_id}/undo", auth=Bearer("review"), response=declare_answers(OverruleOut))
-def undo_overrule(request: ApiRequest, overrule_id: Path[Key]) -> dict[str, Any]:
-    """Put the original score back."""
-    rows = Overrule.objects.filter(trial__run__project=request.access.project, pk=overrule_id)
-    active = rows.select_related("trial", "by").first()
-    if active is None:
-        raise not_found("overrule", overrule_id)
-    undo(active, by=request.access.user)
-    return _overrule(Overrule.objects.select_related("by", "undone_by").get(pk=active.pk))
-
-
 @router.post("/trials/{trial_id}/resolution", auth=Bearer("review"), response=declare_answers(ResolutionOut))
 def resolve_disagreement(request: ApiRequest, trial_id: Path[Key], body: ResolutionIn) -> dict[str, Any]:
     """Record who was right where judge and gates disagree."""
@@ -257,12 +222,6 @@ def list_calibrations(request: ApiRequest) -> dict[str, Any]:
 def list_reassessments(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """List a run's newest reassessments with the new scores beside the stored ones."""
     return {"items": [_reassessment(each) for each in comparisons(find_run(request, run_id))]}
-
-
-@router.get("/runs/{run_id}/reassessments/plan", auth=Bearer(), response=declare_answers(ReassessmentPlanOut))
-def plan_reassessment(request: ApiRequest, run_id: Path[Key], query: Query[PlanQuery]) -> dict[str, Any]:
-    """Return the number of trials and judge calls, and the estimated cost, of assessing a run again."""
-    return asdict(estimate_reassessment(find_run(request, run_id), query.kind, ready_rubric(query.rubric)))
 
 
 @router.post(

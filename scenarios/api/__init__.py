@@ -1,1 +1,1 @@
-"""REST over what is uploaded: suites, versions, scenarios, rubrics and guidance."""
+"""REST over what is uploaded: suites, versions and guidance."""

@@ -11,7 +11,7 @@ from evalhub.lib.timestamps import moment
 from evalhub.web.rest.errors import ProblemOut
 from evaluators.redaction import redact_json
 from scenarios.imports import Imported
-from scenarios.models import Guidance, Rubric, Scenario, ScenarioVersion, Suite, SuiteVersion
+from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
 
 
 class SuiteOut(Schema):
@@ -35,13 +35,6 @@ class VersionOut(Schema):
     by: str | None
 
 
-class ScenarioOut(Schema):
-    id: int
-    suite: str
-    key: str
-    retired: bool
-
-
 class ScenarioVersionOut(Schema):
     id: int
     scenario: int
@@ -59,18 +52,6 @@ class ScenarioVersionOut(Schema):
 
 class VersionWithScenariosOut(VersionOut):
     scenarios: list[ScenarioVersionOut]
-
-
-class ScenarioWithVersionsOut(ScenarioOut):
-    versions: list[ScenarioVersionOut]
-
-
-class RubricOut(Schema):
-    id: int
-    name: str
-    sha256: str
-    content: dict[str, Any]
-    created: str
 
 
 class DocumentOut(Schema):
@@ -140,16 +121,6 @@ def version_json(version: SuiteVersion) -> dict[str, Any]:
     }
 
 
-def scenario_json(scenario: Scenario) -> dict[str, Any]:
-    """Expects the scenario's suite to be loaded."""
-    return {
-        "id": scenario.pk,
-        "suite": scenario.suite.slug,
-        "key": scenario.key,
-        "retired": scenario.retired,
-    }
-
-
 def scenario_versions_json(versions: Sequence[ScenarioVersion]) -> list[dict[str, Any]]:
     """Expects each one's scenario and fixture (without its archive) to be loaded."""
     return [
@@ -167,16 +138,6 @@ def scenario_versions_json(versions: Sequence[ScenarioVersion]) -> list[dict[str
         }
         for version in versions
     ]
-
-
-def rubric_json(rubric: Rubric) -> dict[str, Any]:
-    return {
-        "id": rubric.pk,
-        "name": rubric.name,
-        "sha256": rubric.sha256,
-        "content": rubric.content,
-        "created": moment(rubric.created),
-    }
 
 
 def guidance_json(guidance: Guidance) -> dict[str, Any]:

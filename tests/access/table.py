@@ -183,18 +183,10 @@ OPERATIONS: dict[str, Operation] = {
     "GET /suites/{slug}/versions/{number}": Operation("viewer"),
     "GET /suites/{slug}/proofs": Operation("viewer"),
     "POST /suites/{slug}/proofs": Operation("runner"),
-    "GET /runs/{run_id}/diagnosis": Operation("viewer"),
-    "PUT /runs/{run_id}/diagnosis/{pattern}": Operation("runner", {"right": True}),
-    "GET /runs/{run_id}/causes": Operation("viewer"),
-    "POST /runs/{run_id}/causes": Operation("runner"),
     "GET /suites/{slug}/classes": Operation("viewer"),
     "GET /suites/{slug}/release-rule": Operation("viewer"),
     "PUT /suites/{slug}/release-rule": Operation("author", {"k": 3, "threshold": 0.9}),
     "DELETE /suites/{slug}/release-rule": Operation("author"),
-    "GET /scenarios": Operation("viewer"),
-    "GET /scenarios/{scenario_id}": Operation("viewer"),
-    "GET /rubrics": Operation("viewer"),
-    "GET /rubrics/{rubric_id}": Operation("viewer"),
     "GET /guidance": Operation("viewer"),
     "POST /guidance": Operation(
         "author", {"suite": "basics", "files": [{"path": "AGENTS.md", "content": "Read."}]}
@@ -206,8 +198,6 @@ OPERATIONS: dict[str, Operation] = {
     "GET /targets/{name}": Operation("viewer"),
     "POST /targets": Operation("author", {"definition": {"name": "new", "provider": "mock"}}),
     "PUT /targets/{name}": Operation("admin", {"definition": {"name": "local", "provider": "mock"}}),
-    "POST /target-tries": Operation("runner", {"target": "local"}, query="?wait=0"),
-    "GET /target-tries/{try_id}": Operation("runner"),
     "GET /baselines": Operation("viewer"),
     "POST /baselines": Operation("runner", {"run": 1}),
     "DELETE /baselines/{baseline_id}": Operation("runner"),
@@ -220,30 +210,18 @@ OPERATIONS: dict[str, Operation] = {
     "POST /runs/{run_id}/resume": Operation("runner"),
     "GET /runs/{run_id}/trials": Operation("viewer"),
     "GET /runs/{run_id}/suite-result": Operation("viewer"),
-    "GET /runs/{run_id}/llm-tool-test": Operation("viewer"),
-    "GET /runs/{run_id}/ctrf": Operation("viewer"),
     "POST /results": Operation("author"),
     "POST /sessions": Operation("author"),
-    "GET /runs/{run_id}/measures": Operation("viewer"),
     "GET /launches": Operation("viewer"),
     "GET /launches/{launch_id}": Operation("viewer"),
     "GET /trials/{trial_id}": Operation("viewer"),
-    "GET /trials/{trial_id}/scores": Operation("viewer"),
-    "GET /trials/{trial_id}/commands": Operation("viewer"),
     "GET /trials/{trial_id}/transcript": Operation("viewer"),
     "GET /trials/{trial_id}/artifacts": Operation("viewer"),
     "GET /trials/{trial_id}/artifacts/{artifact}": Operation("author"),
-    "GET /trials/{trial_id}/judgings": Operation("viewer"),
-    "GET /judgings/{judging_id}": Operation("viewer"),
-    "POST /judgings/{judging_id}/reviews": Operation(
-        "runner", {"polarity": "positive", "position": 0, "word": "agree"}
-    ),
     "GET /reviews": Operation("viewer"),
     "GET /usage": Operation("viewer"),
-    "GET /runs/{run_id}/tools": Operation("viewer"),
     "GET /trials/{trial_id}/overrules": Operation("viewer"),
     "POST /trials/{trial_id}/overrules": Operation("runner", {"score": 0, "passed": True, "reason": "Fine."}),
-    "POST /overrules/{overrule_id}/undo": Operation("runner"),
     "POST /trials/{trial_id}/resolution": Operation("runner", {"right": "both_fine"}),
     "GET /judge-calibrations": Operation("viewer"),
     "GET /review-rounds": Operation("viewer"),
@@ -254,15 +232,10 @@ OPERATIONS: dict[str, Operation] = {
     "POST /review-items/{item_id}/assignee": Operation("runner", {"assignee": None}),
     "GET /review-queue": Operation("viewer"),
     "GET /runs/{run_id}/reassessments": Operation("viewer"),
-    "GET /runs/{run_id}/reassessments/plan": Operation("viewer"),
     "POST /runs/{run_id}/reassessments": Operation("runner", {"kind": "judge"}),
     "POST /reassessments/{reassessment_id}/adopt": Operation("runner"),
     "GET /search": Operation("viewer", query="?q=x"),
-    "GET /measures": Operation("viewer"),
     "GET /trends": Operation("viewer", query="?suite=basics"),
-    "GET /annotations": Operation("viewer"),
-    "POST /annotations": Operation("runner", {"run": 1, "text": "New host"}),
-    "DELETE /annotations/{annotation_id}": Operation("admin"),
     "GET /compare": Operation("viewer", query="?runs={run_id}"),
     "GET /changes": Operation("viewer"),
     "GET /alerts": Operation("viewer"),
@@ -270,21 +243,12 @@ OPERATIONS: dict[str, Operation] = {
     "GET /alerts/{alert_id}": Operation("viewer"),
     "POST /alerts/{alert_id}/confirm": Operation("runner"),
     "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),
-    "GET /channels": Operation("viewer"),
-    "POST /channels": Operation(
-        "admin", {"name": "team", "kind": "email", "events": ["digest"], "recipients": ["a@example.org"]}
-    ),
-    "PATCH /channels/{channel_id}": Operation("admin", {"events": ["digest"]}),
-    "DELETE /channels/{channel_id}": Operation("admin"),
-    "GET /deliveries": Operation("admin"),
     "POST /grade": Operation("runner"),
     "GET /grade/{request_id}": Operation("author"),
 }
 """By method and address, as the OpenAPI document has them."""
 
-READS_NO_PROJECT = frozenset(
-    ("GET /health", "POST /channels", "POST /grade", "POST /targets", "POST /tokens")
-)
+READS_NO_PROJECT = frozenset(("GET /health", "POST /grade", "POST /targets", "POST /tokens"))
 """What a member of another project may do all the same: it is about their own."""
 
 API_PAGES = frozenset(("openapi-json", "docs", "nothing"))

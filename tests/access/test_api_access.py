@@ -24,7 +24,7 @@ def ask(client: Any, name: str, keys: dict[str, Any], base: str = "/api/v1") -> 
     operation = OPERATIONS[name]
     keys = {**keys, "slug": "tools"} if path.startswith("/projects") else keys
     body = operation.body
-    if name in ("POST /annotations", "POST /baselines"):
+    if name == "POST /baselines":
         body = {**(body or {}), "run": keys["run_id"]}
     if name == "PATCH /alerts":
         body = {**(body or {}), "alerts": [{"id": keys["alert_id"]}]}

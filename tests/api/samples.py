@@ -28,7 +28,6 @@ from runs.models import (
     TargetTry,
 )
 from runs.results.files import artifacts
-from scenarios.models import Rubric
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace
@@ -49,12 +48,10 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     close(close(before) and run)
     member = make_member(project, "viewer")
     token, _ = ApiToken.issue(project, member, name="other", role="viewer")
-    scenario = version.suite.scenarios.first()
     measure = Measure.objects.get(layer="trial", name="pass")
     Change.objects.create(
         run=run, baseline=before, measure=measure, verdict="regressed", before=1.0, after=0.0
     )
-    rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="Usage", content={"criteria": []})
     SuiteProof.objects.create(suite_version=version, by=member)
     graded = GradeRequest.objects.create(project=project, by=member, request={})
     channel = Channel.objects.create(
@@ -82,8 +79,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "reassessment_id": again.pk,
         "slug": version.suite.slug,
         "number": version.number,
-        "scenario_id": scenario.pk,
-        "rubric_id": rubric.pk,
         "guidance_id": guidance.pk,
         "a": guidance.pk,
         "b": other.pk,
@@ -101,11 +96,9 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "before_id": before.pk,
         "target_id": run.target.pk,
         "launch_id": run.launch_id,
-        "pattern": "errors-without-help",
         "trial_id": trial.pk,
         "before_trial_id": before_trial.pk,
         "artifact": kept.name,
-        "judging_id": judging.pk,
         "alert_id": Alert.objects.create(project=project, run=run).pk,
         "token_id": token.pk,
         "channel_id": channel.pk,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from ninja import Schema
 
 from evalhub.api import openapi_document
 from evaluators.transcripts import PARSERS
@@ -36,6 +38,16 @@ def test_every_operation_has_its_own_name_and_sentence():
     operations = [each for methods in openapi_document()["paths"].values() for each in methods.values()]
     assert len({each["operationId"] for each in operations}) == len(operations)
     assert [each["operationId"] for each in operations if not each.get("description", "").strip()] == []
+
+
+def test_the_name_of_a_schema_means_one_class():
+    classes = list(Schema.__subclasses__())
+    for each in classes:
+        classes += each.__subclasses__()
+    names = Counter(
+        each.__name__ for each in classes if each.__module__.startswith(("evalhub", "runs", "scenarios"))
+    )
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_it_is_served(client, db):

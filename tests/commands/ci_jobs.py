@@ -85,5 +85,5 @@ def run_words(*words: str, target: str = "recorded", trials: int = 3) -> list[st
     return [
         *("run_scenarios", "evals", "--targets", "evals/targets.yaml", "--target", target, "--now"),
         *("--trials", str(trials), "--summary-file", "-", "--junit-file", "junit.xml"),
-        *("--ctrf-file", "ctrf.json", *words),
+        *words,
     ]

@@ -99,12 +99,9 @@ def test_githubs_commands_write_verdict_and_reports(checkout: Path, target: str)
     summary = (checkout / "step-summary.md").read_text()
     assert summary.startswith("Paid targets are skipped here")
     assert "`git-basics` v1 on `" + target in summary
-    report = json.loads((checkout / "results" / "ctrf.json").read_text())["results"]
-    environment = report["environment"]
-    assert (environment["branchName"], environment["commit"]) == ("main", "abc123")
-    assert environment["appVersion"].startswith("git version")
-    assert report["summary"]["passed" if target == "scripted-agent" else "failed"] > 0
-    assert len(parse(checkout / "results" / "junit.xml").findall(".//testcase")) == 9
+    report = parse(checkout / "results" / "junit.xml")
+    assert len(report.findall(".//testcase")) == 9
+    assert len(report.findall(".//failure")) == (6 if target == "scripted-agent" else 9)
 
 
 @pytest.mark.sampled(1)

@@ -96,13 +96,6 @@ class TestSummary:
         assert text == SAMPLE
         assert re.fullmatch(rf"  run {stored.pk}: basics-\d+ v1 · on local\n+", reference)
 
-    def test_a_terminal_gives_its_width_and_has_colours(self) -> None:
-        digest = run_digest(weather().pk, most=60)
-        narrow = print_digest(digest, Terminal(width=60, colour=True))
-        assert "\x1b[32m✓\x1b[0m" in narrow
-        assert "trigger phrase — direct wea…  1250ms" in narrow
-        assert "\x1b" not in print_digest(digest, Terminal())
-
     def test_the_reason_of_an_unfinished_run_is_reported(self) -> None:
         stored = weather(error="There is no seat.", cancelled=2)
         lines = print_digest(run_digest(stored.pk, most=60), Terminal()).splitlines()

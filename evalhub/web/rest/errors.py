@@ -5,6 +5,7 @@ ApiError                 raised by an operation: a status, a sentence and a stab
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from http.client import responses
 from typing import Any
@@ -60,6 +61,15 @@ class ApiError(Exception):
 def declare_answers(schema: Any, *, status: int = 200) -> dict[int, Any]:
     """Return what an operation declares: only its own answer; `declare_refusals` adds the others."""
     return {status: schema}
+
+
+def drop_unused_schemas(document: dict[str, Any]) -> None:
+    """Take from an OpenAPI document what nothing refers to: ninja's models of queries, which stand as parameters."""
+    text = json.dumps(document)
+    schemas = document["components"]["schemas"]
+    document["components"]["schemas"] = {
+        name: schema for name, schema in schemas.items() if f'"{SCHEMAS}{name}"' in text
+    }
 
 
 def declare_refusals(document: dict[str, Any]) -> None:

@@ -41,7 +41,6 @@ ASSERTIONS: dict[str, Callable[[Expect, TrialFacts], Iterator[ValueResult]]] = {
     "toolsCalled": tool_assertions.check_calls,
     "toolsAcceptable": tool_assertions.acceptable,
     "toolsNotCalled": tool_assertions.not_called,
-    "tool_called": tool_assertions.check_included,
     "toolParams": tool_assertions.params,
     "noToolErrors": tool_assertions.no_errors,
     "responseNonEmpty": response_assertions.non_empty,

@@ -34,8 +34,6 @@ class Expect(Value):
     tools_called: tuple[str, ...] | None = None
     tools_acceptable: tuple[tuple[str, ...], ...] | None = None
     tools_not_called: tuple[str, ...] | None = None
-    tools_included: tuple[str, ...] | None = None
-    """Tools that must be called: `tool_called` of the third case format, not a contract key."""
     tool_params: tuple[ToolParam, ...] | None = None
     no_tool_errors: bool = False
     response_non_empty: bool = False
@@ -51,8 +49,8 @@ class Expect(Value):
     @property
     def names_tools(self) -> bool:
         """Whether a case asserts which tools are called, or how."""
-        named = (self.tools_called, self.tools_acceptable, self.tools_not_called, self.tools_included)
-        return any(each is not None for each in (*named, self.tool_params))
+        named = (self.tools_called, self.tools_acceptable, self.tools_not_called, self.tool_params)
+        return any(each is not None for each in named)
 
     @property
     def asserted(self) -> int:

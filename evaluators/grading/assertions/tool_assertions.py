@@ -46,15 +46,6 @@ def not_called(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
         yield ValueResult("failed", f"{name} was called") if name in facts.names else PASSED
 
 
-def check_included(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
-    """Check that each tool was called, among any others."""
-    for name in expect.tools_included or ():
-        is_called = name in facts.names
-        yield (
-            PASSED if is_called else ValueResult("failed", f"expected {name} among {_tool_list(facts.names)}")
-        )
-
-
 def no_errors(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that no call failed: it has a stub in stub mode, else it succeeded. Without execution, do nothing."""
     if not expect.no_tool_errors:

@@ -106,7 +106,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "reason": fail_reason(trial["scores"]) if trial["outcome"] == "fail" else "",
         "trace_summary": trial["detail"].get("trace_summary"),
         "interaction": trial["detail"].get("interaction") or {"available": False},
-        **gates_and_scores_json(trial["scores"]),
+        **_gates_and_scores(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
         "protected": trial["detail"].get("protected"),
         "diagnosis": trial["detail"].get("diagnosis", []),
@@ -174,7 +174,7 @@ def _facts(trial: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: trial[name] for name in FACTS}, "outcome": trial["outcome"] or None}
 
 
-def gates_and_scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
+def _gates_and_scores(scores: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a trial's gates and scores."""
     return {
         "gates": [

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from evaluators.grading.suite_result import suite_result
 from runs.exchange.exports.agentv_jsonl import jsonl
-from runs.exchange.exports.ctrf import ctrf_json
 from runs.exchange.exports.document import run_document
 from runs.exchange.exports.junit import junit_xml
 from runs.exchange.exports.llm_tool_test import results_archive
@@ -48,9 +47,8 @@ EXPORTS: dict[str, Export] = {
     "llm-tool-test": Export(
         "llm-tool-test folders (zip)", "application/zip", "llm-tool-test.zip", results_archive
     ),
-    "ctrf": Export("CTRF", "application/json", "ctrf.json", lambda run: ctrf_json([run_document(run.pk)])),
 }
-"""By their names in the command line, REST and pages. All redact secrets."""
+"""By their names in the command line and pages. All redact secrets."""
 
 
 def export_run(run_id: int, name: str) -> bytes:

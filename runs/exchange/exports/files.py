@@ -15,16 +15,13 @@ from typing import Any
 from evaluators.grading.suite_result import SuiteRun, suite_result
 from evaluators.redaction import redact_json, redact_patterns
 from runs.errors import NotWritable
-from runs.exchange.exports.ctrf import ctrf_json
 from runs.exchange.exports.document import trace_json
 from runs.exchange.exports.junit import Files, junit_xml
 from runs.models import Run
 
-RESULT_FILES = (
-    *("json_file", "junit_file", "ctrf_file", "summary_file", "archive_file", "output_dir", "dump_traces"),
-)
+RESULT_FILES = ("json_file", "junit_file", "summary_file", "archive_file", "output_dir", "dump_traces")
 """Options that name files of results."""
-DOCUMENT_FILES = RESULT_FILES[:3]
+DOCUMENT_FILES = RESULT_FILES[:2]
 """Those that are written from run documents."""
 JOB_SUMMARY = "-"
 """In place of a file: the job summary of GitHub Actions."""
@@ -126,7 +123,7 @@ def named_in_errors(path: Path) -> Iterator[None]:
 def write_files(
     documents: Sequence[Mapping[str, Any]], options: Mapping[str, Any], files: Files | None = None
 ) -> None:
-    """Write run documents as JSON, JUnit XML and CTRF, where options name a file. Raises `NotWritable`.
+    """Write run documents as JSON and JUnit XML, where options name a file. Raises `NotWritable`.
 
     `files` are those of the scenarios, by run and key.
     """
@@ -134,8 +131,6 @@ def write_files(
         write_atomically(Path(options["json_file"]), json.dumps({"runs": list(documents)}, indent=2) + "\n")
     if options["junit_file"]:
         write_atomically(Path(options["junit_file"]), junit_xml(documents, files))
-    if options["ctrf_file"]:
-        write_atomically(Path(options["ctrf_file"]), ctrf_json(documents))
 
 
 def write_suite_result(folder: str, run: SuiteRun) -> Path:

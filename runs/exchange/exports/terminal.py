@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evaluators.grading.suite_summary import WIDTH, suite_summary
-from runs.exchange.exports.console import MOST_TRIALS, name_run, summary_lines
+from evaluators.grading.suite_summary import suite_summary
+from runs.exchange.exports.console import name_run, summary_lines
 from runs.exchange.exports.suite_result import suite_run
 from runs.models import Run
 
@@ -42,10 +42,7 @@ def print_digest(digest: Mapping[str, Any], terminal: Terminal, *, details: bool
     if run["format"] != "tool_forge":
         return summary_lines(digest, width=terminal.width, colour=terminal.colour, details=details)
     stored = Run.objects.select_related("suite", "suite_version", "target").get(pk=run["id"])
-    text = suite_summary(
-        suite_run(stored), width=terminal.width or WIDTH, coloured=terminal.colour, most=MOST_TRIALS
-    )
-    return text + "".join(f"  {line}\n" for line in _further(run))
+    return suite_summary(suite_run(stored)) + "".join(f"  {line}\n" for line in _further(run))
 
 
 def _further(run: Mapping[str, Any]) -> Iterator[str]:

@@ -21,7 +21,7 @@ ARCHIVE = "evalhub"
 
 class Command(EvalhubCommand):
     help = (
-        "Export a run as EvalSuiteResult, AgentV JSONL, JUnit, CTRF, JSON or llm-tool-test's results folder (zip), to a "
+        "Export a run as EvalSuiteResult, AgentV JSONL, JUnit, JSON or llm-tool-test's results folder (zip), to a "
         "file or standard output; or runs, or a suite's history, as an archive that import_results reads back exactly."
     )
     examples = (

@@ -19,7 +19,7 @@ from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
 from runs.launch.separation import request_separation
 from runs.models import Baseline, Run
-from runs.models.run import RunState, Trigger
+from runs.models.run import RunState
 from runs.results.find_run import find_shown_run
 
 
@@ -70,7 +70,7 @@ def run_separate(request: ProjectRequest, pk: int) -> HttpResponse:
     """Queue the runs that set a regression's causes apart."""
     run = find_shown_run(request, pk)
     try:
-        runs = request_separation(run.pk, by=request.user, trigger=Trigger.WEB)
+        runs = request_separation(run.pk, by=request.user)
         messages.success(request, f"Queued {len(runs)} runs. This page says which cause they point at.")
     except RequestError as error:
         messages.error(request, str(error))

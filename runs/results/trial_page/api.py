@@ -1,4 +1,4 @@
-"""Trials with their scores, commands, transcripts and artifacts."""
+"""Trials with their transcripts and artifacts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from evalhub.lib.limits import LONGEST_TEXT
 from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, declare_answers, not_found
-from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.pages import Cursor, ListOut, PageOut, page_of
 from evalhub.web.rest.request_body import Key
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
-from runs.exchange.exports.document import gates_and_scores_json, trial_facts, trial_json
-from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
+from runs.exchange.exports.document import trial_facts, trial_json
+from runs.models import Artifact, TranscriptRecord, Trial
 from runs.models.trial import json_of
 from runs.results.files.artifacts import StoredFileUnavailable, open_kept
 from runs.results.lookup import find_run, find_trial
-from runs.results.schemas import AttemptOut, TrialOut, TrialRowOut, TrialScoresOut, UsageOut
+from runs.results.schemas import AttemptOut, CommandOut, TrialOut, TrialRowOut, UsageOut
 from runs.review.judging_facts import waiting_round
 
 router = Router(tags=["trials"])
@@ -42,25 +42,6 @@ class JudgeQuery(BaseModel):
     """Whether to show a judge's answer that waits for a label in a review round."""
 
     judge: Literal["", "show"] = ""
-
-
-class CommandOut(Schema):
-    n: int
-    line: str
-    subcommand: str
-    exit_code: int | None
-    failed: bool
-    help: bool
-    retry_of: int | None
-    event: int | None
-    failure: str
-    """Why a call of an MCP server failed: unknown_tool, arguments, is_error or protocol."""
-    end: str
-    """How its end is known: recorded, reported, estimated or unknown; empty in trials counted by the first rules."""
-    at_least: bool
-    """Whether it ran once or more, such as in a loop."""
-    seconds: float | None
-    """The time it ran, if recorded."""
 
 
 class Events(BaseModel):
@@ -88,14 +69,6 @@ class ArtifactOut(Schema):
     media_type: str
 
 
-class ArtifactsOut(Schema):
-    items: list[ArtifactOut]
-
-
-class CommandsOut(Schema):
-    items: list[CommandOut]
-
-
 @router.get("/runs/{run_id}/trials", auth=Bearer(), response=declare_answers(PageOut[TrialRowOut]))
 def list_trials(request: ApiRequest, run_id: Path[Key], filters: Query[TrialFilters]) -> dict[str, Any]:
     """List a run's trials, last queued first."""
@@ -121,22 +94,20 @@ def _rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 @router.get("/trials/{trial_id}", auth=Bearer(), response=declare_answers(TrialOut))
 def get_trial(request: ApiRequest, trial_id: Path[Key], query: Query[JudgeQuery]) -> dict[str, Any]:
-    """Get one trial with the scores of every layer.
+    """Get one trial with its commands and the scores of every layer.
 
     While it waits for a label in a review round, `judge_hidden` says so and the judge's answer is missing.
     """
     trial = find_trial(request, trial_id)
     names = trial.artifacts.values_list("name", flat=True)
     attempts = redact_json(list(trial.attempts.values(*AttemptOut.model_fields)))
-    document = {**trial_json(trial, trial.judgings.all(), names), "attempts": attempts}
+    commands = redact_json(list(trial.commands.values(*CommandOut.model_fields)))
+    document = {
+        **trial_json(trial, trial.judgings.all(), names),
+        "attempts": attempts,
+        "commands": commands,
+    }
     return _without_judge(document, _why_hidden(trial, query))
-
-
-@router.get("/trials/{trial_id}/scores", auth=Bearer(), response=declare_answers(TrialScoresOut))
-def get_scores(request: ApiRequest, trial_id: Path[Key], query: Query[JudgeQuery]) -> Any:
-    """Get a trial's scores, by layer; without the judge's while it waits for a label in a review round."""
-    trial = find_trial(request, trial_id)
-    return _without_judge(redact_json(gates_and_scores_json(trial.scores)), _why_hidden(trial, query))
 
 
 def _why_hidden(trial: Trial, query: JudgeQuery) -> str:
@@ -155,16 +126,8 @@ def _without_judge(document: dict[str, Any], why: str) -> dict[str, Any]:
     if not why:
         return document
     scores = [each for each in document["scores"] if each["layer"] not in JUDGED]
-    decided: dict[str, Any] = {"outcome": None, "composite": None, "judgings": [], "warnings": []}
-    hidden = {name: empty for name, empty in decided.items() if name in document}
+    hidden: dict[str, Any] = {"outcome": None, "composite": None, "judgings": [], "warnings": []}
     return {**document, **hidden, "scores": scores, "judge_hidden": why}
-
-
-@router.get("/trials/{trial_id}/commands", auth=Bearer(), response=declare_answers(CommandsOut))
-def list_commands(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
-    """List the commands of the tool under test, in order."""
-    rows = CommandRecord.objects.filter(trial=find_trial(request, trial_id))
-    return {"items": redact_json(list(rows.values(*CommandOut.model_fields)))}
 
 
 @router.get("/trials/{trial_id}/transcript", auth=Bearer(), response=declare_answers(TranscriptOut))
@@ -190,7 +153,7 @@ def _transcript(transcript: Transcript, query: Events) -> dict[str, Any]:
     }
 
 
-@router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=declare_answers(ArtifactsOut))
+@router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=declare_answers(ListOut[ArtifactOut]))
 def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     """List a trial's stored files."""
     rows = Artifact.objects.filter(trial=find_trial(request, trial_id))

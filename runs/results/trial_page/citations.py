@@ -55,7 +55,7 @@ _READERS = frozenset(
 )
 """Programs that only read the files that they name."""
 _PARTS = re.compile(r"&&|\|\|?|;|\n")
-_OF_CALLS = ("toolsCalled", "toolsAcceptable", "toolsNotCalled", "tool_called", "toolParams")
+_OF_CALLS = ("toolsCalled", "toolsAcceptable", "toolsNotCalled", "toolParams")
 _FAILED_CALLS = "noToolErrors"
 _FILE = re.compile(r"[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w.])")
 # Each alternative begins with its own character, which makes the search fast.

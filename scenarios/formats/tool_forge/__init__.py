@@ -15,7 +15,7 @@ NAME = "tool_forge"
 SEED_PLACES = ("seed-manifest.json", "evals/seed-manifest.json")
 GROUPS = ("shouldRouteIdentically", "shouldRouteDifferently")
 TIERS = ("golden", "labeled", "regression", "perturbation")
-_CASE_KEYS = {"expect", "expectedTool", "expectedTools", "checks", "stubs"}
+_CASE_KEYS = {"expect", "stubs"}
 
 
 def matches(path: str, value: Json) -> bool:

@@ -36,7 +36,7 @@ class Input(Mirror):
 
 
 class CaseFile(Mirror):
-    """One eval case, with the keys of the contract and of the third format."""
+    """One eval case."""
 
     id: Key
     """The case's key in its suite."""
@@ -55,10 +55,6 @@ class CaseFile(Mirror):
     """The bug that a regression case covers."""
     createdAt: str = ""
     requiresPreamble: bool = False
-    expectedTool: Text | None = None
-    expectedTools: list[Text] | None = None
-    expectedArgs: dict[str, Any] | None = None
-    checks: list[Any] | None = None
     label: str = ""
 
 
@@ -96,12 +92,3 @@ class ExpectFile(Mirror):
     """The longest time from the message to the complete answer, in milliseconds."""
     maxTokens: Bound | None = None
     """The most tokens that the agent may use."""
-
-
-class CheckFile(Mirror):
-    """One entry of `checks` in the third format."""
-
-    type: Literal["tool_called", "arg_equals"]
-    tool: Text | None = None
-    arg: Text | None = None
-    value: Any = None

@@ -12,7 +12,6 @@ from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.case_lints import Linted, lints
 from scenarios.formats.tool_forge.case_models import CaseFile
 from scenarios.formats.tool_forge.expect_reader import ReadExpect, read_expect
-from scenarios.formats.tool_forge.third_case_format import is_third_format, translate
 from scenarios.formats.validation import kind, validate
 from scenarios.spec import ScenarioSpec, TrialLimits
 
@@ -65,24 +64,8 @@ def _expect(case: CaseFile | None, fields: dict[str, Json], context: CaseContext
     written = fields.get("expect")
     if isinstance(written, dict):
         read = read_expect(written, context.document, (*context.at, "expect"), strict=context.strict)
-        return replace(
-            read, problems=(*read.problems, *_beside_expect(case, context), *_empty_expect(written, context))
-        )
-    if case is None:
-        return ReadExpect(None)
-    if is_third_format(case):
-        translation = translate(case, context.document, context.at, strict=context.strict)
-        return ReadExpect(translation.expect, tuple(translation.problems))
-    return _without_expect(context)
-
-
-def _beside_expect(case: CaseFile | None, context: CaseContext) -> list[Problem]:
-    if case is None or not is_third_format(case):
-        return []
-    what = "expectedTool, expectedArgs and checks are ignored, because the case has 'expect'."
-    return [
-        context.document.problem(context.at, what, fix="Remove them.", id="format/not-checked", lint=True)
-    ]
+        return replace(read, problems=(*read.problems, *_empty_expect(written, context)))
+    return _without_expect(context) if case else ReadExpect(None)
 
 
 def _empty_expect(written: dict[str, Json], context: CaseContext) -> list[Problem]:

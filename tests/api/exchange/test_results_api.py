@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from evalhub.teams.models import Project
 from runs.models import Run
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 
@@ -130,19 +129,11 @@ def test_results_that_are_not_as_they_should_be_are_read_or_refused(
         assert not Run.objects.exists()
 
 
-def test_a_run_is_a_common_test_report(api: Any, project: Project) -> None:
-    run = make_run(make_suite(project))
-    make_trial(run, outcome="fail")
-    report = api("viewer").get(f"/runs/{close(run).pk}/ctrf").json()
-    assert (report["reportFormat"], report["results"]["summary"]["failed"]) == ("CTRF", 1)
-
-
-@pytest.mark.parametrize("name", ["suite-result", "ctrf"])
-def test_another_projects_run_has_no_export(api: Any, name: str) -> None:
+def test_another_projects_run_has_no_export(api: Any) -> None:
     run = make_run(make_suite(make_project("other")))
     make_trial(run)
     close(run)
-    assert api("viewer").get(f"/runs/{run.pk}/{name}").status_code == 404
+    assert api("viewer").get(f"/runs/{run.pk}/suite-result").status_code == 404
 
 
 @pytest.mark.parametrize("stale", [True, False])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.models import Alert, Baseline, Review, Run, Target, Worker
+from runs.models import Alert, Baseline, JudgingRecord, Run, Target, Worker
+from runs.review.reviewing import review
 from tests.api.samples import make_samples
 from tests.builders import make_guidance, make_member, make_run, make_suite, make_target, make_trial
 from tests.runs.carrying import NO_GATES, start
@@ -146,13 +147,13 @@ def test_it_cancels_a_run(api, suite):
 
 def test_it_gives_what_is_kept_of_a_trial(api, keys):
     viewer, trial = api("viewer"), f"/trials/{keys['trial_id']}"
-    assert viewer.get(f"{trial}/commands").json()["items"][0]["subcommand"] == "export"
-    scores = viewer.get(f"{trial}/scores", judge="show").json()["scores"]
-    assert {each["layer"] for each in scores} >= {"gates", "judge"}
+    document = viewer.get(trial, judge="show").json()
+    assert document["commands"][0]["subcommand"] == "export"
+    assert {each["layer"] for each in document["scores"]} >= {"gates", "judge"}
+    assert document["judgings"][0]["positives"]
     transcript = viewer.get(f"{trial}/transcript").json()
     assert (transcript["total_events"], transcript["text_complete"]) == (2, True)
     assert viewer.get(f"{trial}/transcript", start=1, limit=5).json()["events"] == transcript["events"][1:]
-    assert viewer.get(f"{trial}/judgings", judge="show").json()["items"][0]["positives"]
 
 
 def test_artifacts_are_downloads_and_never_pages(api, keys):
@@ -232,20 +233,12 @@ def test_alerts_are_filtered(api, keys, query, found):
     assert len(api("viewer").get("/alerts", **query).json()["items"]) == found
 
 
-def test_a_review_is_ones_last_word(api, keys):
-    runner, address = api("runner"), f"/judgings/{keys['judging_id']}/reviews"
-    body = {"polarity": "negative", "position": 0, "word": "agree"}
-    runner.post(address, body)
-    assert runner.post(address, {**body, "word": "disagree", "note": "It read on."}).status_code == 201
-    assert [(each.word, each.note) for each in Review.objects.all()] == [("disagree", "It read on.")]
-    assert runner.get("/reviews", suite="basics").json()["items"][0]["word"] == "disagree"
-
-
-def test_a_review_needs_an_existing_statement(api, keys):
-    body = {"polarity": "negative", "position": 7, "word": "agree"}
-    response = api("runner").post(f"/judgings/{keys['judging_id']}/reviews", body)
-    assert response.status_code == 422
-    assert "has no negative at position 7" in response.json()["detail"]
+def test_a_review_is_ones_last_word(api, keys, project):
+    judging, by = JudgingRecord.objects.get(), make_member(project, "runner", "grace")
+    for word in ("agree", "disagree"):
+        review(judging, by=by, polarity="negative", position=0, word=word, comment="It read on.")
+    (found,) = api("viewer").get("/reviews", suite="basics").json()["items"]
+    assert (found["word"], found["note"], found["by"]) == ("disagree", "It read on.", "grace")
 
 
 def test_changes_are_of_one_run_if_asked(api, keys):

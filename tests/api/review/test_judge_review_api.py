@@ -18,7 +18,7 @@ def trial(project):
     return close(run).trial_set.get()
 
 
-def test_a_score_is_overruled_and_restored(api, project, trial):
+def test_a_score_is_overruled_once(api, project, trial):
     client = api("runner", owner=make_member(project, "runner", "ada"))
     position = next(n for n, each in enumerate(trial.scores) if each["layer"] == "gates")
     sent = {"score": position, "passed": True, "reason": "The file is there."}
@@ -26,10 +26,8 @@ def test_a_score_is_overruled_and_restored(api, project, trial):
     assert (made.status_code, made.json()["by"], made.json()["original"]["passed"]) == (201, "ada", False)
     second = api("runner", owner=make_member(project, "runner", "bob"))
     assert second.post(f"/trials/{trial.pk}/overrules", sent).status_code == 422
-    assert client.post(f"/overrules/{made.json()['id']}/undo").json()["undone_by"] == "ada"
     assert len(client.get(f"/trials/{trial.pk}/overrules").json()["items"]) == 1
     assert api("viewer").post(f"/trials/{trial.pk}/overrules", sent).status_code == 403
-    assert client.post("/overrules/999/undo").status_code == 404
 
 
 def test_a_disagreement_is_resolved_once(api, project, trial):
@@ -60,8 +58,6 @@ def test_a_run_is_assessed_again_and_adopted(api, settings, shell_run, kind):  #
     settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     run = Run.objects.select_related("project").get()
     client = api("runner", owner=make_member(run.project, "runner", "ada"), of=run.project)
-    plan = client.get(f"/runs/{run.pk}/reassessments/plan?kind={kind}").json()
-    assert (plan["trials"], plan["calls"]) == (1, int(kind == "judge"))
     judge = {"judge_model": "strict", "max_usd": 1} if kind == "judge" else {}
     made = client.post(f"/runs/{run.pk}/reassessments", {"kind": kind, **judge}).json()
     assert made["finished"] is None

@@ -46,17 +46,16 @@ def test_a_trial_hides_the_judge_until_it_is_labelled(api, run):
     item = client.post("/review-rounds", {**JUDGE, "n": 1}).json()["items"][0]
     trial = f"/trials/{item['trial']}"
     JudgingRecord.objects.update(content={"mismatch": True, "recomputed": 0.1})
-    hidden, scores = client.get(trial).json(), client.get(f"{trial}/scores").json()
+    hidden = client.get(trial).json()
     assert (hidden["judgings"], hidden["warnings"]) == ([], [])
     assert (hidden["outcome"], hidden["composite"]) == (None, None)
-    for document in (hidden, scores):
-        assert "review round" in document["judge_hidden"] and document["gates"]
-        assert not {"judge", "evaluators"} & {each["layer"] for each in document["scores"]}
+    assert "review round" in hidden["judge_hidden"] and hidden["gates"]
+    assert not {"judge", "evaluators"} & {each["layer"] for each in hidden["scores"]}
     for asked in ("?judge=show", ""):
-        shown, scores = client.get(trial + asked).json(), client.get(f"{trial}/scores{asked}").json()
+        shown = client.get(trial + asked).json()
         assert shown["judgings"] and shown["outcome"] and not shown["judge_hidden"]
         assert "its criteria give 0.10 by the rubric's weights" in shown["warnings"][0]
-        assert "judge" in {each["layer"] for each in scores["scores"]}
+        assert "judge" in {each["layer"] for each in shown["scores"]}
         client.post(f"/review-items/{item['id']}/label", {"answer": "pass"})
 
 

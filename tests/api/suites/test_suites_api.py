@@ -1,4 +1,4 @@
-"""Suites, scenarios, rubrics and guidance over REST."""
+"""Suites and guidance over REST."""
 
 from __future__ import annotations
 
@@ -91,13 +91,6 @@ def test_lists_come_in_pages(api, project):
         seen += [suite["slug"] for suite in page["items"]]
         address = page["next"].removeprefix("/api/v1") if page["next"] else None
     assert seen == ["s4", "s3", "s2", "s1", "s0"]
-
-
-def test_scenarios_are_of_one_suite_if_asked(api, project):
-    make_suite(project, ["one"], name="Basics")
-    make_suite(project, ["two"], name="More")
-    (found,) = api("viewer").get("/scenarios", suite="more").json()["items"]
-    assert (found["key"], found["retired"]) == ("two", False)
 
 
 def given(*files: tuple[str, str], suite: str = "basics") -> dict[str, Any]:

@@ -1,5 +1,3 @@
-import re
-
 import pytest
 from rich.cells import cell_len
 
@@ -73,16 +71,10 @@ def test_other_warnings_are_printed_whole():
     assert text.endswith("current: def456)\n  ⚠ Registry has grown from 2 to 10 tools.\n")
 
 
-def test_colours_change_nothing_but_the_colours():
-    coloured = suite_summary(weather(**stale()), coloured=True)
-    assert coloured != SAMPLE
-    assert re.sub(r"\x1b\[\d+m", "", coloured) == SAMPLE
-
-
 def test_a_description_is_cut_to_the_width():
-    text = suite_summary(run(case("a", "天気予報" * 30, 12345)), width=70)
+    text = suite_summary(run(case("a", "天気予報" * 30, 12345)))
     assert "…" in text
-    assert max(map(cell_len, text.splitlines())) <= 70
+    assert max(map(cell_len, text.splitlines())) <= 76
 
 
 def test_a_description_of_several_lines_stays_on_one():
@@ -91,19 +83,17 @@ def test_a_description_of_several_lines_stays_on_one():
 
 def test_ids_and_errors_are_never_cut():
     id, error = "i" * 90, "e" * 90
-    text = suite_summary(run(case(id, "d", 1, error)), width=40)
+    text = suite_summary(run(case(id, "d", 1, error)))
     assert id in text
     assert error in text
 
 
 @pytest.mark.spec("tool-forge", "Regressions and new passes against a baseline")
-def test_regressions_are_printed_with_the_other_changes():
-    baseline = EarlierResult("r1", {"a": True, "b": False, "gone": True})
-    text = suite_summary(run(case("a", error="x: y"), case("b"), case("new"), baseline=baseline))
+def test_regressions_and_new_passes_are_printed():
+    baseline = EarlierResult("r1", {"a": True, "b": False})
+    text = suite_summary(run(case("a", error="x: y"), case("b"), baseline=baseline))
     assert "  REGRESSIONS against r1 (1): a\n" in text
     assert "  New passes against r1 (1): b\n" in text
-    assert "  Added against r1 (1): new\n" in text
-    assert "  Removed against r1 (1): gone\n" in text
 
 
 def test_an_endpoint_that_is_down_is_reported():
@@ -122,13 +112,6 @@ def test_skipped_values_are_shown_below_their_case():
 
 def test_a_run_without_cases_is_summed_up():
     assert "  0/0 passed | 0 failed" in suite_summary(run(tool_name=None))
-
-
-def test_of_many_cases_those_that_passed_are_only_counted():
-    text = suite_summary(run(case("a"), case("b", error="x: y"), case("c")), most=2)
-    assert [line.split()[1] for line in text.splitlines() if line[2:3] in "✓✗"] == ["b"]
-    assert "  … 2 more cases passed\n" in text
-    assert "  2/3 passed | 1 failed" in text
 
 
 def test_an_unknown_time_is_not_zero():

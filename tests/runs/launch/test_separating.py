@@ -9,7 +9,6 @@ from runs.compare.comparison import compare_named, compare_with_baseline
 from runs.errors import RequestError
 from runs.launch.separation import request_separation, separation_of
 from runs.models import Run, Trial
-from runs.models.run import Trigger
 from runs.targets.definitions import version_of
 from tests.builders import (
     close,
@@ -89,7 +88,7 @@ def test_parts_that_only_one_run_knows_are_no_cause():
 @pytest.mark.parametrize("first", ["control", "arm"])
 def test_fresh_runs_point_at_a_cause(version, control, arm, conclusion, first):
     run = regressed(version)
-    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    same, older = request_separation(run.pk, by=None)
     assert (same.guidance_id, older.guidance_id) == (run.guidance_id, run.baseline.guidance_id)
     assert same.trials == older.trials == 100
     assert separation_of(run).conclusion == ""
@@ -101,7 +100,7 @@ def test_fresh_runs_point_at_a_cause(version, control, arm, conclusion, first):
 
 def test_too_few_trials_beside_the_control_still_show_a_cause_that_is_left(version):
     run = regressed(version)
-    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    same, older = request_separation(run.pk, by=None)
     finish(same, "fail")
     finish(older, "fail")
     # What small runs read beside their control, where nothing was found.
@@ -113,7 +112,7 @@ def test_too_few_trials_beside_the_control_still_show_a_cause_that_is_left(versi
 
 def test_what_helps_and_still_regresses_is_not_the_only_cause(version):
     run = regressed(version)
-    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    same, older = request_separation(run.pk, by=None)
     finish(same, "fail")
     finish(older, "fail")
     Run.objects.filter(pk=older.pk).update(verdict="improved")
@@ -154,7 +153,7 @@ def test_an_older_definition_of_the_target_is_set_back(version):
         options={"trials": 2},
     )
     assert separation_of(run).factors == ["target"]
-    control, arm = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    control, arm = request_separation(run.pk, by=None)
     pinned = (
         Run.objects.filter(pk__in=(control.pk, arm.pk))
         .order_by("pk")
@@ -177,17 +176,17 @@ def test_every_factor_says_what_to_do_by_hand(version, factor):
 
 def test_a_separation_is_requested_once(version):
     run = regressed(version)
-    request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    request_separation(run.pk, by=None)
     with pytest.raises(RequestError, match="are being separated already"):
-        request_separation(run.pk, by=None, trigger=Trigger.WEB)
+        request_separation(run.pk, by=None)
 
 
 def test_only_a_regression_has_causes_to_separate(version):
     with pytest.raises(RequestError, match="has not regressed"):
-        request_separation(make_run(version).pk, by=None, trigger=Trigger.WEB)
+        request_separation(make_run(version).pk, by=None)
 
 
 def test_one_cause_alone_needs_no_separation(version):
     run = regressed(version, tool_version="1.0")
     with pytest.raises(RequestError, match="two or more must have changed"):
-        request_separation(run.pk, by=None, trigger=Trigger.WEB)
+        request_separation(run.pk, by=None)

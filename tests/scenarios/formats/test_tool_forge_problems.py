@@ -151,7 +151,6 @@ def test_a_group_that_is_not_a_list_is_refused():
 STRICTLY_REFUSED = {
     "an unknown key": {"expect": {"responseContain": ["a"]}},
     "no expect": {"expect": ...},
-    "the third format": {"expect": ..., "expectedTool": "a"},
 }
 
 

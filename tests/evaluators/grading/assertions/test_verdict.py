@@ -15,7 +15,6 @@ EVERY_KEY_FAILS = {
     "tools_called": ("a",),
     "tools_acceptable": (("a",),),
     "tools_not_called": ("b",),
-    "tools_included": ("a",),
     "tool_params": (ToolParam(tool="b", param="p", assertion="exists"),),
     "no_tool_errors": True,
     "stubs": (),
