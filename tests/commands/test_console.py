@@ -10,17 +10,15 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from django.core.management import get_commands, load_command_class
+from django.core.management import load_command_class
 
 from evalhub.version import read_version
 from evalhub.web.commands import HelpfulCommand
+from tests.test_docs import OUR_COMMANDS
 
 pytestmark = pytest.mark.one_database
 
 ROOT = Path(__file__).resolve().parents[2]
-OUR_COMMANDS = {
-    name: app for name, app in get_commands().items() if app.split(".")[0] in ("evalhub", "scenarios", "runs")
-}
 
 
 def own_environment(data: Path, **more: str) -> dict[str, str]:
