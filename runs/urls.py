@@ -45,7 +45,7 @@ from runs.results.run_page.action_views import (
     run_separate,
 )
 from runs.results.run_page.diagnosis import diagnosis_review
-from runs.results.run_page.list_views import run_list, run_tags, view_delete, view_save
+from runs.results.run_page.list_views import run_list, run_tags
 from runs.results.run_page.reassess import reassess_run, reassessment_adopt
 from runs.results.run_page.views import (
     run_detail,
@@ -120,8 +120,6 @@ project_urls = [
     path("guidance/<int:pk>/adopt/", guidance_adopt, name="guidance-adopt"),
     path("guidance/<int:a>/against/<int:b>/", guidance_against_other, name="guidance-against"),
     path("runs/", run_list, name="run-list"),
-    path("runs/views/", view_save, name="view-save"),
-    path("runs/views/<int:pk>/delete/", view_delete, name="view-delete"),
     path("runs/new/", run_new, name="run-new"),
     path("runs/import/", run_import, name="run-import"),
     path("runs/sessions/", session_import, name="session-import"),

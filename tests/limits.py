@@ -34,7 +34,7 @@ NAMES = {
     "a length that something has": r"HEX_BYTES|SHORTEST|_MB$|SOCKET_PATH|_POINT_LIMIT|_ZERO_LIMIT|MANY|LARGEST_KEY|PORT",
 }
 COUNTED = re.compile(
-    r"signing.py:LONGEST|guidance_page/versions.py:DEEPEST|failing_calls.py:LARGEST|saved_views.py:|forms.py:MOST_REFERENCES"
+    r"signing.py:LONGEST|guidance_page/versions.py:DEEPEST|failing_calls.py:LARGEST|forms.py:MOST_REFERENCES"
     r"|statement_groups.py:(?:MOST_TEXTS|LONGEST)|pattern.py:LONGEST|safe_walk.py:MOST_ENTRIES|text_difference.py:MOST_[LP]"
     r"|release_rule.py:MOST_TRIALS|workspace_changes.py:MOST_TEXT|side_by_side.py:MOST_COMPARED"
 )

@@ -69,8 +69,6 @@ ACTIONS = {
     "target.reject": "rejected the target",
     "target.remove": "removed the target",
     "target.try": "tried the target",
-    "view.delete": "removed the team's view",
-    "view.save": "saved the team's view",
     "token.create": "created the token",
     "token.revoke": "revoked the token",
 }

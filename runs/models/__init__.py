@@ -20,7 +20,6 @@ from runs.models.review import (
     RoundItem,
 )
 from runs.models.run import Launch, Run, RunSlot
-from runs.models.saved_view import SavedView
 from runs.models.target import Target, TargetCheck, TargetSlot, TargetTry, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, SearchEntry, TranscriptRecord, Trial, TrialAttempt
 from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
@@ -62,7 +61,6 @@ __all__ = [
     "RunDigest",
     "RunMeasure",
     "RunSlot",
-    "SavedView",
     "ScenarioProof",
     "SearchEntry",
     "SubcommandMeasure",

@@ -49,8 +49,6 @@ PAGES: dict[str, Page] = {
     "suite-edit": Page("/p/tools/suites/{slug}/edit/", "author"),
     "suite-retire": Page("/p/tools/suites/{slug}/retire/", "author", "POST", answers=(302,)),
     "suite-difference": Page("/p/tools/suites/{slug}/difference/", "viewer"),
-    "view-save": Page("/p/tools/runs/views/", "viewer", "POST", answers=(302,)),
-    "view-delete": Page("/p/tools/runs/views/{view_id}/delete/", "viewer", "POST", answers=(302,)),
     "run-tags": Page("/p/tools/runs/{run_id}/tags/", "runner", "POST", answers=(302,)),
     "guidance-list": Page("/p/tools/guidance/", "viewer"),
     "guidance-matrix": Page("/p/tools/guidance/matrix/", "viewer", answers=(302,)),

@@ -23,7 +23,6 @@ from runs.models import (
     Reassessment,
     ReviewRound,
     RoundItem,
-    SavedView,
     SuiteProof,
     TargetTry,
 )
@@ -90,7 +89,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "name": run.target.name,
         "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
         "run_id": run.pk,
-        "view_id": SavedView.objects.create(project=project, name="Failures", query="state=fail").pk,
         "annotation_id": Annotation.objects.create(
             project=project, run=run, day=run.created.date(), text="New host"
         ).pk,
