@@ -270,9 +270,9 @@ OPERATIONS: dict[str, Operation] = {
     "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),
     "GET /channels": Operation("viewer"),
     "POST /channels": Operation(
-        "admin", {"name": "team", "kind": "email", "events": ["digest"], "recipients": ["a@example.org"]}
+        "admin", {"name": "team", "kind": "email", "events": ["assigned"], "recipients": ["a@example.org"]}
     ),
-    "PATCH /channels/{channel_id}": Operation("admin", {"events": ["digest"]}),
+    "PATCH /channels/{channel_id}": Operation("admin", {"events": ["assigned"]}),
     "DELETE /channels/{channel_id}": Operation("admin"),
     "GET /deliveries": Operation("admin"),
     "POST /grade": Operation("runner"),

@@ -57,7 +57,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     SuiteProof.objects.create(suite_version=version, by=member)
     graded = GradeRequest.objects.create(project=project, by=member, request={})
     channel = Channel.objects.create(
-        project=project, name="Team", kind="email", recipients=["team@example.org"], events=["digest"]
+        project=project, name="Team", kind="email", recipients=["team@example.org"], events=["assigned"]
     )
     sent = Notification.objects.create(project=project, event="test", key=f"test:{channel.pk}")
     delivery = Delivery.objects.create(notification=sent, channel=channel, state="failed")

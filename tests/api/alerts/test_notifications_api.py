@@ -43,8 +43,8 @@ def test_a_channel_is_created_changed_and_deleted(api: Any) -> None:
         "created": "",
     }
     assert admin.get("/channels").json()["items"] == [body]
-    changed = admin.patch(f"/channels/{body['id']}", {"events": ["digest"]})
-    assert changed.json() == {**body, "events": ["digest"]}
+    changed = admin.patch(f"/channels/{body['id']}", {"events": ["assigned"]})
+    assert changed.json() == {**body, "events": ["assigned"]}
     channel = Channel.objects.get()
     assert (channel.address, channel.secret) == (HOOK["address"], SECRET)
     assert admin.delete(f"/channels/{body['id']}").status_code == 204
