@@ -1,8 +1,9 @@
-"""Drop what went with 0.2.0: saved views and the weekly digest."""
+"""Drop what went with 0.2.0: saved views, the weekly digest and triage times."""
 
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
+from django.db.models.functions import Coalesce
 
 
 def remove_digests(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
@@ -11,6 +12,15 @@ def remove_digests(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> 
     for channel in apps.get_model("runs", "Channel").objects.all():
         channel.events = [event for event in channel.events if event != "digest"]
         channel.save(update_fields=["events"])
+
+
+def carry_triage(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Keep which alerts a person changed, and when those were decided that don't say so."""
+    alerts = apps.get_model("runs", "Alert").objects
+    alerts.exclude(first_triaged=None).update(triaged=True)
+    is_decided = ~models.Q(state__in=("untriaged", "acknowledged", "investigating"))
+    is_decided |= models.Q(evidence="not_confirmed")
+    alerts.filter(is_decided, decided=None).update(decided=Coalesce("first_triaged", "created"))
 
 
 class Migration(migrations.Migration):
@@ -33,4 +43,11 @@ class Migration(migrations.Migration):
                 max_length=12,
             ),
         ),
+        migrations.AddField(
+            model_name="alert",
+            name="triaged",
+            field=models.BooleanField(db_default=False, default=False),
+        ),
+        migrations.RunPython(carry_triage, migrations.RunPython.noop),
+        migrations.RemoveField(model_name="alert", name="first_triaged"),
     ]

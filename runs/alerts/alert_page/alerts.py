@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
@@ -35,7 +34,6 @@ MOST_TRIALS = 5
 """Trials linked per scenario of a card."""
 MOST_COUNTED = 100
 """Largest number of alerts shown in the navigation."""
-MOST_TRIAGED = 200
 """The median time to triage is computed from the newest alerts, so many at most."""
 
 
@@ -255,26 +253,9 @@ def _describe_loss(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
     return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), outcomes, reason)
 
 
-@dataclass(frozen=True)
-class TriageTime:
-    """How long a project's regressions wait for the first person."""
-
-    seconds: float
-    """The median."""
-    n: int
-
-
-def triage_time(project: Project) -> TriageTime | None:
-    """Return the median time to first triage of the newest triaged alerts; None without any. One query."""
-    triaged = Alert.objects.filter(project=project, first_triaged__isnull=False).order_by("-pk")
-    rows = triaged.values_list("created", "first_triaged")[:MOST_TRIAGED]
-    waited = [(at - created).total_seconds() for created, at in rows if at]
-    return TriageTime(max(0.0, median(waited)), len(waited)) if waited else None
-
-
 COLUMNS = (
     *("alert", "state", "run", "baseline", "suite", "target", "model", "measures", "scenario"),
-    *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "created", "first_triaged"),
+    *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "created"),
     *("note", "link", "kind"),
 )
 
@@ -302,5 +283,5 @@ def _row(card: AlertCard, lost: Lost | None) -> tuple[Cell, ...]:
         *(alert.pk, alert.state, run.pk, run.baseline_id, run.suite.slug, run.target.name, run.model),
         *(" ".join(each.change.rule.name for each in card.regressed), *scenario),
         *(alert.assignee.get_username() if alert.assignee else None, alert.created),
-        *(alert.first_triaged, alert.note, alert.link, alert.kind),
+        *(alert.note, alert.link, alert.kind),
     )

@@ -26,7 +26,7 @@ from runs.alerts.alert_filters import (
     active_alert_filters,
     alert_counts,
 )
-from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page, regression_table, triage_time
+from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page, regression_table
 from runs.alerts.alert_page.buttons import OfferedButtons
 from runs.alerts.alert_page.forms import TITLES, AlertForm, BulkForm
 from runs.alerts.alert_page.markdown import alert_as_markdown
@@ -72,7 +72,6 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
         "older": page.older(request.GET) if page.before else "",
         **_rights(request),
         "bulk": BulkForm(members),
-        "triage_time": triage_time(project),
         "evidences": [(each.value, each.label) for each in Evidence],
         "query": request.GET.urlencode(),
         "total": counts.all.total(),

@@ -212,7 +212,7 @@ def test_an_alert_is_triaged(api, keys):
     body = {"state": "investigating", "note": "See #12.", "link": "https://example.org/12"}
     changed = api("runner").patch(address, body).json()
     assert (changed["state"], changed["note"]) == ("investigating", "See #12.")
-    assert Alert.objects.get().first_triaged is not None
+    assert Alert.objects.get().triaged
     assert api("runner").patch(address, {}).status_code == 422
     assert api("runner").patch(address, {"state": "gone"}).status_code == 422
 
