@@ -39,7 +39,6 @@ from runs.results.search import api as search
 from runs.results.trial_page import api as trials
 from runs.review import api as judge_review
 from runs.review import judging_api as judging
-from runs.review import rounds_api as review_rounds
 from runs.suites import proofs_api as proofs
 from runs.suites import releases_api as suite_releases
 from runs.suites import uploads_api as uploads
@@ -61,7 +60,6 @@ PROJECT_ROUTERS = (
     trials.router,
     judging.router,
     judge_review.router,
-    review_rounds.router,
     measures.router,
     trend_annotations.router,
     alerts.router,
@@ -93,7 +91,6 @@ FIRST_MODULES = {
     "runs.results.usage_api": "runs_api_usage",
     "runs.review.api": "runs_api_judge_review",
     "runs.review.judging_api": "runs_api_judging",
-    "runs.review.rounds_api": "runs_api_review_rounds",
     "runs.suites.proofs_api": "runs_api_proofs",
     "runs.suites.releases_api": "runs_api_suite_releases",
     "runs.suites.uploads_api": "runs_api_uploads",

@@ -67,8 +67,8 @@ from runs.results.trial_page.views import (
     workspace_file,
 )
 from runs.results.usage_views import tool_usage
-from runs.review.review_page.round_views import calibration, item_assign, item_decide, round_detail, round_new
 from runs.review.review_page.views import (
+    calibration,
     disagreements,
     overrule_undo,
     rationales,
@@ -186,10 +186,6 @@ project_urls = [
     path("reviews/rationales/", rationales, name="rationales"),
     path("reviews/disagreements/", disagreements, name="disagreements"),
     path("reviews/calibration/", calibration, name="calibration"),
-    path("reviews/rounds/", round_new, name="round-new"),
-    path("reviews/rounds/<int:pk>/", round_detail, name="round-detail"),
-    path("reviews/items/<int:pk>/", item_decide, name="item-decide"),
-    path("reviews/items/<int:pk>/assignee/", item_assign, name="item-assign"),
     path("runs/<int:pk>/again/", reassess_run, name="run-reassess"),
     path("reassessments/<int:pk>/adopt/", reassessment_adopt, name="reassessment-adopt"),
     path("trials/<int:pk>/overrule/", trial_overrule, name="trial-overrule"),

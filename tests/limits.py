@@ -20,7 +20,7 @@ NAME = re.compile(
 )
 ROOMS = {
     "what a page, a message or an export shows": r"_page/|/web/(?!rest|middleware)|exports/|notifications/(?!channels)"
-    r"|compare/|scenarios/(?:annotations|quoting|text_difference)|/review/(?!overruling|review_rounds)"
+    r"|compare/|scenarios/(?:annotations|quoting|text_difference)|/review/(?!overruling)"
     r"|results/(?:drafts|filter_choices|search/views|files/kept_workspace)",
     "how far evalhub's own computation goes": r"evaluators/statistics/",
     "a program that evalhub brings": r"scenarios/examples/|management/",

@@ -45,8 +45,6 @@ ACTIONS = {
     "results.import": "imported results from",
     "retention.prune": "pruned old data",
     "review": "reviewed",
-    "review.label": "labelled",
-    "review.round": "started the review round",
     "run.cancel": "cancelled",
     "run.compare": "compared again",
     "run.grade-adopt": "adopted the new grades of",

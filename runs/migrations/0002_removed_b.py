@@ -1,4 +1,6 @@
-"""Drop what went with 0.2.0: saved views, the weekly digest and triage times."""
+"""Drop what went with 0.2.0: saved views, the weekly digest, triage times and review rounds."""
+
+from typing import Any
 
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -21,6 +23,43 @@ def carry_triage(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> No
     is_decided = ~models.Q(state__in=("untriaged", "acknowledged", "investigating"))
     is_decided |= models.Q(evidence="not_confirmed")
     alerts.filter(is_decided, decided=None).update(decided=Coalesce("first_triaged", "created"))
+
+
+def carry_labels(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Make labels of review rounds reviews of verdicts and criteria.
+
+    A round that drew half passing and half failing judgings keeps of each half as many as a simple random sample has.
+    """
+    items = apps.get_model("runs", "RoundItem").objects.exclude(at=None).exclude(by=None)
+    for drawn in apps.get_model("runs", "ReviewRound").objects.all():
+        halves = [items.filter(round=drawn, judge_passed=passed).order_by("position") for passed in (True, False)]
+        labels = [list(half.select_related("judging")) for half in halves]
+        heaviest = max((label.weight for half in labels for label in half), default=1.0)
+        for half in labels:
+            for label in half[: round(len(half) * half[0].weight / heaviest)] if half else ():
+                _carry_label(apps, label)
+
+
+def _carry_label(apps: StateApps, label: Any) -> None:
+    names = sorted(label.judging.content.get("criteria") or {})
+    answers = [
+        ("criterion", names.index(name), passed == label.judge_criteria[name])
+        for name, passed in label.criteria.items()
+        if name in names and name in label.judge_criteria
+    ]
+    agrees = None if label.passed is None else label.passed == label.judge_passed
+    for polarity, position, same in [("verdict", 0, agrees), *answers]:
+        apps.get_model("runs", "Review").objects.get_or_create(
+            judging=label.judging,
+            polarity=polarity,
+            position=position,
+            by=label.by,
+            defaults={
+                "word": "unclear" if same is None else "agree" if same else "disagree",
+                "note": label.note if polarity == "verdict" else "",
+                "at": label.at,
+            },
+        )
 
 
 class Migration(migrations.Migration):
@@ -50,4 +89,7 @@ class Migration(migrations.Migration):
         ),
         migrations.RunPython(carry_triage, migrations.RunPython.noop),
         migrations.RemoveField(model_name="alert", name="first_triaged"),
+        migrations.RunPython(carry_labels, migrations.RunPython.noop),
+        migrations.DeleteModel(name="RoundItem"),
+        migrations.DeleteModel(name="ReviewRound"),
     ]

@@ -16,8 +16,6 @@ from runs.models.review import (
     JudgeCalibration,
     Overrule,
     Resolution,
-    ReviewRound,
-    RoundItem,
 )
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.target import Target, TargetCheck, TargetSlot, TargetTry, TargetVersion
@@ -55,8 +53,6 @@ __all__ = [
     "Reassessment",
     "Resolution",
     "Review",
-    "ReviewRound",
-    "RoundItem",
     "Run",
     "RunDigest",
     "RunMeasure",

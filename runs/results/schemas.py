@@ -267,13 +267,6 @@ class ScoresOut(Schema):
     scores: list[ScoreOut]
 
 
-class TrialScoresOut(ScoresOut):
-    """A trial's scores, or those that a review round does not hide."""
-
-    judge_hidden: str = ""
-    """Why the judge's answer, the outcome and the composite are missing; empty if nothing is hidden."""
-
-
 class JudgingContentOut(Schema):
     """One judge call in a trial's document."""
 
@@ -387,7 +380,7 @@ class AttemptOut(Schema):
     finished: datetime | None
 
 
-class TrialOut(GradedOut, TrialScoresOut):
+class TrialOut(GradedOut):
     """One execution of a scenario, with the scores of every layer."""
 
     id: int

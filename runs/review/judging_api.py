@@ -52,9 +52,12 @@ class ReviewOut(Schema):
 
 
 class ReviewIn(RequestBody):
-    """A review of one statement of a judge; `position` counts from 0 in its positives or negatives, or in its criteria sorted by id."""
+    """A review of one statement of a judge, or of its verdict.
 
-    polarity: Literal["positive", "negative", "criterion"]
+    `position` counts from 0 in its positives or negatives, or in its criteria sorted by id; a verdict's is 0.
+    """
+
+    polarity: Literal["positive", "negative", "criterion", "verdict"]
     position: Annotated[int, Field(ge=0, le=1000)]
     word: ReviewWord
     note: Annotated[Text, Field(max_length=5000)] = ""

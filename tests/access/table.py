@@ -143,10 +143,6 @@ PAGES: dict[str, Page] = {
     "disagreements": Page("/p/tools/reviews/disagreements/", "viewer"),
     "calibration": Page("/p/tools/reviews/calibration/", "viewer"),
     "statement-review": Page("/p/tools/reviews/statements/", "runner", "POST", answers=(302,)),
-    "round-new": Page("/p/tools/reviews/rounds/", "runner", "POST", answers=(302,)),
-    "round-detail": Page("/p/tools/reviews/rounds/{round_id}/", "viewer"),
-    "item-decide": Page("/p/tools/reviews/items/{item_id}/", "runner", "POST", answers=(302,)),
-    "item-assign": Page("/p/tools/reviews/items/{item_id}/assignee/", "runner", "POST", answers=(302,)),
     "run-reassess": Page("/p/tools/runs/{run_id}/again/", "viewer"),
     "reassessment-adopt": Page(
         "/p/tools/reassessments/{reassessment_id}/adopt/", "runner", "POST", answers=(302,)
@@ -244,12 +240,6 @@ OPERATIONS: dict[str, Operation] = {
     "POST /overrules/{overrule_id}/undo": Operation("runner"),
     "POST /trials/{trial_id}/resolution": Operation("runner", {"right": "both_fine"}),
     "GET /judge-calibrations": Operation("viewer"),
-    "GET /review-rounds": Operation("viewer"),
-    "POST /review-rounds": Operation("runner", {"model": "judge", "rubric": ""}),
-    "GET /review-rounds/{round_id}": Operation("viewer"),
-    "GET /review-items/{item_id}": Operation("viewer"),
-    "POST /review-items/{item_id}/label": Operation("runner", {"answer": "pass"}),
-    "POST /review-items/{item_id}/assignee": Operation("runner", {"assignee": None}),
     "GET /review-queue": Operation("viewer"),
     "GET /runs/{run_id}/reassessments": Operation("viewer"),
     "GET /runs/{run_id}/reassessments/plan": Operation("viewer"),

@@ -21,8 +21,6 @@ from runs.models import (
     Notification,
     Overrule,
     Reassessment,
-    ReviewRound,
-    RoundItem,
     SuiteProof,
     TargetTry,
 )
@@ -62,8 +60,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     sent = Notification.objects.create(project=project, event="test", key=f"test:{channel.pk}")
     delivery = Delivery.objects.create(notification=sent, channel=channel, state="failed")
     guidance, other = make_guidance(version.suite), make_guidance(version.suite, "v2")
-    sampled = ReviewRound.objects.create(project=project, by=member)
-    item = RoundItem.objects.create(round=sampled, judging=judging, position=1, weight=1.0, judge_passed=True)
     overruled = Overrule.objects.create(
         trial=before_trial,
         layer="judge",
@@ -75,8 +71,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     )
     again = Reassessment.objects.create(run=run, kind="judge", by=member, finished=timezone.now())
     return {
-        "round_id": sampled.pk,
-        "item_id": item.pk,
         "overrule_id": overruled.pk,
         "reassessment_id": again.pk,
         "slug": version.suite.slug,
