@@ -40,7 +40,6 @@ from runs.results.trial_page import api as trials
 from runs.review import api as judge_review
 from runs.review import judging_api as judging
 from runs.suites import proofs_api as proofs
-from runs.suites import releases_api as suite_releases
 from runs.suites import uploads_api as uploads
 from runs.targets import api as targets
 from runs.targets import tries_api as target_tries
@@ -68,7 +67,6 @@ PROJECT_ROUTERS = (
     search.router,
     usage.router,
     proofs.router,
-    suite_releases.router,
     causes.router,
     diagnosis.router,
     teams.tokens,
@@ -92,7 +90,6 @@ FIRST_MODULES = {
     "runs.review.api": "runs_api_judge_review",
     "runs.review.judging_api": "runs_api_judging",
     "runs.suites.proofs_api": "runs_api_proofs",
-    "runs.suites.releases_api": "runs_api_suite_releases",
     "runs.suites.uploads_api": "runs_api_uploads",
     "runs.targets.api": "runs_api_targets",
     "runs.targets.tries_api": "runs_api_target_tries",

@@ -86,8 +86,7 @@ from runs.suites.suite_page.views import (
     suite_difference,
     suite_list,
     suite_prove,
-    suite_release_rule,
-    suite_retests,
+    suite_settings,
 )
 from runs.targets.target_page.edit_views import target_edit, target_new, target_try
 from runs.targets.target_page.price_views import price_list, price_remove
@@ -112,8 +111,7 @@ project_urls = [
     path("suites/<slug:suite_slug>/retire/", suite_retire, name="suite-retire"),
     path("suites/<slug:suite_slug>/difference/", suite_difference, name="suite-difference"),
     path("suites/<slug:suite_slug>/prove/", suite_prove, name="suite-prove"),
-    path("suites/<slug:suite_slug>/release-rule/", suite_release_rule, name="suite-release-rule"),
-    path("suites/<slug:suite_slug>/retests/", suite_retests, name="suite-retests"),
+    path("suites/<slug:suite_slug>/settings/", suite_settings, name="suite-settings"),
     path("guidance/", guidance_list, name="guidance-list"),
     path("guidance/matrix/", lead_to_guidance, name="guidance-matrix"),
     path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),

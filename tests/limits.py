@@ -36,7 +36,7 @@ NAMES = {
 COUNTED = re.compile(
     r"signing.py:LONGEST|guidance_page/versions.py:DEEPEST|failing_calls.py:LARGEST|forms.py:MOST_REFERENCES"
     r"|statement_groups.py:(?:MOST_TEXTS|LONGEST)|pattern.py:LONGEST|safe_walk.py:MOST_ENTRIES|text_difference.py:MOST_[LP]"
-    r"|release_rule.py:MOST_TRIALS|workspace_changes.py:MOST_TEXT|side_by_side.py:MOST_COMPARED"
+    r"|suite_page/forms.py:MOST_TRIALS|workspace_changes.py:MOST_TEXT|side_by_side.py:MOST_COMPARED"
 )
 """Limits of input in modules, or with names, whose other numbers are none."""
 

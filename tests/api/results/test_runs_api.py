@@ -7,7 +7,7 @@ import pytest
 from evalhub.teams.models import AuditEvent
 from runs.models import Alert, Baseline, Review, Run, Target, Worker
 from tests.api.samples import make_samples
-from tests.builders import make_guidance, make_member, make_run, make_suite, make_target, make_trial
+from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_target, make_trial
 from tests.runs.carrying import NO_GATES, start
 from tests.runs.looking import KEYS, carry, failing, ran
 
@@ -359,3 +359,19 @@ def test_it_lists_what_ran_again_and_can_leave_it_out(api, project):
     rows = api().get(f"/runs/{run.pk}/trials?scenario=add").json()["items"]
     assert sum(row["retest"] for row in rows) == 6
     assert api().get(f"/runs/{plain.pk}").json()["run"]["retests"] == []
+
+
+def test_a_runs_scenarios_have_the_classes_of_its_target(api, project):
+    version = make_suite(project, ("create", "export"), name="Basics")
+    other = make_run(version, target=make_target(project, "codex"))
+    make_trial(other, "create", outcome="fail")
+    close(other)
+    for _ in range(3):
+        run = make_run(version)
+        make_trial(run, "create")
+        close(run)
+    created, exported = api("viewer").get(f"/runs/{run.pk}").json()["run"]["scenarios"]
+    assert (created["scenario_class"], exported["scenario_class"]) == ("solid", "new")
+    assert (created["class_trials"], created["too_few_trials"]) == (3, True)
+    assert created["class_probability"] == pytest.approx(0.593, abs=1e-3)
+    assert created["pass_hat_k"] == created["pass_at_k"] == 1.0
