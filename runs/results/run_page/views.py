@@ -65,7 +65,6 @@ from runs.results.run_page.subcommands import call_columns, subcommand_table, su
 from runs.results.run_page.verdicts import against_baseline, pins_of, shown_causes
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.seals import passing_without_agent
-from runs.results.variance import variance_sentence, variance_table
 from runs.review.judging_facts import uncalibrated_judges
 from runs.workers.holds import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online
@@ -75,7 +74,6 @@ TABLES = {
     "scenarios": "Scenarios",
     "subcommands": "Subcommands",
     "diagnosis": "Diagnosis",
-    "variance": "Variance",
 }
 """Titles of a run's tables by their names in the address."""
 
@@ -119,7 +117,6 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "retests": shown_retests(run),
         "answer": answer,
         "may_run": request.access.may("run"),
-        "variance": "" if run.is_open else variance_sentence(read.digest.variance or ()),
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
@@ -152,7 +149,6 @@ def _requested_table(
         "scenarios": lambda: scenario_table(run, shown),
         "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
         "diagnosis": lambda: diagnosis_table(run, shown_findings(run, read.digest)),
-        "variance": lambda: variance_table(run, read.digest.variance),
     }
     return chosen_table(request, tables)
 
