@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import Cell, Table, csv_response, wants_csv
+from evalhub.web.csv_export import Cell, Table, chosen_table
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
 from runs.models import Run
@@ -101,8 +101,8 @@ DEFAULT = ("tool", "interval", "verdict", "judge", "first_try", "cost", "time", 
 def run_list(request: ProjectRequest) -> HttpResponseBase:
     """List the runs that match the filters."""
     project, filters = request.access.project, RunListFilters.of(request.GET)
-    if wants_csv(request):
-        return csv_response(run_list_table(project, filters))
+    if table := chosen_table(request, {"runs": lambda: run_list_table(project, filters)}):
+        return table
     page = page_of_runs(project, filters, request.GET.get("before", ""))
     shown_rows = rows(page.rows)
     available = choices(project)

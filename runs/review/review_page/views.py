@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv
 from runs.errors import RequestError
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.review import Right
@@ -21,7 +20,7 @@ from runs.review.calibrations import JudgeVersion, calibration_of, drifts, judge
 from runs.review.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
 from runs.review.overruling import overrule, undo
 from runs.review.review_page.forms import OverruleForm, ResolutionForm, StatementForm
-from runs.review.review_page.rationales import rationales_of, review_table
+from runs.review.review_page.rationales import rationales_of
 from runs.review.reviewing import record_who_was_right, review, reviews_of
 from runs.review.statement_groups import QueueFilters, review_queue
 from scenarios.models import Suite
@@ -211,8 +210,6 @@ def rationales(request: ProjectRequest) -> HttpResponseBase:
     """Show a criterion's reasons by tool and guidance version, side by side."""
     project = request.access.project
     page = rationales_of(project, request.GET.get("suite", ""), request.GET.get("criterion", ""))
-    if wants_csv(request):
-        return csv_response(review_table(page.suite.slug if page.suite else "", page.readings))
     context: dict[str, Any] = {
         "tab": "rationales",
         "page": page,

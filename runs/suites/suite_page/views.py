@@ -12,12 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.audit import append_event
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.suites.suite_page import proofs
 from runs.suites.suite_page import suite_list as lists
 from runs.suites.suite_page.forms import SuiteForm
-from runs.suites.suite_page.suite_list import suite_table
 from runs.suites.suite_page.suite_page import Shown, find_shown_suite, suite_page
 from runs.suites.suite_page.versions import change_between, version_change
 from scenarios.differences import fixture_differences
@@ -34,10 +32,8 @@ MOST_DIFFERENCES = 20
 @project_page()
 def suite_list(request: ProjectRequest) -> HttpResponseBase:
     """List the matching suites below the upload form."""
-    filters = lists.SuiteFilters.of(without_csv(request.GET))
+    filters = lists.SuiteFilters.of(request.GET)
     suites = lists.list_suites_of_project(request.access.project, filters)
-    if wants_csv(request):
-        return csv_response(suite_table(request.access.project, suites.rows))
     context = {
         "suites": suites,
         "filters": filters,
