@@ -33,7 +33,6 @@ MOST_TRIALS = 5
 """Trials linked per scenario of a card."""
 MOST_COUNTED = 100
 """Largest number of alerts shown in the navigation."""
-"""The median time to triage is computed from the newest alerts, so many at most."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from evalhub.teams.audit import append_event
+from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
 from runs.suites.suite_page import proofs
@@ -108,7 +108,7 @@ def suite_settings(request: ProjectRequest, suite_slug: str) -> HttpResponse:
         suite.retests = form.cleaned_data["retests"]
         with transaction.atomic():
             suite.save(update_fields=["release_k", "release_threshold", "retests"])
-            append_event(suite.project, request.user, "suite.change", suite.slug, **form.cleaned_data)
+            audit.append_event(suite.project, request.user, "suite.change", suite.slug, **form.cleaned_data)
         messages.success(request, "Saved the settings. Runs follow them from now on.")
     else:
         messages.error(request, " ".join(str(each[0]) for each in form.errors.values()))
