@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -115,7 +116,7 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
         "older": page.older(request.GET) if page.before else "",
         "filters": filters,
         "in_force": chips,
-        "cleared": filters.columns_query,
+        "cleared": urlencode([("col", each) for each in filters.col]),
         "no_match": no_match(
             "run", [(each.name, each.value, each.left) for each in chips], older=not page.first
         ),
