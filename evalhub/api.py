@@ -35,9 +35,7 @@ from runs.results.search import api as search
 from runs.results.trial_page import api as trials
 from runs.review import api as judge_review
 from runs.review import reviews_api as reviews
-from runs.review import rounds_api as review_rounds
 from runs.suites import proofs_api as proofs
-from runs.suites import releases_api as suite_releases
 from runs.suites import uploads_api as uploads
 from runs.targets import api as targets
 from scenarios.api import guidance
@@ -54,14 +52,12 @@ PROJECT_ROUTERS = (
     trials.router,
     reviews.router,
     judge_review.router,
-    review_rounds.router,
     measures.router,
     alerts.router,
     grading.router,
     search.router,
     usage.router,
     proofs.router,
-    suite_releases.router,
     teams.tokens,
 )
 TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))
@@ -79,9 +75,7 @@ FIRST_MODULES = {
     "runs.results.usage_api": "runs_api_usage",
     "runs.review.api": "runs_api_judge_review",
     "runs.review.reviews_api": "runs_api_judging",
-    "runs.review.rounds_api": "runs_api_review_rounds",
     "runs.suites.proofs_api": "runs_api_proofs",
-    "runs.suites.releases_api": "runs_api_suite_releases",
     "runs.suites.uploads_api": "runs_api_uploads",
     "runs.targets.api": "runs_api_targets",
 }

@@ -57,8 +57,11 @@ app.conf.update(
     task_publish_retry=False,
     beat_schedule={
         "tick": {"task": "runs.tasks.tick", "schedule": 5.0, "options": {"expires": 5}},
-        # Hourly, so that a beat that was away on Monday still sends last week's; each is stored once.
-        "digests": {"task": "runs.tasks.digests", "schedule": 3600.0, "options": {"expires": 3600}},
+        "remove-old": {
+            "task": "runs.tasks.remove_old_notifications",
+            "schedule": 3600.0,
+            "options": {"expires": 3600},
+        },
     },
 )
 app.autodiscover_tasks(["runs"])

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import Error
 from django.utils import timezone
 
-from runs.alerts.notifications import delivery, digest
+from runs.alerts.notifications import delivery
 from runs.db.outage import outage
 from runs.db.retry import is_connection_lost
 from runs.engine import batches, preparation
@@ -101,11 +101,9 @@ def do_job(job_id: int) -> None:
 
 
 @task
-def digests() -> None:
-    """Store the digests of last week that are missing, and remove old notifications."""
-    now = timezone.now()
-    digest.record_digests(now=now)
-    delivery.remove_old(now=now)
+def remove_old_notifications() -> None:
+    """Remove old notifications."""
+    delivery.remove_old(now=timezone.now())
 
 
 @task

@@ -45,7 +45,7 @@ from runs.results.run_page.action_views import (
     run_separate,
 )
 from runs.results.run_page.diagnosis import diagnosis_review
-from runs.results.run_page.list_views import run_list, run_tags, view_delete, view_save
+from runs.results.run_page.list_views import run_list, run_tags
 from runs.results.run_page.reassess import reassess_run, reassessment_adopt
 from runs.results.run_page.views import (
     run_detail,
@@ -67,8 +67,8 @@ from runs.results.trial_page.views import (
     workspace_file,
 )
 from runs.results.usage_views import tool_usage
-from runs.review.review_page.round_views import calibration, item_assign, item_decide, round_detail, round_new
 from runs.review.review_page.views import (
+    calibration,
     disagreements,
     overrule_undo,
     rationales,
@@ -86,8 +86,7 @@ from runs.suites.suite_page.views import (
     suite_difference,
     suite_list,
     suite_prove,
-    suite_release_rule,
-    suite_retests,
+    suite_settings,
 )
 from runs.targets.target_page.edit_views import target_edit, target_new, target_try
 from runs.targets.target_page.price_views import price_list, price_remove
@@ -112,16 +111,13 @@ project_urls = [
     path("suites/<slug:suite_slug>/retire/", suite_retire, name="suite-retire"),
     path("suites/<slug:suite_slug>/difference/", suite_difference, name="suite-difference"),
     path("suites/<slug:suite_slug>/prove/", suite_prove, name="suite-prove"),
-    path("suites/<slug:suite_slug>/release-rule/", suite_release_rule, name="suite-release-rule"),
-    path("suites/<slug:suite_slug>/retests/", suite_retests, name="suite-retests"),
+    path("suites/<slug:suite_slug>/settings/", suite_settings, name="suite-settings"),
     path("guidance/", guidance_list, name="guidance-list"),
     path("guidance/matrix/", lead_to_guidance, name="guidance-matrix"),
     path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),
     path("guidance/<int:pk>/adopt/", guidance_adopt, name="guidance-adopt"),
     path("guidance/<int:a>/against/<int:b>/", guidance_against_other, name="guidance-against"),
     path("runs/", run_list, name="run-list"),
-    path("runs/views/", view_save, name="view-save"),
-    path("runs/views/<int:pk>/delete/", view_delete, name="view-delete"),
     path("runs/new/", run_new, name="run-new"),
     path("runs/import/", run_import, name="run-import"),
     path("runs/sessions/", session_import, name="session-import"),
@@ -188,10 +184,6 @@ project_urls = [
     path("reviews/rationales/", rationales, name="rationales"),
     path("reviews/disagreements/", disagreements, name="disagreements"),
     path("reviews/calibration/", calibration, name="calibration"),
-    path("reviews/rounds/", round_new, name="round-new"),
-    path("reviews/rounds/<int:pk>/", round_detail, name="round-detail"),
-    path("reviews/items/<int:pk>/", item_decide, name="item-decide"),
-    path("reviews/items/<int:pk>/assignee/", item_assign, name="item-assign"),
     path("runs/<int:pk>/again/", reassess_run, name="run-reassess"),
     path("reassessments/<int:pk>/adopt/", reassessment_adopt, name="reassessment-adopt"),
     path("trials/<int:pk>/overrule/", trial_overrule, name="trial-overrule"),

@@ -20,7 +20,7 @@ NAME = re.compile(
 )
 ROOMS = {
     "what a page, a message or an export shows": r"_page/|/web/(?!rest|middleware)|exports/|notifications/(?!channels)"
-    r"|compare/|scenarios/(?:annotations|quoting|text_difference)|/review/(?!overruling|review_rounds)"
+    r"|compare/|scenarios/(?:annotations|quoting|text_difference)|/review/(?!overruling)"
     r"|results/(?:drafts|filter_choices|search/views|files/kept_workspace)",
     "how far evalhub's own computation goes": r"evaluators/statistics/",
     "a program that evalhub brings": r"scenarios/examples/|management/",
@@ -34,9 +34,9 @@ NAMES = {
     "a length that something has": r"HEX_BYTES|SHORTEST|_MB$|SOCKET_PATH|_POINT_LIMIT|_ZERO_LIMIT|MANY|LARGEST_KEY|PORT",
 }
 COUNTED = re.compile(
-    r"signing.py:LONGEST|guidance_page/versions.py:DEEPEST|failing_calls.py:LARGEST|saved_views.py:|forms.py:MOST_REFERENCES"
+    r"signing.py:LONGEST|guidance_page/versions.py:DEEPEST|failing_calls.py:LARGEST|forms.py:MOST_REFERENCES"
     r"|statement_groups.py:(?:MOST_TEXTS|LONGEST)|pattern.py:LONGEST|safe_walk.py:MOST_ENTRIES|text_difference.py:MOST_[LP]"
-    r"|release_rule.py:MOST_TRIALS|workspace_changes.py:MOST_TEXT|side_by_side.py:MOST_COMPARED"
+    r"|suite_page/forms.py:MOST_TRIALS|workspace_changes.py:MOST_TEXT|side_by_side.py:MOST_COMPARED"
 )
 """Limits of input in modules, or with names, whose other numbers are none."""
 

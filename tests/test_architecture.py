@@ -67,7 +67,7 @@ FACES: Mapping[str, frozenset[str]] = {
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
         imported_contents layer_totals lookup measures never_started outcome_history progress rates release_rule
         rollups run_answers run_filters run_list run_rows run_trials schemas seals search.search_index
-        spending statement_texts trial_costs trial_rows variance
+        spending statement_texts trial_costs trial_rows
     """),
     "compare": _names("""
         alert_words baselines causes comparison confirmation default_suite differences
@@ -79,7 +79,7 @@ FACES: Mapping[str, frozenset[str]] = {
     """),
     "alerts": _names(""),
     "exchange": _names("""
-        exports.document exports.exports exports.files exports.regression_rule exports.scenario_classes
+        exports.document exports.exports exports.files exports.regression_rule
         exports.suite_result imports.import_results imports.merged_shards imports.removing_sessions
         imports.store_results results_files.archived_runs results_files.importers
         results_files.skill_creator results_files.values

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -19,12 +17,11 @@ from evalhub.teams import audit
 from evalhub.teams.invitations import invite, open_invitations, send_invitation
 from evalhub.teams.judge_models import offered_judges
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
-from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
+from evalhub.teams.models import AuditEvent, Membership, Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import InvitationForm, MemberForm, ProjectForm, RoleForm, TokenForm
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
-from evalhub.web.csv_export import Table, chosen_table, csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import page_below
 
@@ -59,12 +56,6 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
 def project_settings(request: ProjectRequest) -> HttpResponseBase:
     """Show the settings; keep those of the project when they are sent."""
     project = request.access.project
-    tables = {
-        "members": lambda: member_table(project, _members(project)),
-        "tokens": lambda: token_table(project, tokens_of(request.access).filter(revoked=None)),
-    }
-    if table := chosen_table(request, tables):
-        return table
     if request.method != "POST":
         return _show(request)
     form = ProjectForm(request.POST, instance=project)
@@ -214,8 +205,6 @@ def audit_log(request: ProjectRequest) -> HttpResponseBase:
     action = request.GET.get("action", "").strip()[:60]
     if action:
         events = events.filter(action=action)
-    if wants_csv(request):
-        return csv_response(audit_table(request.access.project, events.order_by("-pk")))
     page = page_below(events, request.GET.get("before", ""))
     older = page.older(request.GET) if page.before else ""
     context = {
@@ -226,34 +215,3 @@ def audit_log(request: ProjectRequest) -> HttpResponseBase:
         "may_manage": True,
     }
     return render(request, "teams/audit_log.html", context)
-
-
-def member_table(project: Project, members: Iterable[Membership]) -> Table:
-    """Return a project's members with their roles."""
-    rows = ((each.user.get_username(), each.role, each.created) for each in members)
-    return Table(f"{project.slug}-members", ("name", "role", "since"), rows)
-
-
-def token_table(project: Project, tokens: Iterable[ApiToken]) -> Table:
-    """Return tokens without anything that could be used as one."""
-    header = ("name", "prefix", "owner", "role", "created", "last_used", "expires")
-    rows = (
-        (
-            *(token.name, token.prefix, token.user.get_username(), token.role),
-            *(token.created, token.last_used, token.expires),
-        )
-        for token in tokens
-    )
-    return Table(f"{project.slug}-tokens", header, rows)
-
-
-def audit_table(project: Project, events: Iterable[AuditEvent]) -> Table:
-    """Return the project's audit log, the details as JSON."""
-    rows = (
-        (
-            *(event.at, event.user.get_username() if event.user else None, event.action, event.subject),
-            json.dumps(event.detail, ensure_ascii=False, sort_keys=True),
-        )
-        for event in events
-    )
-    return Table(f"{project.slug}-audit", ("at", "by", "action", "subject", "detail"), rows)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import NamedTuple
 
-from django.http import Http404, HttpRequest, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpRequest, StreamingHttpResponse
 
 from evalhub.lib.timestamps import moment
 from evaluators.redaction import redact_patterns
@@ -37,45 +37,32 @@ class _Echo:
         return line
 
 
-def wants_csv(request: HttpRequest) -> bool:
-    """Return whether an address asks for CSV; other values of `format` may filter the page."""
-    return CSV in request.GET.getlist(FORMAT)
-
-
-def without_csv(query: QueryDict) -> QueryDict:
-    """Return a page's query without the request for CSV."""
-    left = query.copy()
-    left.setlist(FORMAT, [each for each in left.getlist(FORMAT) if each != CSV])
-    return left
-
-
 def csv_query(request: HttpRequest, table: str = "") -> str:
     """Return the query string of a page's table as CSV, with the page's filters."""
     query = request.GET.copy()
-    query.appendlist(FORMAT, CSV)
+    query[FORMAT] = CSV
     if table:
         query[TABLE] = table
     return query.urlencode()
 
 
-def csv_response(table: Table) -> StreamingHttpResponse:
-    """Return a table as a CSV download, a row at a time."""
-    response = StreamingHttpResponse(csv_lines(table), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{table.name}.csv"'
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
-
-
 def chosen_table(
     request: HttpRequest, tables: Mapping[str, Callable[[], Table]]
 ) -> StreamingHttpResponse | None:
-    """Return the table that the address names, else the first; None for a page. Raises `Http404` for another name."""
-    if not wants_csv(request):
+    """Return the table that the address names, else the first, as a download; None for a page.
+
+    Raises `Http404` for another name.
+    """
+    if request.GET.get(FORMAT) != CSV:
         return None
     name = request.GET.get(TABLE) or next(iter(tables))
     if name not in tables:
         raise Http404
-    return csv_response(tables[name]())
+    table = tables[name]()
+    response = StreamingHttpResponse(csv_lines(table), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{table.name}.csv"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def csv_lines(table: Table) -> Iterator[str]:

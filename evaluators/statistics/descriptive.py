@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import comb, sqrt
-from statistics import NormalDist, fmean
+from statistics import NormalDist
 
 from msgspec import Struct
 
@@ -115,60 +115,6 @@ def _chance_of_draw(chosen: int, total: int, k: int) -> float | None:
     if k < 1:
         raise ValueError(f"k is {k}; it must be 1 or more.")
     return comb(chosen, k) / comb(total, k) if total >= k else None
-
-
-class VarianceSplit(Struct, frozen=True):
-    """The variance of one value, by its cause; None where nothing was repeated that would separate it."""
-
-    mix: float | None = None
-    """Between scenarios."""
-    agent: float | None = None
-    """Between trials of a scenario; includes the judge's where no trial was judged twice."""
-    judge: float | None = None
-    """Between judgings of a trial."""
-    clipped: tuple[str, ...] = ()
-    """Components whose estimate was negative and is shown as 0."""
-
-
-def variance_split(values: Sequence[Sequence[Sequence[float]]]) -> VarianceSplit:
-    """Return the variance components of scenarios, each with its trials, each with its judgings.
-
-    Nested random effects by the method of moments with unequal numbers: mean squares are equated with their
-    expectations (Henderson 1953, method 1; Searle, Casella and McCulloch 1992, *Variance Components*, appendix F).
-    """
-    scenarios = [[list(trial) for trial in trials if trial] for trials in values if any(trials)]
-    trials = [trial for scenario in scenarios for trial in scenario]
-    total, cells, rows = sum(map(len, trials)), len(trials), len(scenarios)
-    means = [fmean(value for trial in scenario for value in trial) for scenario in scenarios]
-    sizes = [sum(map(len, scenario)) for scenario in scenarios]
-    within = sum((value - fmean(trial)) ** 2 for trial in trials for value in trial)
-    between = sum(
-        len(trial) * (fmean(trial) - mean) ** 2
-        for scenario, mean in zip(scenarios, means, strict=True)
-        for trial in scenario
-    )
-    squares = sum(
-        sum(len(trial) ** 2 for trial in scenario) / size
-        for scenario, size in zip(scenarios, sizes, strict=True)
-    )
-    judge = within / (total - cells) if total > cells else None
-    if cells == rows:
-        # Without repeated trials, scenarios and trials can't be told apart.
-        return VarianceSplit(judge=judge)
-    agent = (between / (cells - rows) - (judge or 0.0)) / ((total - squares) / (cells - rows))
-    mix = None
-    if rows > 1:
-        grand = fmean(value for trial in trials for value in trial)
-        apart = sum(size * (mean - grand) ** 2 for mean, size in zip(means, sizes, strict=True))
-        share = (squares - sum(len(trial) ** 2 for trial in trials) / total) / (rows - 1)
-        weight = (total - sum(size**2 for size in sizes) / total) / (rows - 1)
-        mix = (apart / (rows - 1) - (judge or 0.0) - share * agent) / weight
-    components = {"mix": mix, "agent": agent, "judge": judge}
-    clipped = tuple(name for name, value in components.items() if value is not None and value < 0)
-    return VarianceSplit(
-        **{name: None if value is None else max(0.0, value) for name, value in components.items()},
-        clipped=clipped,
-    )
 
 
 MOST_PRIOR = 1_000.0

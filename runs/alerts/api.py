@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
 from ninja import Path, Query, Router, Schema, Status
-from pydantic import Field, HttpUrl, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, HttpUrl
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
@@ -79,18 +78,9 @@ class AlertOut(Schema):
     confirmation: int | None
     """The launch that runs the new and the old configuration in turn; null without one."""
     assignee: str | None
-    starred: bool
-    """Always false; as the next three, it goes with the next release."""
-    tags: list[str]
-    """Always empty."""
-    revision: int
-    """Always 0."""
     note: str
     link: str
-    due: str | None
-    """Always null."""
     created: str
-    first_triaged: str | None
 
 
 class AlertFilters(Cursor):
@@ -104,23 +94,7 @@ class AlertFilters(Cursor):
     evidence: Evidence | None = None
 
 
-REMOVED = ("starred", "tags", "tag", "due", "revision")
-"""What could be written to an alert until 0.1."""
-
-
-class _Triage(RequestBody):
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_removed(cls, values: Any) -> Any:
-        name = next((name for name in REMOVED if isinstance(values, dict) and name in values), None)
-        if name:
-            raise PydanticCustomError(
-                "removed", f"Alerts have no `{name}` any more. Write it into the `note`."
-            )
-        return values
-
-
-class AlertIn(_Triage):
+class AlertIn(RequestBody):
     """The fields to change; omitted fields stay as they are."""
 
     state: AlertState | None = None
@@ -130,13 +104,13 @@ class AlertIn(_Triage):
     """A member's name; null for nobody."""
 
 
-class ChosenAlert(_Triage):
+class ChosenAlert(RequestBody):
     """An alert to change."""
 
     id: Key
 
 
-class AlertsIn(_Triage):
+class AlertsIn(RequestBody):
     """A change of several alerts; omitted fields stay as they are."""
 
     alerts: Annotated[list[ChosenAlert], Field(min_length=1, max_length=100)]
@@ -147,8 +121,6 @@ class AlertsIn(_Triage):
 
 class ChangedOut(Schema):
     changed: int
-    left: list[str]
-    """Always empty; it goes with the next release."""
 
 
 class ConfirmationOut(Schema):
@@ -234,7 +206,7 @@ def change_alerts(request: ApiRequest, body: AlertsIn) -> dict[str, Any]:
     if not changes:
         raise ApiError(422, "Send `state` or `assignee`.", id="alert/nothing")
     alerts = [_find(request, each.id) for each in body.alerts]
-    return {"changed": triage_all(alerts, by=request.access.user, **changes), "left": []}
+    return {"changed": triage_all(alerts, by=request.access.user, **changes)}
 
 
 @router.post(
@@ -290,13 +262,8 @@ def _alert(alert: Alert) -> dict[str, Any]:
         "named": alert.named,
         "reason": alert.reason,
         "confirmation": alert.confirmation_id,
-        "starred": False,
-        "tags": [],
-        "revision": 0,
         "assignee": alert.assignee.get_username() if alert.assignee else None,
         "note": alert.note,
         "link": alert.link,
-        "due": None,
         "created": moment(alert.created),
-        "first_triaged": moment(alert.first_triaged),
     }

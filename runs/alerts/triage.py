@@ -21,15 +21,15 @@ from scenarios.models import Suite
 
 @transaction.atomic
 def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
-    """Change an alert's state, assignee, note or link; the first change sets its triage time."""
+    """Change an alert's state, assignee, note or link."""
     # Locked, so that of two equal requests at once one assigns.
-    was, triaged = Alert.objects.select_for_update().values_list("assignee", "first_triaged").get(pk=alert.pk)
+    was = Alert.objects.select_for_update().values_list("assignee", flat=True).get(pk=alert.pk)
     for name, value in changes.items():
         setattr(alert, name, value)
-    alert.first_triaged = triaged or timezone.now()
+    alert.triaged = True
     if "state" in changes:
         alert.decided = None if alert.state in OPEN_ALERTS else alert.decided or timezone.now()
-    alert.save(update_fields=[*changes, "first_triaged", "decided"])
+    alert.save(update_fields=[*changes, "triaged", "decided"])
     audit.append_event(
         alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any
 
@@ -252,7 +251,7 @@ def _past(run: Run, kind: AlertKind) -> LineRun:
     kinds = OF_SUITE if kind in OF_SUITE else (kind,)
     alert = next((each for each in run.alerts.all() if each.kind in kinds), None)
     decision = decision_on(alert) if alert else None
-    decided = _decision_time(alert) if alert and decision is not AlertDecision.OPEN else None
+    decided = alert.decided or alert.created if alert and decision is not AlertDecision.OPEN else None
     return LineRun(
         run.pk,
         is_red=kind in _red(run),
@@ -281,11 +280,6 @@ def decision_on(alert: Alert) -> AlertDecision:
     if alert.evidence == Evidence.NOT_CONFIRMED:
         return AlertDecision.REJECTED
     return AlertDecision.OPEN
-
-
-def _decision_time(alert: Alert) -> datetime:
-    # Alerts of older releases don't know when they were decided.
-    return alert.decided or alert.first_triaged or alert.created
 
 
 def _keys(runs: Sequence[Run]) -> dict[int, frozenset[str]]:

@@ -45,7 +45,7 @@ def keep_alerts(run: Run, side: OldSide, comparison: RunComparison | None, *, is
             else:
                 _store_fall(run, decline)
     if not is_new:
-        Alert.objects.filter(run=run, first_triaged=None).exclude(kind__in=wanted).delete()
+        Alert.objects.filter(run=run, triaged=False).exclude(kind__in=wanted).delete()
     for kind, fields in wanted.items():
         alert, is_first = Alert.objects.get_or_create(
             run=run, kind=kind, defaults={"project_id": run.project_id, **fields}

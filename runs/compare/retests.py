@@ -7,11 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import Count, Q
 
-from evalhub.teams import audit
 from evaluators.name_lists import list_names
 from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome, describe_retest
@@ -143,16 +140,6 @@ def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
         if pk > since[key] or (pk == since[key] and is_retest):
             summed[key] = summed.get(key, NONE).plus(passed, n)
     return summed
-
-
-@transaction.atomic
-def switch_retests(suite: Suite, *, on: bool, by: User | None) -> None:
-    """Store whether a suite's runs run scenarios again that look worse."""
-    if suite.retests == on:
-        return
-    suite.retests = on
-    suite.save(update_fields=["retests"])
-    audit.append_event(suite.project, by, "suite.retests", suite.slug, on=on)
 
 
 def is_open(retests: Iterable[Retest]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -23,7 +22,7 @@ def record_alert(alert: Alert) -> None:
     """Store that an alert is to be notified of; nothing if it was. Requires a transaction."""
     kind = AlertKind.REGRESSION if alert.kind in OF_SUITE else alert.kind
     key = f"{kind}:{alert.run_id}"
-    record_event(alert.project_id, _alert_event(alert), key, run_id=alert.run_id, alert=alert)
+    _record_event(alert.project_id, _alert_event(alert), key, run_id=alert.run_id, alert=alert)
 
 
 def _alert_event(alert: Alert) -> NotificationEvent:
@@ -38,7 +37,7 @@ def record_failure(run: Run) -> None:
         # Its alert says what became of it.
         return
     if run.state == RunState.FINISHED and run.outcome == "error" and is_recent(run):
-        record_event(run.project_id, NotificationEvent.RUN_FAILED, f"run-failed:{run.pk}", run_id=run.pk)
+        _record_event(run.project_id, NotificationEvent.RUN_FAILED, f"run-failed:{run.pk}", run_id=run.pk)
 
 
 def record_assignment(alert: Alert, *, by: User | None) -> None:
@@ -46,7 +45,9 @@ def record_assignment(alert: Alert, *, by: User | None) -> None:
     if alert.assignee is not None and alert.assignee != by:
         key = f"assigned:{alert.pk}:{uuid.uuid4().hex}"
         event = NotificationEvent.ASSIGNED
-        record_event(alert.project_id, event, key, run_id=alert.run_id, alert=alert, to=alert.assignee, by=by)
+        _record_event(
+            alert.project_id, event, key, run_id=alert.run_id, alert=alert, to=alert.assignee, by=by
+        )
 
 
 def is_recent(run: Run) -> bool:
@@ -54,20 +55,19 @@ def is_recent(run: Run) -> bool:
     return run.finished is not None and timezone.now() - run.finished < RECENT
 
 
-def record_event(
+def _record_event(
     project_id: int,
     event: NotificationEvent,
     key: str,
     *,
-    run_id: int | None = None,
+    run_id: int,
     alert: Alert | None = None,
     to: User | None = None,
     by: User | None = None,
-    content: dict[str, Any] | None = None,
 ) -> None:
     """Store an event and a delivery for each channel that chose it; the same key again stores nothing.
 
-    `content` is the message where it is known already. Requires a transaction. One query where no channel chose it.
+    Requires a transaction. One query where no channel chose it.
     """
     channels = [each for each in Channel.objects.filter(project=project_id) if event in each.events]
     if event is NotificationEvent.ASSIGNED:
@@ -75,7 +75,6 @@ def record_event(
     if not channels:
         return
     values = {"project_id": project_id, "event": event, "run_id": run_id, "alert": alert, "to": to, "by": by}
-    values["content"] = content or {}
     notification, is_new = Notification.objects.get_or_create(key=key, defaults=values)
     if is_new:
         Delivery.objects.bulk_create(

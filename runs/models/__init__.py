@@ -16,11 +16,8 @@ from runs.models.review import (
     JudgeCalibration,
     Overrule,
     Resolution,
-    ReviewRound,
-    RoundItem,
 )
 from runs.models.run import Launch, Run, RunSlot
-from runs.models.saved_view import SavedView
 from runs.models.target import Target, TargetCheck, TargetSlot, TargetTry, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, SearchEntry, TranscriptRecord, Trial, TrialAttempt
 from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
@@ -56,13 +53,10 @@ __all__ = [
     "Reassessment",
     "Resolution",
     "Review",
-    "ReviewRound",
-    "RoundItem",
     "Run",
     "RunDigest",
     "RunMeasure",
     "RunSlot",
-    "SavedView",
     "ScenarioProof",
     "SearchEntry",
     "SubcommandMeasure",

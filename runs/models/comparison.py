@@ -133,8 +133,8 @@ class Alert(models.Model):
     """Of a drift, the decline as `runs.compare.drift.decline_of` finds it."""
     decided = models.DateTimeField(null=True)
     """When it was closed, or was not confirmed: from then on its line goes on (`runs.compare.line`)."""
-    first_triaged = models.DateTimeField(null=True)
-    """When a person first changed it; a confirmation doesn't."""
+    triaged = models.BooleanField(default=False, db_default=False)
+    """Whether a person changed it; a confirmation doesn't."""
     evidence = models.CharField(
         max_length=13, choices=Evidence.choices, default=Evidence.SUSPECTED, db_default=Evidence.SUSPECTED
     )

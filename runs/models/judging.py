@@ -49,7 +49,7 @@ class Review(models.Model):
 
     judging = models.ForeignKey(JudgingRecord, on_delete=models.CASCADE, related_name="reviews")
     polarity = models.CharField(max_length=10)
-    """`negative` (issues, misses), `positive` (highlights, hits) or `criterion` (scores, sorted by id)."""
+    """`negative` (issues, misses), `positive` (highlights, hits), `criterion` (scores, sorted by id) or `verdict`."""
     position = models.PositiveIntegerField()
     word = models.CharField(max_length=10, choices=ReviewWord.choices)
     note = models.TextField(blank=True)

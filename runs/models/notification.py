@@ -30,7 +30,6 @@ class NotificationEvent(models.TextChoices):
     AFTER_CHANGE = "after_change", "Worse after a change of guidance or model"
     RUN_FAILED = "run_failed", "Run failed"
     ASSIGNED = "assigned", "Alert assigned"
-    DIGEST = "digest", "Weekly digest"
     TEST = "test", "Test"
 
 
@@ -88,7 +87,7 @@ class Notification(models.Model):
     """Whom an alert was assigned to."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     content = models.JSONField(default=dict)
-    """`runs.alerts.notifications.messages.NotificationMessage` as JSON, from the first attempt on; a digest's from the start."""
+    """`runs.alerts.notifications.messages.NotificationMessage` as JSON, from the first attempt on."""
     at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Review of judges by people: rounds with sampled judgings, calibrations, overruled scores, disagreements."""
+"""Review of judges by people: calibrations, overruled scores, disagreements."""
 
 from __future__ import annotations
 
@@ -7,29 +7,8 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from runs.models.judging import JudgingRecord
 from runs.models.run import Run
 from runs.models.trial import Trial
-
-
-class ReviewRound(models.Model):
-    """A random sample of one judge version's judgings, to be decided without seeing the judge's answer."""
-
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="review_rounds")
-    suite = models.ForeignKey("scenarios.Suite", on_delete=models.CASCADE, null=True, related_name="+")
-    """None for a sample over every suite."""
-    model = models.CharField(max_length=200, blank=True)
-    rubric = models.CharField(max_length=12, blank=True)
-    is_stratified = models.BooleanField(default=False)
-    """Whether as many judgings that pass were drawn as judgings that fail."""
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
-    created = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["-pk"]
-
-    def __str__(self) -> str:
-        return f"review round {self.pk}"
 
 
 class DiagnosisReview(models.Model):
@@ -48,47 +27,15 @@ class DiagnosisReview(models.Model):
         return f"{self.pattern} of {self.run}"
 
 
-class RoundItem(models.Model):
-    """A sampled judging and a person's label; conditional updates let only one person decide it."""
-
-    round = models.ForeignKey(ReviewRound, on_delete=models.CASCADE, related_name="items")
-    judging = models.ForeignKey(JudgingRecord, on_delete=models.CASCADE, related_name="round_items")
-    position = models.PositiveIntegerField()
-    weight = models.FloatField()
-    """The inverse of its sampling probability."""
-    judge_passed = models.BooleanField()
-    """The judge's original answer."""
-    judge_criteria = models.JSONField(default=dict)
-    """Whether each criterion reached the pass threshold, by its id."""
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    passed = models.BooleanField(null=True)
-    """The person's answer; None before the decision and if unclear."""
-    criteria = models.JSONField(default=dict)
-    """The person's answers by criterion, where given."""
-    note = models.TextField(blank=True)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
-    at = models.DateTimeField(null=True)
-    """When it was decided."""
-
-    class Meta:
-        ordering = ["position"]
-        constraints = [models.UniqueConstraint(fields=["round", "judging"], name="one_item_a_judging")]
-
-    def __str__(self) -> str:
-        return f"item {self.position} of {self.round}"
-
-
 class JudgeCalibration(models.Model):
-    """What the labels say of a judge version; rewritten with each label."""
+    """What the labels say of a judge version; rewritten with each review of a verdict."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="judge_calibrations")
     model = models.CharField(max_length=200, blank=True)
     rubric = models.CharField(max_length=12, blank=True)
     passing = models.PositiveIntegerField(default=0)
     failing = models.PositiveIntegerField(default=0)
-    """Labels by the person's answer."""
+    """Judgings by the person's answer."""
     lower = models.FloatField(default=0.0)
     """The lower of the lower bounds of its true positive and true negative rates."""
 

@@ -40,7 +40,6 @@ from runs.results.layer_totals import (
 )
 from runs.results.repeated_statements import RepeatedStatement, statements
 from runs.results.subcommand_totals import SubcommandTotal, totals_by_subcommand
-from runs.results.variance import MeasureVariance, TrialValues, variances
 
 # Cached, because enum lookups add up over a page's trials.
 FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
@@ -136,8 +135,6 @@ class Digest(Struct, frozen=True):
     subcommands: list[SubcommandTotal] | None = None
     """By name; None in digests of older releases."""
     layers: LayerTotals | None = None
-    """None in digests of older releases."""
-    variance: list[MeasureVariance] | None = None
     """None in digests of older releases."""
 
     @property
@@ -250,7 +247,7 @@ def digest_of(run: Run) -> Digest:
 
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
-    trials, scores, diagnosed, used, totalled, values = [], [], [], [], [], []
+    trials, scores, diagnosed, used, totalled = [], [], [], [], []
     tampered, retests = [], []
     for *columns, error, is_retest, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
@@ -281,8 +278,6 @@ def digest_of(run: Run) -> Digest:
                 totalled.append(
                     TotalledTrial(trial.pk, decoded, detail.interaction, why_not_recorded(detail.notes))
                 )
-            if trial.outcome in ("pass", "fail"):
-                values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
     said = statements([run.pk])
     # A proof's run belongs to no project.
     limits = cut_offs(run.project if run.project_id else None, before=run.pk)
@@ -300,7 +295,6 @@ def digest_of(run: Run) -> Digest:
         cut_offs=limits,
         subcommands=totals_by_subcommand(used),
         layers=layer_totals(run.pk, totalled),
-        variance=variances(values),
     )
 
 

@@ -7,20 +7,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from django.contrib.auth.models import User
-from django.db import transaction
-
 from evalhub.lib.numbers import counted
-from evalhub.teams import audit
 from evaluators.statistics.descriptive import pass_hat_k
-from runs.errors import RequestError
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.results.digests import by_key, digests_of
 from scenarios.models import Suite
 
 MET, MISSED, NOT_MEASURED = "met", "missed", "not_measured"
-MOST_TRIALS = 1000
 MOST_NAMED = 5
 
 
@@ -98,25 +92,3 @@ def release_result(run: Run) -> ReleaseResult | None:
         "position", "pk"
     )
     return by_rule(run.suite, by_key(ended.values_list("scenario__key", "outcome")))
-
-
-@transaction.atomic
-def set_release_rule(suite: Suite, k: int, threshold: float, *, by: User | None) -> None:
-    """Store a suite's release rule. Raises `RequestError` for numbers out of range."""
-    if not 1 <= k <= MOST_TRIALS:
-        raise RequestError(f"k is {k}. Give a number of trials from 1 to {MOST_TRIALS:,}.")
-    if not 0 < threshold <= 1:
-        raise RequestError(f"The threshold is {threshold:.0%}. Give more than 0 % and at most 100 %.")
-    suite.release_k, suite.release_threshold = k, threshold
-    suite.save(update_fields=["release_k", "release_threshold"])
-    audit.append_event(suite.project, by, "release_rule.set", suite.slug, k=k, threshold=threshold)
-
-
-@transaction.atomic
-def remove_release_rule(suite: Suite, *, by: User | None) -> None:
-    """Remove a suite's release rule; without one nothing happens."""
-    if suite.release_k is None:
-        return
-    suite.release_k = suite.release_threshold = None
-    suite.save(update_fields=["release_k", "release_threshold"])
-    audit.append_event(suite.project, by, "release_rule.remove", suite.slug)

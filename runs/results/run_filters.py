@@ -101,11 +101,6 @@ class RunListFilters(AddressFilters):
         """Return filters and columns as a query string."""
         return urlencode([*self.in_force, *(("col", each) for each in self.col)])
 
-    @property
-    def columns_query(self) -> str:
-        """Return the columns alone as a query string."""
-        return urlencode([("col", each) for each in self.col])
-
     def condition(self) -> Q:
         """Return the filters as one condition on runs annotated with `tag_lines`."""
         conditions = Q()

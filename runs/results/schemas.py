@@ -107,20 +107,6 @@ class ReleaseResultOut(Schema):
     sentence: str
 
 
-class VarianceOut(Schema):
-    """Where the spread of a measure's single values comes from, as variances."""
-
-    measure: str
-    scenario_mix: float | None
-    """Between scenarios; null with one scenario."""
-    agent: float | None
-    """Between trials of a scenario; includes the judge's if each trial was judged once. Null without repeats."""
-    judge: float | None
-    """Between judgings of a trial; null if each was judged once."""
-    negative_estimates: list[str]
-    """Parts whose estimate was negative and counts as 0."""
-
-
 class RunRowOut(ListedRun):
     """A run in a list."""
 
@@ -231,7 +217,6 @@ class RunOut(RunRowOut):
     retests: list[RetestOut]
     """Scenarios that ran again; their fresh trials are marked with `retest`, and no rate counts them."""
     counting: CountingOut
-    variance: list[VarianceOut]
     """Of the headline measures of a closed run."""
     scenarios: list[ScenarioClassOut]
     """Each scenario's class as of this run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from django.http import HttpResponse, HttpResponseBase
@@ -12,7 +11,6 @@ from django.views.decorators.http import require_safe
 from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.call_bars import draw_calls
-from evalhub.web.csv_export import Cell, Table, chosen_table
 from evalhub.web.fragments import page_or_fragment
 from runs.results.filter_choices import choices
 from runs.results.run_filters import RunListFilters, active_run_filters
@@ -28,33 +26,12 @@ from runs.results.usage import (
     usage,
 )
 
-SUBCOMMAND_COLUMNS = (
-    *(
-        "subcommand",
-        "calls",
-        "failed",
-        "error_rate",
-        "error_rate_low",
-        "error_rate_high",
-        "error_rate_shrunken",
-    ),
-    *(
-        "error_rate_change",
-        "first_try",
-        "retries_after_failure",
-        "help_before",
-        "help_after",
-        "median_attempts",
-        "unknown",
-    ),
-)
 CONFUSED_SHOWN = 2
 """Confusions beside a subcommand; all are in their table."""
 COMPARISONS = (
     (Comparison.BASELINES.value, "baselines"),
     (Comparison.VERSIONS.value, "version before"),
 )
-FLAG_COLUMNS = ("subcommand", "kind", "typed", "meant", "calls", "trials", "runs", "newest_run")
 
 
 @require_safe
@@ -65,14 +42,6 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     asked = request.GET.get("compare", "")
     compare = Comparison(asked) if asked in set(Comparison) else Comparison.NOTHING
     tool_use = usage(project, filters, compare=compare)
-    tables = {
-        "subcommands": lambda: Table(
-            f"{project.slug}-subcommands", SUBCOMMAND_COLUMNS, _subcommands(tool_use)
-        ),
-        "flags": lambda: Table(f"{project.slug}-flags", FLAG_COLUMNS, _flags(tool_use)),
-    }
-    if table := chosen_table(request, tables):
-        return table
     if request.GET.get("format") == "md":
         return HttpResponse(markdown_of(tool_use.confusions), content_type="text/markdown; charset=utf-8")
     available = choices(project)
@@ -116,23 +85,3 @@ def _half(counts: SubcommandCalls) -> tuple[int, int]:
 
 def _words(counts: SubcommandCalls) -> str:
     return f"{counted(counts.calls, 'call')}, {counts.errors:,} failed"
-
-
-def _subcommands(tool_use: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
-    for row in tool_use.subcommands:
-        counts = row.counts
-        yield (
-            *(row.name, counts.calls, counts.errors),
-            *(row.error_rate, row.errors.lower, row.errors.upper),
-            *(row.shrunken, row.change, row.first_try),
-            *(counts.rate(counts.retries_after_failure), counts.helps_before),
-            *(counts.helps - counts.helps_before, row.median_tries, counts.unknown),
-        )
-
-
-def _flags(tool_use: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
-    for row in tool_use.confusions:
-        yield (
-            *(row.subcommand, row.kind.value, row.typed, row.meant, row.calls, row.trials, row.runs),
-            row.newest_run,
-        )

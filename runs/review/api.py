@@ -1,11 +1,11 @@
-"""Overruled scores, disagreements, calibrations, and judging or grading again."""
+"""Overruled scores, disagreements, calibrations, the queue of statements, and judging or grading again."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ninja import Path, Router, Schema, Status
-from pydantic import Field
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
@@ -13,6 +13,7 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, Name, RequestBody
+from evaluators.redaction import redact_json
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment
@@ -22,8 +23,10 @@ from runs.results.lookup import find_run, find_trial
 from runs.review.calibrations import calibration_json, calibration_of, judge_versions, repeated_judgings
 from runs.review.overruling import overrule
 from runs.review.reviewing import record_who_was_right
+from runs.review.statement_groups import QueueFilters, StatementGroup, review_queue
 
 router = Router(tags=["reviews"])
+MOST_GROUPS = 100
 
 
 class OverruleIn(RequestBody):
@@ -70,7 +73,7 @@ class ResolutionOut(Schema):
 
 
 class RateOut(Schema):
-    """A weighted share with its 95 % interval; null without labels."""
+    """A share with its 95 % interval; null without labels."""
 
     n: int
     value: float | None
@@ -96,19 +99,8 @@ class AgreementOut(Schema):
     kappa: KappaOut | None
 
 
-class JudgedRunOut(Schema):
-    """How often a judge passed a run's trials, before overrules."""
-
-    run: int
-    judged_pass_rate: RateOut
-    """As the judge answered, with Wilson's interval."""
-    corrected_pass_rate: RateOut | None
-    """Corrected for the judge's TPR and TNR (Rogan and Gladen 1978); null without labels of both answers, or where
-    they don't show the judge to be better than chance."""
-
-
 class CalibrationOut(Schema):
-    """One judge version compared with people's labels of random samples."""
+    """One judge version compared with people's reviews of its verdicts."""
 
     model: str
     rubric: str
@@ -118,8 +110,35 @@ class CalibrationOut(Schema):
     criteria: dict[str, AgreementOut]
     right_among_disagreements: RateOut
     flip_rate: RateOut
-    runs: list[JudgedRunOut]
-    """The newest 10 runs that it judged, newest first."""
+
+
+class QueueQuery(BaseModel):
+    """The filters of the queue on the page."""
+
+    suite: Text = ""
+    tool_version: Text = ""
+    guidance: Text = ""
+    criterion: Text = ""
+    judge: Text = ""
+    unreviewed: Literal["", "yes"] = ""
+
+
+class WordingOut(Schema):
+    key: str
+    text: str
+    statements: list[str]
+    """As `judging:polarity:position`."""
+
+
+class GroupOut(Schema):
+    """Statements of similar wording, the most frequent wording first."""
+
+    polarity: str
+    text: str
+    statements: int
+    trials: list[int]
+    reviewed: int
+    wordings: list[WordingOut]
 
 
 class ReassessIn(RequestBody):
@@ -276,4 +295,31 @@ def _reassessment(result: ReassessmentResult) -> dict[str, Any]:
             }
             for pair in result.pairs
         ],
+    }
+
+
+@router.get("/review-queue", auth=Bearer(), response=declare_answers(ListOut[GroupOut]))
+def list_queue(request: ApiRequest, query: Query[QueueQuery]) -> dict[str, Any]:
+    """List the most frequent 100 groups of similar statements on the newest runs."""
+    filters = QueueFilters(**query.model_dump())
+    groups, _ = review_queue(request.access.project, filters)
+    return {"items": [_group(each) for each in groups[:MOST_GROUPS]]}
+
+
+def _group(group: StatementGroup) -> dict[str, Any]:
+    shown: dict[str, Any] = redact_json(
+        {
+            "text": group.text,
+            "wordings": [
+                {"key": wording.key, "text": wording.text, "statements": list(map(str, wording.references))}
+                for wording in group.wordings
+            ],
+        }
+    )
+    return {
+        "polarity": group.polarity,
+        "statements": len(group.references),
+        "trials": group.trials,
+        "reviewed": group.reviewed,
+        **shown,
     }

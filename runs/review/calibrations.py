@@ -8,29 +8,24 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import msgspec
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from evalhub.teams.models import Project
 from evaluators.statistics.calibration import (
     Calibration,
+    JudgeRate,
     Label,
-    Sizes,
-    WeightedRate,
     calibrate,
-    corrected_pass_rate,
     flip_rate,
+    judge_rate,
     missing_labels,
-    posterior_of,
-    weighted_rate,
 )
-from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem, Run, Trial
+from runs.models import JudgeCalibration, JudgingRecord, Resolution, Review, Trial
+from runs.models.judging import ReviewWord
 from runs.models.review import Right
 
 MOST_REPEATED = 500
 """Flip rates and drift are computed from the newest trials, and from the newest judgings made again."""
-
-MOST_RUNS = 10
-"""Newest runs of a judge whose pass rate is corrected, among five times as many of the project."""
 
 
 class JudgeVersion(NamedTuple):
@@ -54,20 +49,6 @@ class JudgeVersion(NamedTuple):
         return cls(model, rubric) if colon else None
 
 
-class JudgedRun(NamedTuple):
-    """How often a judge passed a run's trials, before overrules."""
-
-    run: int
-    passed: int
-    judged: int
-    corrected: WeightedRate | None
-    """The pass rate corrected for the judge's TPR and TNR; None where the labels don't allow it."""
-
-    @property
-    def rate(self) -> WeightedRate:
-        return weighted_rate([(n < self.passed, 1.0) for n in range(self.judged)])
-
-
 @dataclass(frozen=True)
 class Calibrated:
     """A judge version with everything that people's answers say of it."""
@@ -78,11 +59,9 @@ class Calibrated:
     is_calibrated: bool
     missing_passing: int
     missing_failing: int
-    among_disagreements: WeightedRate = field(default_factory=lambda: WeightedRate(0))
+    among_disagreements: JudgeRate = field(default_factory=lambda: JudgeRate(0))
     """How often the judge was right where it disagreed with gates; not a random sample."""
-    flips: WeightedRate = field(default_factory=lambda: WeightedRate(0))
-    runs: tuple[JudgedRun, ...] = ()
-    """The newest runs that it judged, newest first."""
+    flips: JudgeRate = field(default_factory=lambda: JudgeRate(0))
 
     @property
     def needs(self) -> str:
@@ -98,8 +77,7 @@ class Calibrated:
 
 def recalibrate(project: Project, version: JudgeVersion) -> None:
     """Rewrite the stored calibration of a judge version. Requires a transaction; two queries."""
-    known = _labels(project, version)
-    whole = calibrate(known.whole, known.sizes)
+    whole = calibrate(_labels(project, version)[0])
     JudgeCalibration.objects.update_or_create(
         project=project,
         model=version.model,
@@ -112,33 +90,32 @@ def recalibrate(project: Project, version: JudgeVersion) -> None:
     )
 
 
-class _Labels(NamedTuple):
-    whole: list[Label]
-    criteria: dict[str, list[Label]]
-    sizes: Sizes
-    """Judgings that each stratum of the rounds represents, labelled or not."""
-
-
-def _labels(project: Project, version: JudgeVersion) -> _Labels:
-    """Return the labels of the whole judgment, and those of each criterion. Only random samples count. One query."""
-    rows = RoundItem.objects.filter(
-        round__project=project, round__model=version.model, round__rubric=version.rubric
+def _labels(project: Project, version: JudgeVersion) -> tuple[list[Label], dict[str, list[Label]]]:
+    """Return the labels of verdicts, and those of each criterion, by the newest review of each. One query."""
+    rows = Review.objects.filter(
+        judging__trial__run__project=project,
+        judging__model=version.model,
+        judging__rubric=version.rubric,
+        polarity__in=("verdict", "criterion"),
     )
-    whole: list[Label] = []
+    threshold = "judging__trial__scenario_version__content__criteria__judge__pass_threshold"
+    columns = ("word", "judging__passed", "judging__content__criteria", threshold)
+    newest = {
+        row[:3]: row[3:]
+        for row in rows.order_by("at", "pk").values_list("judging", "polarity", "position", *columns)
+    }
+    verdicts: list[Label] = []
     criteria: defaultdict[str, list[Label]] = defaultdict(list)
-    sizes: defaultdict[bool | None, float] = defaultdict(float)
-    columns = ("passed", "judge_passed", "criteria", "judge_criteria", "weight", "round__is_stratified", "at")
-    for passed, judge, by_person, by_judge, weight, is_stratified, at in rows.values_list(*columns):
-        stratum = judge if is_stratified else None
-        sizes[stratum] += weight
-        if at is None:
+    for (_, polarity, position), (word, passed, scores, least) in newest.items():
+        if word == ReviewWord.UNCLEAR:
             continue
-        if passed is not None:
-            whole.append(Label(passed, judge, weight, stratum))
-        for name, answer in by_person.items():
-            if name in by_judge:
-                criteria[name].append(Label(answer, by_judge[name], weight, stratum))
-    return _Labels(whole, dict(criteria), dict(sizes))
+        agrees = word == ReviewWord.AGREE
+        if polarity == "verdict":
+            verdicts.append(Label(passed == agrees, passed))
+        elif position < len(names := sorted(scores or {})):
+            reached = scores[names[position]] >= (0.5 if least is None else least)
+            criteria[names[position]].append(Label(reached == agrees, reached))
+    return verdicts, dict(sorted(criteria.items()))
 
 
 def judge_versions(project: Project) -> list[JudgeVersion]:
@@ -148,44 +125,22 @@ def judge_versions(project: Project) -> list[JudgeVersion]:
 
 
 def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) -> Calibrated:
-    """Return a judge version's calibration. Three queries."""
-    known = _labels(project, version)
-    whole = calibrate(known.whole, known.sizes)
+    """Return a judge version's calibration. Two queries."""
+    verdicts, criteria = _labels(project, version)
+    whole = calibrate(verdicts)
     return Calibrated(
         version,
         whole,
-        {name: calibrate(own, known.sizes, is_verdict=False) for name, own in sorted(known.criteria.items())},
+        {name: calibrate(own) for name, own in criteria.items()},
         whole.is_calibrated(project.judge_labels, project.judge_rate),
         missing_labels(whole.passing, project.judge_labels),
         missing_labels(whole.failing, project.judge_labels),
         _among_disagreements(project, version),
         flips_of(repeated, version),
-        _judged_runs(project, version, known, whole),
     )
 
 
-def _judged_runs(
-    project: Project, version: JudgeVersion, known: _Labels, whole: Calibration
-) -> tuple[JudgedRun, ...]:
-    newest = Run.objects.filter(project=project).order_by("-pk").values_list("pk", flat=True)
-    judgings = JudgingRecord.objects.filter(
-        trial__run__in=newest[: 5 * MOST_RUNS],
-        trial__is_retest=False,
-        counts=True,
-        passed__isnull=False,
-        model=version.model,
-        rubric=version.rubric,
-    )
-    counts = judgings.values("trial__run").annotate(judged=Count("pk"), passes=Count("pk", Q(passed=True)))
-    rows = list(counts.order_by("-trial__run").values_list("trial__run", "passes", "judged")[:MOST_RUNS])
-    posterior = posterior_of(known.whole, known.sizes) if known.whole else None
-    return tuple(
-        JudgedRun(run, passed, judged, posterior and corrected_pass_rate(whole, posterior, passed, judged))
-        for run, passed, judged in rows
-    )
-
-
-def _among_disagreements(project: Project, version: JudgeVersion) -> WeightedRate:
+def _among_disagreements(project: Project, version: JudgeVersion) -> JudgeRate:
     # The project is asked of the judging, or SQLite begins with the project's runs.
     judged = JudgingRecord.objects.filter(
         trial=OuterRef("trial"),
@@ -196,7 +151,7 @@ def _among_disagreements(project: Project, version: JudgeVersion) -> WeightedRat
     )
     rows = Resolution.objects.filter(Exists(judged))
     decided = rows.exclude(right=Right.BOTH_FINE).values_list("right", flat=True)
-    return weighted_rate([(right == Right.GATE_WEAK, 1.0) for right in decided])
+    return judge_rate([right == Right.GATE_WEAK for right in decided])
 
 
 class Drift(NamedTuple):
@@ -230,7 +185,7 @@ def repeated_judgings(project: Project) -> Repeated:
     return judgings
 
 
-def flips_of(repeated: Repeated, version: JudgeVersion) -> WeightedRate:
+def flips_of(repeated: Repeated, version: JudgeVersion) -> JudgeRate:
     """Return how often the judge contradicts itself on the same trial."""
     return flip_rate(
         [passed for _, passed in answers[version]] for answers in repeated.values() if version in answers
@@ -271,12 +226,4 @@ def calibration_json(calibration: Calibrated) -> dict[str, Any]:
         },
         "right_among_disagreements": msgspec.to_builtins(calibration.among_disagreements),
         "flip_rate": msgspec.to_builtins(calibration.flips),
-        "runs": [
-            {
-                "run": run.run,
-                "judged_pass_rate": msgspec.to_builtins(run.rate),
-                "corrected_pass_rate": run.corrected and msgspec.to_builtins(run.corrected),
-            }
-            for run in calibration.runs
-        ],
     }

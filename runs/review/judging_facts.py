@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet
 
 from evalhub.teams.models import Project
-from runs.models import JudgeCalibration, JudgingRecord, Review, RoundItem, Run, Trial
+from runs.models import JudgeCalibration, JudgingRecord, Review, Run
 from runs.review.calibrations import JudgeVersion
 
 
@@ -26,18 +26,10 @@ def _is_calibrated(project: Project) -> Exists:
 
 def with_facts(judgings: QuerySet[JudgingRecord], project: Project) -> QuerySet[JudgingRecord]:
     """Return the judgings with what `Facts` reads."""
-    waiting = RoundItem.objects.filter(judging=OuterRef("pk"), at=None).values("round")[:1]
     return judgings.annotate(
         known_calibrated=_is_calibrated(project),
-        waiting_round=Subquery(waiting),
         has_reviews=Exists(Review.objects.filter(judging=OuterRef("pk"))),
     )
-
-
-def waiting_round(trial: Trial) -> int | None:
-    """Return a review round in which a judging of the trial waits for a label. One query."""
-    items = RoundItem.objects.filter(judging__trial=trial, at=None)
-    return items.values_list("round", flat=True).first()
 
 
 class JudgingFacts:
@@ -47,6 +39,4 @@ class JudgingFacts:
         values = vars(judging)
         self.unsure: bool = judging.counts and not values["known_calibrated"]
         """Whether its judge decides and is not calibrated."""
-        self.round: int | None = values["waiting_round"]
-        """The review round in which it waits for a label."""
         self.is_reviewed: bool = values["has_reviews"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 from django.contrib.auth.models import User
@@ -16,25 +15,30 @@ from runs.models import JudgingRecord, Resolution, Review, Trial
 from runs.models.review import Right
 from runs.results.digests import judge_disagrees
 from runs.results.layer_totals import ReadScore
+from runs.review.calibrations import JudgeVersion, recalibrate
 
 
-def statements_of(content: Mapping[str, Any], polarity: str) -> list[str]:
-    """Return a judging's issues, highlights or criteria by position; criteria are sorted by id."""
+def _statements(judging: JudgingRecord, polarity: str) -> list[str]:
+    """Return a judging's issues, highlights, criteria sorted by id, or its one verdict, by position."""
+    if polarity == "verdict":
+        return [] if judging.passed is None else ["verdict"]
     if polarity == "criterion":
-        return sorted(content.get("criteria") or {})
-    return list(content.get(f"{polarity}s") or ())
+        return sorted(judging.content.get("criteria") or {})
+    return list(judging.content.get(f"{polarity}s") or ())
 
 
 @transaction.atomic
 def review(
     judging: JudgingRecord, *, by: User | None, polarity: str, position: int, word: str, comment: str = ""
 ) -> Review:
-    """Store a person's review of a judge's statement, replacing their own last one.
+    """Store a person's review of a judge's statement or verdict, replacing their own last one.
+
+    One of a verdict calibrates the judge.
 
     Raises `RequestError` if the position has no statement, and without a person.
     """
     check_person(by)
-    statements = statements_of(judging.content, polarity)
+    statements = _statements(judging, polarity)
     if position >= len(statements):
         raise RequestError(
             f"Judging {judging.pk} has no {polarity} at position {position}. It has {len(statements)}, "
@@ -47,7 +51,10 @@ def review(
         by=by,
         defaults={"word": word, "note": comment, "at": timezone.now()},
     )
-    audit.append_event(judging.trial.run.project, by, "review", f"judging {judging.pk}", word=word)
+    project = judging.trial.run.project
+    if polarity == "verdict":
+        recalibrate(project, JudgeVersion(judging.model, judging.rubric))
+    audit.append_event(project, by, "review", f"judging {judging.pk}", word=word)
     return row
 
 

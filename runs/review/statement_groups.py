@@ -74,7 +74,7 @@ class Reference(NamedTuple):
         """Return the reference written so; None for another text."""
         judging, _, rest = text.partition(":")
         polarity, _, position = rest.partition(":")
-        known = polarity in ("negative", "positive", "criterion")
+        known = polarity in ("negative", "positive", "criterion", "verdict")
         is_number = judging.isascii() and judging.isdecimal() and position.isascii() and position.isdecimal()
         if not (known and is_number and len(judging) < 19 and len(position) < 6):
             return None

@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import Table
 from runs.labels import format_labels
 from runs.models import Run, Target, TargetCheck, Worker
 from runs.targets.agents.program_lookup import HiddenFiles
@@ -158,34 +157,3 @@ class WorkerRow:
 def worker_rows(*, now: datetime) -> list[WorkerRow]:
     """Return the workers. One query."""
     return [WorkerRow(each, now - each.seen < Worker.HEARD_WITHIN) for each in Worker.objects.all()]
-
-
-TARGET_COLUMNS = (
-    *("target", "state", "provider", "model", "workers", "judge", "labels", "trials_7_days", "errors_7_days"),
-    "checked",
-)
-WORKER_COLUMNS = ("worker", "state", "lanes", "labels", "sandbox", "version", "seen")
-
-
-def target_table(project: Project, rows: Iterable[TargetRow]) -> Table:
-    """Return the targets; `workers` is the largest number of trials at once."""
-    cells = (
-        (
-            *(row.target.name, row.state, row.target.provider, row.model, row.target.workers, row.judge),
-            *(" ".join(row.target.labels), row.trials, row.errors, row.check.at if row.check else None),
-        )
-        for row in rows
-    )
-    return Table(f"{project.slug}-targets", TARGET_COLUMNS, cells)
-
-
-def worker_table(rows: Iterable[WorkerRow]) -> Table:
-    """Return the workers."""
-    cells = (
-        (
-            *(row.worker.name, row.state, row.worker.lanes, " ".join(row.worker.labels), row.worker.sandbox),
-            *(row.worker.version, row.worker.seen),
-        )
-        for row in rows
-    )
-    return Table("workers", WORKER_COLUMNS, cells)

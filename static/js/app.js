@@ -59,7 +59,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-table]");
   if (!link) return;
   const query = new URLSearchParams(location.search);
-  query.append("format", "csv");
+  query.set("format", "csv");
   if (link.dataset.table) query.set("table", link.dataset.table);
   link.search = query;
 });

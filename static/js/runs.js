@@ -37,9 +37,3 @@ document.addEventListener("change", (event) => event.target.matches("[name=runs]
 document.addEventListener("reset", () => setTimeout(showSelection));
 document.addEventListener("htmx:afterSettle", showSelection);
 showSelection();
-
-/* A view saves the filters in force, which the form may have changed since the page was loaded. */
-document.addEventListener("submit", (event) => {
-  const query = event.target.querySelector("[data-query]");
-  if (query) query.value = new URLSearchParams(new FormData(document.getElementById("run-filters"))).toString();
-});

@@ -85,7 +85,7 @@ def test_another_project_cannot_be_named(program, keys, name):
     assert_refused(ask(program("stranger"), name, keys, "/api/v1/projects/tools"), 404)
 
 
-NEEDS_INPUT = ("POST /suites", "POST /runs", "POST /results", "POST /sessions", "POST /review-rounds")
+NEEDS_INPUT = ("POST /suites", "POST /runs", "POST /results", "POST /sessions")
 
 
 @pytest.mark.parametrize("name", [name for name in GUARDED if name not in READS_NO_PROJECT])

@@ -14,7 +14,6 @@ NO_PAGE_OF_ITS_OWN = {
     "home": "leads to a project",
     "alert-details": "is a part of a page",
     "alert-markdown": "is a file",
-    "round-detail": "needs a review round, and the examples have none",
     "healthz": "is for programs",
     "metrics": "is for programs",
     "channel-detail": "needs a channel, and the examples have none",

@@ -21,9 +21,6 @@ from runs.models import (
     Notification,
     Overrule,
     Reassessment,
-    ReviewRound,
-    RoundItem,
-    SavedView,
     SuiteProof,
     TargetTry,
 )
@@ -44,7 +41,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     kept = artifacts.keep_content("transcript", b"$ tool export\n")
     Artifact.objects.create(trial=trial, **vars(kept))
     make_workspace(trial, {"out.txt": b"no\n"})
-    judging = make_judging(trial)
+    make_judging(trial)
     close(close(before) and run)
     member = make_member(project, "viewer")
     token, _ = ApiToken.issue(project, member, name="other", role="viewer")
@@ -55,13 +52,11 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     SuiteProof.objects.create(suite_version=version, by=member)
     graded = GradeRequest.objects.create(project=project, by=member, request={})
     channel = Channel.objects.create(
-        project=project, name="Team", kind="email", recipients=["team@example.org"], events=["digest"]
+        project=project, name="Team", kind="email", recipients=["team@example.org"], events=["assigned"]
     )
     sent = Notification.objects.create(project=project, event="test", key=f"test:{channel.pk}")
     delivery = Delivery.objects.create(notification=sent, channel=channel, state="failed")
     guidance, other = make_guidance(version.suite), make_guidance(version.suite, "v2")
-    sampled = ReviewRound.objects.create(project=project, by=member)
-    item = RoundItem.objects.create(round=sampled, judging=judging, position=1, weight=1.0, judge_passed=True)
     overruled = Overrule.objects.create(
         trial=before_trial,
         layer="judge",
@@ -73,8 +68,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     )
     again = Reassessment.objects.create(run=run, kind="judge", by=member, finished=timezone.now())
     return {
-        "round_id": sampled.pk,
-        "item_id": item.pk,
         "overrule_id": overruled.pk,
         "reassessment_id": again.pk,
         "slug": version.suite.slug,
@@ -85,7 +78,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "name": run.target.name,
         "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
         "run_id": run.pk,
-        "view_id": SavedView.objects.create(project=project, name="Failures", query="state=fail").pk,
         "annotation_id": Annotation.objects.create(
             project=project, run=run, day=run.created.date(), text="New host"
         ).pk,

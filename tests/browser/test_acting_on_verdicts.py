@@ -1,4 +1,4 @@
-"""What a person presses to act on a verdict: separate causes, prove, set a release rule, filter classes."""
+"""What a person presses to act on a verdict: separate causes, prove, filter classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from runs.models import ScenarioProof, SuiteProof
-from scenarios.models import Suite, SuiteVersion
+from scenarios.models import SuiteVersion
 from tests.browser.conftest import POLL_MS
 from tests.builders import close, make_compared, make_guidance, make_run, make_suite, make_trial
 
@@ -51,19 +51,6 @@ def test_a_proof_appears_by_itself(as_admin: Page, live_server: Any, version: Su
     as_admin.clock.fast_forward(POLL_MS)
     expect(proof.get_by_text("10 proved.")).to_be_visible()
     expect(as_admin.locator("#proof[hx-trigger]")).to_have_count(0)
-
-
-@pytest.mark.slow
-def test_a_release_rule_works_without_script(
-    without_script: Page, live_server: Any, version: SuiteVersion
-) -> None:
-    without_script.goto(f"{live_server.url}/p/tools/suites/basics/")
-    without_script.get_by_label("Trials in a row (k)").fill("5")
-    without_script.get_by_role("button", name="Save rule").press("Enter")
-    expect(without_script.get_by_text("Saved the release rule.")).to_be_visible()
-    assert Suite.objects.get().release_k == 5
-    without_script.get_by_role("button", name="Remove rule").click()
-    expect(without_script.get_by_text("No rule yet")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def test_a_webhook_is_added_and_tested(
         page.get_by_label("Name").fill("CI bot")
         page.get_by_label("URL").fill(f"{server.url}/token-of-the-path")
         page.get_by_label("Signing secret").fill(SECRET)
-        page.get_by_label("Weekly digest").check()
+        page.get_by_label("Alert assigned").check()
         follow(page.get_by_role("button", name="Add channel"))
         expect(page.get_by_text("Added CI bot.")).to_be_visible()
         page.get_by_role("button", name="Send test").click()
@@ -38,7 +38,7 @@ def test_a_webhook_is_added_and_tested(
         expect(log.get_by_text("sent", exact=True)).to_be_visible()
         expect(log).to_contain_text('200 {"ok": true}')
     assert server.requests[0].json["type"] == "test"
-    assert Channel.objects.get().events == ["regression", "run_failed", "digest"]
+    assert Channel.objects.get().events == ["regression", "run_failed", "assigned"]
     assert "token-of-the-path" not in page.content()
     assert [*complaints, *page.evaluate("window.violations")] == []
 

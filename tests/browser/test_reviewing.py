@@ -14,14 +14,13 @@ from runs.models import (
     Reassessment,
     Resolution,
     Review,
-    RoundItem,
     Run,
     Trial,
 )
 from runs.review.overruling import overrule
 from tests.browser.conftest import SCREENSHOTS, follow
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, score
-from tests.runs.review.judged import VERSION, judged_trial, judging
+from tests.runs.review.judged import judged_trial, judging
 
 
 @pytest.fixture
@@ -69,24 +68,6 @@ def test_keys_review_and_overrule_on_a_trial(
     as_admin.get_by_role("button", name="Undo").click()
     expect(as_admin.locator("#main")).to_contain_text("Put the original score back.")
     assert complaints == []
-
-
-@pytest.mark.slow
-def test_a_round_is_drawn_and_labelled_by_keys(as_admin: Page, live_server: Any, run: Run) -> None:
-    as_admin.goto(f"{live_server.url}/p/tools/reviews/calibration/")
-    as_admin.get_by_label("Judgings").fill("4")
-    follow(as_admin.get_by_role("button", name="Draw at random"))
-    expect(as_admin.locator("#main")).to_contain_text("0 of 4")
-    as_admin.screenshot(path=SCREENSHOTS / "reviewing-round.png", full_page=True)
-    for n in range(1, 5):
-        as_admin.keyboard.press("j")
-        with as_admin.expect_event("load"):
-            as_admin.keyboard.press("a")
-        expect(as_admin.locator("#main")).to_contain_text(f"{n} of 4")
-    assert RoundItem.objects.filter(passed=True).count() == 4
-    as_admin.goto(f"{live_server.url}/p/tools/reviews/calibration/?judge={VERSION.value}")
-    as_admin.screenshot(path=SCREENSHOTS / "reviewing-calibration.png", full_page=True)
-    expect(as_admin.locator("#main")).to_contain_text("26 more passing labels")
 
 
 @pytest.mark.slow
@@ -139,17 +120,6 @@ def test_a_number_is_overruled_and_the_second_person_is_warned(
     expect(as_admin.locator("#main")).to_contain_text("bob overruled this score on")
     assert Overrule.objects.filter(undone=None).get().value == 0.8
     assert complaints == []
-
-
-@pytest.mark.slow
-def test_an_item_of_a_round_is_taken(as_admin: Page, live_server: Any, run: Run) -> None:
-    as_admin.goto(f"{live_server.url}/p/tools/reviews/calibration/")
-    as_admin.get_by_label("Judgings").fill("3")
-    as_admin.get_by_role("button", name="Draw at random").click()
-    row = as_admin.get_by_role("row").filter(has_text="3 ·")
-    row.get_by_role("button", name="Take").click()
-    expect(as_admin.get_by_label("Assignee of item 3")).to_have_value("ada")
-    assert RoundItem.objects.get(position=3).assignee is not None
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from tests.web.screen import Part, main_of, text_of
 INTERNAL = frozenset([
     "id", "uuid", "url", "launch", "created", "started", "finished", "decided", "closed", "at", "by",
     "number", "trial", "seconds", "fingerprint", "stale", "trigger", "format", "waits", "counting",
-    "variance", "compared_with", "p_corrected", "tampered", "base_trial", "new_trial", "against",
+    "compared_with", "p_corrected", "tampered", "base_trial", "new_trial", "against",
     "artifacts", "assignee", "triaged", "class_probability", "class_trials", "too_few_trials", "k",
     "pass_at_k", "batch", "confirmation", "guidance", "dearer",
 ])  # fmt: skip

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalhub.teams import audit
-from evalhub.teams.models import ApiToken, Project
+from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table, csv_lines
-from runs.models import Channel, CommandRecord, ModelPrice, Run
+from runs.models import CommandRecord, ModelPrice, Run
 from scenarios.models import SuiteVersion
 from tests.builders import (
     close,
@@ -23,10 +22,8 @@ from tests.builders import (
     make_project,
     make_run,
     make_suite,
-    make_target,
     make_trial,
 )
-from tests.trial_parts import make_judging
 from tests.web.screen import parse
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -112,13 +109,6 @@ def test_a_runs_scenarios_follow_the_chip(signed_in: SignIn, compared: tuple[Run
     assert row["reasons"].splitlines()[0] == "out.txt does not exist."
 
 
-def test_a_runs_subcommands(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
-    address = f"/p/tools/runs/{compared[1].pk}/?format=csv&table=subcommands"
-    (row,) = table(signed_in("viewer"), address)
-    assert (row["subcommand"], row["calls"], row["failed"]) == ("export", "36", "12")
-    assert float(row["error_rate"]) == pytest.approx(1 / 3)
-
-
 def test_a_comparisons_measures(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
     address = f"/p/tools/compare/?runs={compared[0].pk},{compared[1].pk}&format=csv"
     first = table(signed_in("viewer"), address)[0]
@@ -130,31 +120,6 @@ def test_a_comparisons_scenarios_follow_the_chip(signed_in: SignIn, compared: tu
     address = f"/p/tools/compare/?runs={compared[0].pk},{compared[1].pk}&show=worse&format=csv"
     (row,) = table(signed_in("viewer"), f"{address}&table=scenarios")
     assert (row["scenario"], row["difference"], row["comparable"]) == ("create", "-1.0", "true")
-
-
-def test_the_trend_has_the_pages_values(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
-    rows = table(signed_in("viewer"), "/p/tools/trends/?suite=basics&measure=trial/pass&format=csv")
-    assert [(row["run"], row["mean"]) for row in rows] == [
-        (str(compared[1].pk), "0.5"),
-        (str(compared[0].pk), "1.0"),
-    ]
-
-
-def test_regressions_are_a_row_a_scenario(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
-    client = signed_in("viewer")
-    (row,) = table(client, "/p/tools/regressions/?format=csv")
-    assert (row["run"], row["state"], row["scenario"]) == (str(compared[1].pk), "untriaged", "create")
-    assert (row["pass_rate_before"], row["pass_rate_after"]) == ("1.0", "0.0")
-    assert table(client, "/p/tools/regressions/?state=fixed&format=csv") == []
-
-
-def test_reviews_hold_every_statement(signed_in: SignIn, version: SuiteVersion) -> None:
-    run = make_run(version)
-    trial = make_trial(run, "create")
-    make_judging(trial, content={"negatives": ["=HYPERLINK(1)"], "positives": []})
-    close(run)
-    (row,) = table(signed_in("viewer"), "/p/tools/reviews/rationales/?suite=basics&format=csv")
-    assert (row["kind"], row["statement"], row["trials"]) == ("issue", "'=HYPERLINK(1)", str(trial.pk))
 
 
 def test_two_guidance_versions_have_measures_and_scenarios(signed_in: SignIn, version: SuiteVersion) -> None:
@@ -170,26 +135,6 @@ def test_two_guidance_versions_have_measures_and_scenarios(signed_in: SignIn, ve
     assert (first["measure"], first["a"], first["b"], first["a_trials"]) == ("trial/pass", "0.0", "1.0", "6")
     rows = table(client, f"{address}&table=scenarios")
     assert [(row["scenario"], row["difference"]) for row in rows] == [("create", "1.0"), ("export", "1.0")]
-    rows = table(client, "/p/tools/guidance/?suite=basics&format=csv")
-    assert [(row["guidance"], row["tool_version"], row["pass_rate"]) for row in rows] == [
-        (str(poor), "2", "0.0"),
-        (str(good), "2", "1.0"),
-    ]
-
-
-def test_suites_keep_their_filter_by_format(signed_in: SignIn, version: SuiteVersion) -> None:
-    client = signed_in("viewer")
-    (row,) = table(client, "/p/tools/suites/?format=llm_tool_test&format=csv")
-    assert (row["suite"], row["version"], row["scenarios"]) == ("basics", "1", "2")
-    assert table(client, "/p/tools/suites/?format=agentv&format=csv") == []
-
-
-def test_targets_and_workers(signed_in: SignIn, project: Project) -> None:
-    make_target(project, name="gpu", labels=["gpu"])
-    client = signed_in("viewer")
-    (row,) = table(client, "/p/tools/targets/?format=csv")
-    assert (row["target"], row["state"], row["labels"]) == ("gpu", "not checked", "gpu")
-    assert table(client, "/p/tools/targets/?format=csv&table=workers") == []
 
 
 def test_a_trials_commands(signed_in: SignIn, version: SuiteVersion) -> None:
@@ -206,7 +151,7 @@ def test_a_trials_commands(signed_in: SignIn, version: SuiteVersion) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["runs/", "runs/{run}/", "compare/?runs={base},{run}", "trends/", "regressions/", "suites/", "targets/"],
+    ["runs/", "runs/{run}/", "compare/?runs={base},{run}"],
 )
 def test_each_page_links_its_csv(signed_in: SignIn, compared: tuple[Run, Run], address: str) -> None:
     client, (base, run) = signed_in("viewer"), compared
@@ -217,9 +162,7 @@ def test_each_page_links_its_csv(signed_in: SignIn, compared: tuple[Run, Run], a
     for link in found:
         query = link.partition("?")[2]
         assert "format=csv" in query
-        assert table(client, f"{place.partition('?')[0]}?{query}") or query.endswith(
-            ("table=workers", "table=diagnosis")
-        )
+        assert table(client, f"{place.partition('?')[0]}?{query}")
 
 
 def test_strangers_get_no_csv(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
@@ -233,23 +176,13 @@ def test_an_unknown_table_is_not_found(signed_in: SignIn, compared: tuple[Run, R
     assert signed_in("viewer").get(address).status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("address", "column", "value"),
-    [
-        ("settings/prices/?format=csv", "input_per_million", "1.5"),
-        ("settings/?format=csv&table=members", "role", "admin"),
-        ("settings/?format=csv&table=tokens", "name", "ci"),
-        ("settings/audit/?format=csv", "action", "price.add"),
-        ("settings/notifications/?format=csv", "channel", "hook"),
-    ],
-)
-def test_the_other_tables_are_csv_too(signed_in, project, compared, address, column, value):
-    client = signed_in("admin")
-    member = project.memberships.get().user
+def test_prices_are_csv_too(signed_in: SignIn, project: Project) -> None:
     ModelPrice.objects.create(project=project, model="m", input_per_million=1.5, output_per_million=2)
-    audit.append_event(project, member, "price.add", "m")
-    ApiToken.issue(project, member, name="ci", role="viewer")
-    Channel.objects.create(project=project, name="hook", kind="webhook", events=["regression"])
-    page = parse(client.get(f"/p/tools/{address.replace('format=csv', '')}"))
-    assert ", CSV" in page
-    assert value in [row[column] for row in table(client, f"/p/tools/{address}")]
+    (row,) = table(signed_in("viewer"), "/p/tools/settings/prices/?format=csv")
+    assert row["input_per_million"] == "1.5"
+
+
+@pytest.mark.parametrize("address", ["trends/", "regressions/", "suites/", "targets/", "settings/"])
+def test_other_pages_have_no_csv(signed_in: SignIn, compared: tuple[Run, Run], address: str) -> None:
+    page = signed_in("admin").get(f"/p/tools/{address}?format=csv")
+    assert page["Content-Type"].startswith("text/html") and ", CSV" not in parse(page)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import Cell, Table
 from evalhub.web.paging import Page, page_below
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import AlertListFilters
@@ -35,8 +33,6 @@ MOST_TRIALS = 5
 """Trials linked per scenario of a card."""
 MOST_COUNTED = 100
 """Largest number of alerts shown in the navigation."""
-MOST_TRIAGED = 200
-"""The median time to triage is computed from the newest alerts, so many at most."""
 
 
 @dataclass(frozen=True)
@@ -253,54 +249,3 @@ def _describe_loss(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
     reason = reasons.most_common(1)[0][0] if reasons else ""
     outcomes = tuple((each.pk, each.outcome) for each in trials)
     return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), outcomes, reason)
-
-
-@dataclass(frozen=True)
-class TriageTime:
-    """How long a project's regressions wait for the first person."""
-
-    seconds: float
-    """The median."""
-    n: int
-
-
-def triage_time(project: Project) -> TriageTime | None:
-    """Return the median time to first triage of the newest triaged alerts; None without any. One query."""
-    triaged = Alert.objects.filter(project=project, first_triaged__isnull=False).order_by("-pk")
-    rows = triaged.values_list("created", "first_triaged")[:MOST_TRIAGED]
-    waited = [(at - created).total_seconds() for created, at in rows if at]
-    return TriageTime(max(0.0, median(waited)), len(waited)) if waited else None
-
-
-COLUMNS = (
-    *("alert", "state", "run", "baseline", "suite", "target", "model", "measures", "scenario"),
-    *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "created", "first_triaged"),
-    *("note", "link", "kind"),
-)
-
-
-def regression_table(project: Project, state: str, filters: AlertListFilters) -> Table:
-    """Return all matching alerts of a state, newest first: a row for each scenario that passes less often."""
-    return Table(f"{project.slug}-regressions-{state}", COLUMNS, _rows(project, state, filters))
-
-
-def _rows(project: Project, state: str, filters: AlertListFilters) -> Iterator[tuple[Cell, ...]]:
-    before = ""
-    while True:
-        page, cards = alert_page(project, state, filters, before)
-        for card in cards:
-            yield from (_row(card, lost) for lost in card.lost or (None,))
-        if page.before is None:
-            return
-        before = str(page.before)
-
-
-def _row(card: AlertCard, lost: Lost | None) -> tuple[Cell, ...]:
-    alert, run = card.alert, card.alert.run
-    scenario = (lost.key, lost.before, lost.after, lost.since) if lost else (None,) * 4
-    return (
-        *(alert.pk, alert.state, run.pk, run.baseline_id, run.suite.slug, run.target.name, run.model),
-        *(" ".join(each.change.rule.name for each in card.regressed), *scenario),
-        *(alert.assignee.get_username() if alert.assignee else None, alert.created),
-        *(alert.first_triaged, alert.note, alert.link, alert.kind),
-    )

@@ -15,7 +15,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from evalhub.web.posted_query import posted_query
@@ -26,7 +25,7 @@ from runs.alerts.alert_filters import (
     active_alert_filters,
     alert_counts,
 )
-from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page, regression_table, triage_time
+from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page
 from runs.alerts.alert_page.buttons import OfferedButtons
 from runs.alerts.alert_page.forms import TITLES, AlertForm, BulkForm
 from runs.alerts.alert_page.markdown import alert_as_markdown
@@ -47,8 +46,6 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
     """List the matching alerts of one state, by default the untriaged ones."""
     project, filters = request.access.project, AlertListFilters.of(request.GET)
     state = _state(request.GET)
-    if table := chosen_table(request, {"regressions": lambda: regression_table(project, state, filters)}):
-        return table
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
@@ -72,7 +69,6 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
         "older": page.older(request.GET) if page.before else "",
         **_rights(request),
         "bulk": BulkForm(members),
-        "triage_time": triage_time(project),
         "evidences": [(each.value, each.label) for each in Evidence],
         "query": request.GET.urlencode(),
         "total": counts.all.total(),

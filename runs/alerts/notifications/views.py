@@ -12,7 +12,6 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import Table, csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import page_below
 from runs.alerts.notifications import channels
@@ -27,10 +26,6 @@ from runs.models.notification import ChannelKind
 def channel_list(request: ProjectRequest) -> HttpResponseBase:
     """List the project's channels."""
     channels = Channel.objects.filter(project=request.access.project)
-    if wants_csv(request):
-        header = ("channel", "kind", "sends_to", "events")
-        rows = ((each.name, each.kind, each.destination, ", ".join(each.event_labels)) for each in channels)
-        return csv_response(Table(f"{request.access.project.slug}-channels", header, rows))
     context = {
         "channels": channels,
         "kinds": ChannelKind.choices,

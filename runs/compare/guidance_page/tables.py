@@ -2,43 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from evalhub.web.csv_export import Cell, Table
-from runs.compare.guidance.guidance_matrix import GuidanceMatrix, ScenarioMeans
+from evalhub.web.csv_export import Table
 from runs.compare.guidance_page.against import GuidanceAgainst
-
-MATRIX_COLUMNS = (
-    *("tool_version", "guidance", "guidance_id", "runs", "passed", "failed"),
-    *("pass_rate", "pass_rate_low", "pass_rate_high", "first_try", "first_try_low", "first_try_high"),
-    *("cost_usd", "cost_usd_low", "cost_usd_high", "older_runs"),
-)
-
-
-def guidance_matrix_table(slug: str, matrix: GuidanceMatrix) -> Table:
-    """Return a row for each pair of tool and guidance version that ran; rates are from 0 to 1."""
-    return Table(f"{slug}-guidance", MATRIX_COLUMNS, _cells(matrix))
-
-
-def _cells(matrix: GuidanceMatrix) -> Iterator[tuple[Cell, ...]]:
-    for tool, cells in matrix.rows:
-        for guidance, cell in zip(matrix.guidance, cells, strict=True):
-            if cell is None:
-                continue
-            rate = cell.rate
-            yield (
-                *(tool, str(guidance), guidance.pk, len(cell.runs), rate.passed, rate.n - rate.passed),
-                *((rate.share, rate.low, rate.high) if rate.n else [None] * 3),
-                *_three(cell.first_try),
-                *_three(cell.cost),
-                cell.older,
-            )
-
-
-def _three(measured: ScenarioMeans) -> tuple[Cell, Cell, Cell]:
-    low, high = measured.interval or (None, None)
-    return measured.mean, low, high
-
 
 MEASURE_COLUMNS = (
     *("measure", "a", "b", "difference", "low_95", "high_95", "scale", "verdict"),

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of, page_below
 from runs.compare.guidance.guidance_matrix import guidance_matrix
@@ -21,7 +21,6 @@ from runs.compare.guidance_page.against import guidance_against
 from runs.compare.guidance_page.answer import answer_of_strip
 from runs.compare.guidance_page.strip_rows import heat_rows, shown_versions, strip_rows
 from runs.compare.guidance_page.tables import (
-    guidance_matrix_table,
     guidance_measure_table,
     guidance_scenario_table,
 )
@@ -54,8 +53,6 @@ def guidance_list(request: ProjectRequest) -> HttpResponseBase:
     suite.project = request.access.project
     strip = guidance_strip(suite, request.GET.get("target", ""))
     matrix = guidance_matrix(suite, [each.guidance for each in strip.versions], strip.runs)
-    if wants_csv(request):
-        return csv_response(guidance_matrix_table(suite.slug, matrix))
     stored = guidance_versions(suite)
     context = {
         "page": page_below(stored, request.GET.get("before", "")),

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.safestring import SafeString
 
-from evalhub.web.csv_export import Cell, Table
 from evaluators.statistics.change_points import FEWEST_RUNS
 from runs.compare.annotations import trend_annotations
 from runs.compare.trend_runs import (
@@ -223,27 +222,3 @@ def _without_changes(line: list[TrendRun]) -> str:
         return "Choose one target and model to see change points."
     count = f"{len(line)} so far" if line else "none so far"
     return f"Change points need at least {FEWEST_RUNS} finished runs on the main branch, without experiments; {count}."
-
-
-COLUMNS = (
-    *("run", "measure", "unit", "mean", "scenarios", "half_95"),
-    *("guidance", "tool_version", "target", "model", "at", "stale"),
-)
-
-
-def trend_table(slug: str, page: TrendPage | None) -> Table:
-    """Return a suite's measures over its runs, newest first; `half_95` is half of the 95 % interval."""
-    drawn = page.shown if page else []
-    rows = (
-        ((page.runs[value.at], series, value) for series in drawn for value in series.values[::-1])
-        if page
-        else ()
-    )
-    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*row) for row in rows))
-
-
-def _row(run: TrendRun, series: TrendSeries, value: TrendValue) -> tuple[Cell, ...]:
-    return (
-        *(run.pk, series.name, series.unit, value.value, value.n, value.half),
-        *(run.guidance_name, run.tool_version, run.target, run.model, run.at, run.is_stale),
-    )

@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of
 from evalhub.web.posted_query import posted_query
@@ -25,7 +24,7 @@ from runs.compare.annotations import (
     trend_annotations,
 )
 from runs.compare.default_suite import choose_suite
-from runs.compare.trends_page.trend_page import trend_page, trend_table
+from runs.compare.trends_page.trend_page import trend_page
 from runs.errors import RequestError
 from runs.models import Run
 from scenarios.models import Suite
@@ -39,8 +38,6 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
     if suite:
         suite.project = request.access.project
     page = trend_page(suite, request.GET) if suite else None
-    if wants_csv(request):
-        return csv_response(trend_table(suite.slug if suite else "", page))
     context = {
         "suite_choices": [(each.slug, each.name) for each in suites],
         "suite": suite,

@@ -28,7 +28,6 @@ from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.release_rule import release_result
 from runs.results.run_rows import listed_runs
-from runs.results.variance import variance_json
 from runs.workers.labels import waits
 
 FACTS = (
@@ -76,7 +75,6 @@ def run_json(run: Run) -> dict[str, Any]:
         "looks": [look_json(each) for each in looks_of(run)],
         "retests": [retest_json(each) for each in retests_of(run)],
         "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},
-        "variance": variance_json(digest.variance if digest else None),
         "scenarios": scenarios_json(run.suite, run_strips(run), run.retests),
         "release_rule": result.as_json() if (result := release_result(run)) else None,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runs.models import Run, Target
+from runs.models import Run
 from runs.results.outcome_history import Strip, strips
 from scenarios.models import Suite, SuiteVersion
 
@@ -15,16 +15,7 @@ USUAL_K = 3
 def run_strips(run: Run) -> dict[str, Strip]:
     """Return the strips of a run's suite version on the run's target as of the run, by scenario key."""
     by_scenario = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
-    return _by_key(run.suite_version_id, by_scenario)
-
-
-def suite_strips(version: SuiteVersion, target: Target) -> dict[str, Strip]:
-    """Return the strips of a suite version on a target, by scenario key."""
-    return _by_key(version.pk, strips(version.suite, target=target.pk, version=version.pk))
-
-
-def _by_key(version: int, by_scenario: Mapping[int, Strip]) -> dict[str, Strip]:
-    entries = SuiteVersion.scenario_versions.through.objects.filter(suite_version=version)
+    entries = SuiteVersion.scenario_versions.through.objects.filter(suite_version=run.suite_version_id)
     keys = entries.order_by("position").values_list(
         "scenario_version__scenario", "scenario_version__scenario__key"
     )

@@ -21,9 +21,7 @@ from runs.exchange.exports.regression_rule import RULES, has_regressed
 from runs.exchange.exports.summary_markdown import comparison_summary
 from runs.models import Run
 from runs.results.counting import ends_sentence
-from runs.results.digests import digests_of
 from runs.results.find_run import find_run_or_refuse
-from runs.results.variance import variance_json
 from scenarios.commands import (
     NOT_MEASURED,
     PASSED,
@@ -122,9 +120,6 @@ def _document(before: Run, after: ComparedRun) -> dict[str, Any]:
         "ends": list(compared.ends),
         "pooled": list(after.pooled),
         "first_divergences": divergences_json(after.divergences),
-        "variance": variance_json(
-            digest.variance if (digest := digests_of([after.run.pk]).get(after.run.pk)) else None
-        ),
     }
 
 

@@ -132,7 +132,7 @@ class Command(EvalhubCommand):
             scenarios, suite = len(run.scenarios), run.suite_version.suite
             if options["fail_on_release_rule"] and suite.release_k is None:
                 raise Refused(
-                    f"{suite.slug} has no release rule. Set one on the suite's page or without --fail-on-release-rule.",
+                    f"{suite.slug} has no release rule. Set one on the suite's page or run without --fail-on-release-rule.",
                     id="run/no-release-rule",
                 )
             if options["fail_on_release_rule"] and run.release_problem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -11,7 +10,6 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import Cell, Table
 from evaluators.statistics.run_diagnosis import DiagnosisThresholds, Finding
 from evaluators.tool_use.diagnosis import ERRING, RETRIES, threshold_sentence
 from runs.errors import RequestError
@@ -20,10 +18,6 @@ from runs.results.digests import Digest
 from runs.results.find_run import find_shown_run
 from runs.review.diagnosis_reviews import NO_REVIEW, Precision, precisions, review_finding
 
-COLUMNS = (
-    *("pattern", "sentence", "trials", "of_trials", "scenarios", "of_scenarios", "command", "hits", "calls"),
-    *("command_trials", "command_scenarios", "right", "reviews", "precision_low", "precision_high"),
-)
 _WORDS = {"right": True, "wrong": False, "": None}
 
 
@@ -55,26 +49,6 @@ def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
         )
         for finding in findings
     ]
-
-
-def diagnosis_table(run: Run, findings: list[ShownFinding]) -> Table:
-    """Return a row for each command of each finding, and one for a finding without commands."""
-    return Table(f"run-{run.pk}-diagnosis", COLUMNS, _rows(findings))
-
-
-def _rows(findings: list[ShownFinding]) -> Iterator[tuple[Cell, ...]]:
-    for shown in findings:
-        finding, precision = shown.finding, shown.precision
-        scenarios = len(finding.scenarios), finding.of_scenarios
-        columns = (finding.pattern, finding.sentence, len(finding.trials), finding.of_trials, *scenarios)
-        interval = (precision.interval.lower, precision.interval.upper) if precision.n else (None, None)
-        for failing in finding.commands or (None,):
-            command = (
-                (failing.name, failing.hits, failing.calls, failing.trials, failing.scenarios)
-                if failing
-                else (None,) * 5
-            )
-            yield (*columns, *command, precision.right, precision.n, *interval)
 
 
 @require_POST

@@ -1,4 +1,4 @@
-"""Views of the runs page: the list, its saved views, and tags in place."""
+"""Views of the runs page: the list, and tags in place."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import Cell, Table, csv_response, wants_csv
+from evalhub.web.csv_export import Cell, Table, chosen_table
 from evalhub.web.fragments import page_or_fragment
-from evalhub.web.posted_query import posted_query
 from runs.errors import RequestError
 from runs.models import Run
 from runs.models.comparison import VERDICTS
@@ -24,7 +22,6 @@ from runs.results.filter_choices import choices
 from runs.results.run_filters import STATES, RunListFilters, active_run_filters, left_without
 from runs.results.run_list import RunRow, page_of_runs, rows
 from runs.results.run_page.recent_runs import recent_figures
-from runs.results.run_page.saved_views import default_view, delete_view, save_view, views_of
 from runs.results.run_tags import read_tags, set_tags
 
 AT_ONCE = 500
@@ -80,8 +77,6 @@ def _run(row: RunRow) -> tuple[Cell, ...]:
     )
 
 
-ALL = "all"
-"""The parameter `view=all` shows every run where a view is the default."""
 SHOWN_TAGS = 8
 
 
@@ -105,14 +100,10 @@ DEFAULT = ("tool", "interval", "verdict", "judge", "first_try", "cost", "time", 
 @require_safe
 @project_page()
 def run_list(request: ProjectRequest) -> HttpResponseBase:
-    """List the runs that match the filters; without any, those of the default view."""
+    """List the runs that match the filters."""
     project, filters = request.access.project, RunListFilters.of(request.GET)
-    if wants_csv(request):
-        return csv_response(run_list_table(project, filters))
-    views = views_of(project, request.user)
-    default = default_view(views)
-    if default and default.query and not request.GET and not request.htmx:
-        return redirect(f"{request.path}?{default.query}")
+    if table := chosen_table(request, {"runs": lambda: run_list_table(project, filters)}):
+        return table
     page = page_of_runs(project, filters, request.GET.get("before", ""))
     ids = {run.id for run in page.rows}
     # A lift is one row: that of its run with the skill.
@@ -127,7 +118,7 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
         "older": page.older(request.GET) if page.before else "",
         "filters": filters,
         "in_force": chips,
-        "cleared": urlencode([("view", ALL)]) if default else filters.columns_query,
+        "cleared": urlencode([("col", each) for each in filters.col]),
         "no_match": no_match(
             "run", [(each.name, each.value, each.left) for each in chips], older=not page.first
         ),
@@ -137,52 +128,10 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
         "verdicts": VERDICTS,
         "columns": COLUMNS,
         "shown": shown_columns(filters.col),
-        "views": views,
-        "active_view": next((view for view in views if view.query == filters.query), None),
         "may_upload": request.access.may("upload"),
         "may_tag": request.access.may("run"),
     }
     return page_or_fragment(request, "results/runs/runs.html", "results/runs/_run_table.html", context)
-
-
-@require_POST
-@project_page()
-def view_save(request: ProjectRequest) -> HttpResponse:
-    """Save the filters of the runs page under a name, for oneself or for the team."""
-    query = RunListFilters.of(posted_query(request)).query
-    for_team = request.POST.get("for") == "team"
-    try:
-        if for_team and not request.access.may("run"):
-            raise RequestError("Only runners and above save views for the team. Save it for yourself.")
-        view = save_view(
-            request.access.project,
-            by=request.user,
-            name=request.POST.get("name", ""),
-            query=query,
-            for_team=for_team,
-            is_default=bool(request.POST.get("default")),
-        )
-    except RequestError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"Saved the view {view.name}.")
-    return redirect(f"{reverse('run-list', args=[request.access.project.slug])}?{query or f'view={ALL}'}")
-
-
-@require_POST
-@project_page()
-def view_delete(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Delete one's own view, or one of the team's."""
-    project = request.access.project
-    view = next((each for each in views_of(project, request.user) if each.pk == pk), None)
-    if view is None:
-        raise Http404
-    if view.owner_id is None and not request.access.may("run"):
-        messages.error(request, "Only runners and above delete the team's views.")
-    else:
-        delete_view(view, by=request.user)
-        messages.success(request, f"Deleted the view {view.name}.")
-    return redirect(f"{reverse('run-list', args=[project.slug])}?view={ALL}")
 
 
 @require_http_methods(["GET", "POST"])

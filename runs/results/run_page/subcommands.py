@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 from msgspec.structs import replace
 
-from evalhub.web.csv_export import Table
 from runs.models import Run, SubcommandMeasure
 from runs.results.counting import FEWEST_KNOWN, counts_alike, counts_unknown_as_success
 from runs.results.run_trials import RunTrials
@@ -194,22 +193,3 @@ def _row(total: SubcommandTotal, change: float | None) -> SubcommandRow:
 
 def _heat(share: float | None) -> int:
     return min(5, 1 + int((share or 0.0) * 10))
-
-
-SUBCOMMAND_COLUMNS = (
-    *("subcommand", "calls", "failed", "error_rate", "error_rate_change", "first_try", "retries", "help"),
-    *("attempts_to_success", "most_common_error", "times", "unknown"),
-)
-
-
-def subcommand_table(run: Run, rows: Iterable[SubcommandRow]) -> Table:
-    """Return a run's subcommands; rates are from 0 to 1, per call."""
-    cells = (
-        (
-            *(row.name, row.calls, row.failed, row.errors, row.change),
-            *(row.first_tries, row.retries),
-            *(row.helps, row.tries, row.message, row.messages, row.unknown),
-        )
-        for row in rows
-    )
-    return Table(f"run-{run.pk}-subcommands", SUBCOMMAND_COLUMNS, cells)

@@ -12,7 +12,6 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     QueryDict,
-    StreamingHttpResponse,
 )
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -45,7 +44,7 @@ from runs.results.progress import counted_from, is_due, progress_key, progress_o
 from runs.results.rates import rates_of
 from runs.results.release_rule import ReleaseResult, by_rule
 from runs.results.run_answers import RunAnswer, answer_of_run
-from runs.results.run_page.diagnosis import diagnosis_table, shown_findings
+from runs.results.run_page.diagnosis import shown_findings
 from runs.results.run_page.failing_calls import failing_calls
 from runs.results.run_page.first_screen import first_screen
 from runs.results.run_page.layers import layers_of
@@ -61,23 +60,15 @@ from runs.results.run_page.scenarios import (
     scenario_rows,
     scenario_table,
 )
-from runs.results.run_page.subcommands import call_columns, subcommand_table, subcommands, total_row
+from runs.results.run_page.subcommands import call_columns, subcommands, total_row
 from runs.results.run_page.verdicts import against_baseline, pins_of, shown_causes
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.seals import passing_without_agent
-from runs.results.variance import variance_sentence, variance_table
 from runs.review.judging_facts import uncalibrated_judges
 from runs.workers.holds import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online
 
 MOST_SESSIONS = 100
-TABLES = {
-    "scenarios": "Scenarios",
-    "subcommands": "Subcommands",
-    "diagnosis": "Diagnosis",
-    "variance": "Variance",
-}
-"""Titles of a run's tables by their names in the address."""
 
 
 @require_safe
@@ -93,7 +84,8 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
-    if table := _requested_table(request, run, read, rows):
+    chosen = choose_rows(list(rows), request.GET.get("show", ""))
+    if table := chosen_table(request, {"scenarios": lambda: scenario_table(run, chosen)}):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
     context = {"run": run, "facets": facets(rows), **_page_of_scenarios(request, rows), **failing}
@@ -119,12 +111,10 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "retests": shown_retests(run),
         "answer": answer,
         "may_run": request.access.may("run"),
-        "variance": "" if run.is_open else variance_sentence(read.digest.variance or ()),
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": _documents_of(run),
-        "tables": TABLES,
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
@@ -141,20 +131,6 @@ def _documents_of(run: Run) -> dict[str, str]:
         reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
         for name, export in EXPORTS.items()
     }
-
-
-def _requested_table(
-    request: HttpRequest, run: Run, read: RunTrials, rows: Sequence[ScenarioRow]
-) -> StreamingHttpResponse | None:
-    """Return the table that the address asks for as CSV, the scenarios of its chip if it names none; else None."""
-    shown = choose_rows(list(rows), request.GET.get("show", ""))
-    tables = {
-        "scenarios": lambda: scenario_table(run, shown),
-        "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
-        "diagnosis": lambda: diagnosis_table(run, shown_findings(run, read.digest)),
-        "variance": lambda: variance_table(run, read.digest.variance),
-    }
-    return chosen_table(request, tables)
 
 
 def _alerts(run: Run) -> dict[str, Any]:

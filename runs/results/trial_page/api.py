@@ -23,12 +23,8 @@ from runs.models.trial import json_of
 from runs.results.files.artifacts import StoredFileUnavailable, open_kept
 from runs.results.lookup import find_run, find_trial
 from runs.results.schemas import AttemptOut, CommandOut, TrialOut, TrialRowOut, UsageOut
-from runs.review.judging_facts import waiting_round
 
 router = Router(tags=["trials"])
-
-JUDGED = ("judge", "evaluators")
-"""Layers with a judge's answer in them."""
 
 
 class TrialFilters(Cursor):
@@ -36,12 +32,6 @@ class TrialFilters(Cursor):
 
     outcome: Literal["", "pass", "fail", "error"] = ""
     scenario: Text = ""
-
-
-class JudgeQuery(BaseModel):
-    """Whether to show a judge's answer that waits for a label in a review round."""
-
-    judge: Literal["", "show"] = ""
 
 
 class Events(BaseModel):
@@ -93,41 +83,15 @@ def _rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 @router.get("/trials/{trial_id}", auth=Bearer(), response=declare_answers(TrialOut))
-def get_trial(request: ApiRequest, trial_id: Path[Key], query: Query[JudgeQuery]) -> dict[str, Any]:
-    """Get one trial with its commands and the scores of every layer.
-
-    While it waits for a label in a review round, `judge_hidden` says so and the judge's answer is missing.
-    """
+def get_trial(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
+    """Get one trial with its commands and the scores of every layer."""
     trial = find_trial(request, trial_id)
     names = trial.artifacts.values_list("name", flat=True)
-    attempts = redact_json(list(trial.attempts.values(*AttemptOut.model_fields)))
-    commands = redact_json(list(trial.commands.values(*CommandOut.model_fields)))
-    document = {
+    return {
         **trial_json(trial, trial.judgings.all(), names),
-        "attempts": attempts,
-        "commands": commands,
+        "attempts": redact_json(list(trial.attempts.values(*AttemptOut.model_fields))),
+        "commands": redact_json(list(trial.commands.values(*CommandOut.model_fields))),
     }
-    return _without_judge(document, _why_hidden(trial, query))
-
-
-def _why_hidden(trial: Trial, query: JudgeQuery) -> str:
-    """Return why the judge's answer is hidden, empty if it is shown."""
-    number = None if query.judge else waiting_round(trial)
-    if number is None:
-        return ""
-    return (
-        f"This trial waits for a label in review round {number}, so the judge's answer, the outcome and the "
-        "composite are hidden. Add judge=show to see them."
-    )
-
-
-def _without_judge(document: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return a trial's document without what a judge decided, if there is a reason to hide it."""
-    if not why:
-        return document
-    scores = [each for each in document["scores"] if each["layer"] not in JUDGED]
-    hidden: dict[str, Any] = {"outcome": None, "composite": None, "judgings": [], "warnings": []}
-    return {**document, **hidden, "scores": scores, "judge_hidden": why}
 
 
 @router.get("/trials/{trial_id}/transcript", auth=Bearer(), response=declare_answers(TranscriptOut))

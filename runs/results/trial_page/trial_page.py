@@ -97,8 +97,6 @@ class TrialPage:
     """The judge's yes-or-no answers by evaluator and criterion."""
     uncalibrated: list[JudgeVersion] = field(default_factory=list)
     """The judges of its counting judgings that are not calibrated."""
-    round: int | None = None
-    """The review round in which it waits for a label, so that the judge's answer is hidden."""
 
     def reviewed(self, judging: JudgingRecord, polarity: str, position: int) -> list[Review]:
         """Return the reviews of a statement."""
@@ -389,5 +387,4 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         overrules=_overrules(trial),
         checklists=checklists(trial, judgings),
         uncalibrated=list(dict.fromkeys(unsure)),
-        round=next((fact.round for fact in facts if fact.round), None),
     )

@@ -97,7 +97,6 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "failing_stretch": any(each.failed for each in page.commands),
         "may_download": request.access.may("read unredacted"),
         "may_review": request.access.may("review"),
-        "is_blind": page.round is not None and request.GET.get("judge") != "show",
     }
     target = request.htmx.target if request.htmx else None
     fragments = {"transcript": "results/trial/_transcript.html", "more-steps": "results/trial/_steps.html"}

@@ -13,7 +13,6 @@ from runs.models.review import Right
 from runs.review.statement_groups import Reference
 
 MOST_REFERENCES = 200
-ANSWERS = {"pass": True, "fail": False, "unclear": None}
 
 
 class NoteForm(SentenceForm):
@@ -67,28 +66,3 @@ class ResolutionForm(NoteForm):
     """Who was right."""
 
     right = forms.ChoiceField(choices=Right.choices)
-
-
-class LabelForm(NoteForm):
-    """A person's answer in a review round."""
-
-    answer = forms.ChoiceField(choices=[(each, each) for each in ANSWERS])
-
-    def criteria(self) -> dict[str, bool]:
-        """Return the answers by criterion, without unclear ones."""
-        prefix = "criterion-"
-        sent: dict[str, Any] = {name: value for name, value in self.data.items() if name.startswith(prefix)}
-        return {
-            name.removeprefix(prefix): value == "pass"
-            for name, value in sent.items()
-            if value in ("pass", "fail")
-        }
-
-
-class RoundForm(forms.Form):
-    """A new review round."""
-
-    judge = forms.CharField(max_length=300)
-    n = forms.IntegerField(min_value=1, max_value=500)
-    suite = forms.CharField(required=False, max_length=200)
-    stratified = forms.BooleanField(required=False)

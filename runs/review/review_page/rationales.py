@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import Table
 from runs.compare.default_suite import choose_suite
 from runs.models import JudgingRecord, Run
 from runs.review.statement_groups import Read, StatementGroup, group_statements, read_content
@@ -98,21 +96,3 @@ def _reading(
         sum(scores) / len(scores) if scores else None,
         by_heading,
     )
-
-
-COLUMNS = ("tool_version", "guidance", "runs", "judgings", "kind", "statement", "times", "trials")
-
-
-def review_table(slug: str, readings: Iterable[RationaleFilters]) -> Table:
-    """Return every statement of the judges; `trials` are the numbers of those with it."""
-    rows = (
-        (
-            *(reading.tool, reading.guidance, reading.runs, reading.judged, group.kind, wording.text),
-            *(len(wording.references), " ".join(map(str, wording.trials))),
-        )
-        for reading in readings
-        for groups in reading.groups.values()
-        for group in groups
-        for wording in group.wordings
-    )
-    return Table(f"{slug or 'no-suite'}-reviews", COLUMNS, rows)

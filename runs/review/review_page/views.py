@@ -13,32 +13,26 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv
 from runs.errors import RequestError
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.review import Right
-from runs.review.calibrations import judge_versions
+from runs.review.calibrations import JudgeVersion, calibration_of, drifts, judge_versions, repeated_judgings
 from runs.review.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
 from runs.review.overruling import overrule, undo
 from runs.review.review_page.forms import OverruleForm, ResolutionForm, StatementForm
-from runs.review.review_page.rationales import rationales_of, review_table
-from runs.review.review_rounds import rounds_of
+from runs.review.review_page.rationales import rationales_of
 from runs.review.reviewing import record_who_was_right, review, reviews_of
 from runs.review.statement_groups import QueueFilters, review_queue
 from scenarios.models import Suite
 
 MOST_GROUPS = 40
+MOST_VERSIONS = 4
+"""Judge versions shown at once; the newest suffices for most, the others have their own address."""
 
 
 def suites_of(request: ProjectRequest) -> list[tuple[str, str]]:
     """Return the project's suites as choices. One query."""
     return list(Suite.objects.filter(project=request.access.project).values_list("slug", "name"))
-
-
-def names_of_members(request: ProjectRequest) -> list[str]:
-    """Return the names of the project's members. One query."""
-    rows = request.access.project.memberships.order_by("user__username")
-    return list(rows.values_list("user__username", flat=True))
 
 
 def back(request: ProjectRequest, fallback: str) -> HttpResponse:
@@ -64,7 +58,6 @@ def reviews(request: ProjectRequest) -> HttpResponseBase:
         "choices": choices,
         "suites": suites_of(request),
         "judges": [(each.value, str(each)) for each in judge_versions(project)],
-        "rounds": rounds_of(project).filter(items__at=None)[:5],
         "may_review": request.access.may("review"),
         "here": request.get_full_path(),
     }
@@ -174,6 +167,26 @@ def disagreements(request: ProjectRequest) -> HttpResponse:
     return render(request, "review/reviews/disagreements.html", context)
 
 
+@require_safe
+@project_page()
+def calibration(request: ProjectRequest) -> HttpResponse:
+    """Compare judge versions with people's reviews of their verdicts."""
+    project = request.access.project
+    versions = judge_versions(project)
+    chosen = JudgeVersion.of(request.GET.get("judge", ""))
+    shown = [chosen] if chosen in versions else versions[:MOST_VERSIONS]
+    repeated = repeated_judgings(project)
+    context = {
+        "tab": "calibration",
+        "found": [calibration_of(project, version, repeated) for version in shown if version is not None],
+        "judges": [(version.value, str(version)) for version in versions],
+        "judge": chosen.value if chosen else "",
+        "drifts": drifts(repeated),
+        "project": project,
+    }
+    return render(request, "review/reviews/calibration.html", context)
+
+
 @require_POST
 @project_page("review")
 def trial_resolve(request: ProjectRequest, pk: int) -> HttpResponse:
@@ -197,8 +210,6 @@ def rationales(request: ProjectRequest) -> HttpResponseBase:
     """Show a criterion's reasons by tool and guidance version, side by side."""
     project = request.access.project
     page = rationales_of(project, request.GET.get("suite", ""), request.GET.get("criterion", ""))
-    if wants_csv(request):
-        return csv_response(review_table(page.suite.slug if page.suite else "", page.readings))
     context: dict[str, Any] = {
         "tab": "rationales",
         "page": page,

@@ -1,31 +1,43 @@
-"""The forms of a suite's release rule and of its proofs."""
+"""The forms of a suite's settings and of its proofs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 
-from runs.results.release_rule import MOST_TRIALS
+MOST_TRIALS = 1000
 
 
-class ReleaseRuleForm(forms.Form):
-    """A suite's release rule: k, and the least mean pass^k in percent."""
+class SuiteForm(forms.Form):
+    """A suite's release rule, which is k and the least mean pass^k in percent or neither, and whether it retests."""
 
     k = forms.IntegerField(
+        required=False,
         min_value=1,
         max_value=MOST_TRIALS,
         error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"),
-            f"Trials: enter a number from 1 to {MOST_TRIALS:,}.",
+            ("invalid", "min_value", "max_value"),
+            f"Trials in a row: enter a number from 1 to {MOST_TRIALS:,}.",
         ),
     )
     percent = forms.FloatField(
+        required=False,
         min_value=0.1,
         max_value=100,
         error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"),
-            "Threshold: enter a percentage from 0.1 to 100.",
+            ("invalid", "min_value", "max_value"),
+            "Chance: enter a percentage from 0.1 to 100.",
         ),
     )
+    retests = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Return the settings. Refuses half a rule."""
+        given = self.cleaned_data
+        if not self.errors and (given["k"] is None) != (given["percent"] is None):
+            raise forms.ValidationError("A release rule has both numbers: trials in a row, and a chance.")
+        return given
 
 
 class ProofForm(forms.Form):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import Cell, Table
 from evalhub.web.states import FORMATS
 from runs.models import Run
 from runs.results.address_filters import AddressFilters, no_match
@@ -161,28 +160,3 @@ def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None, *, r
     known = vars(version) if version else {}
     layers = tuple(layer for layer in LAYERS if known.get(f"with_{layer}"))
     return SuiteRow(suite, version, known.get("size", 0), layers, latest, ran)
-
-
-COLUMNS = (
-    *("suite", "name", "format", "version", "scenarios", "layers", "last_run", "last_run_state"),
-    *("last_run_outcome", "last_run_verdict", "passed", "failed", "pass_rate", "last_run_created"),
-    *("uploaded", "by"),
-)
-
-
-def suite_table(project: Project, rows: Iterable[SuiteRow]) -> Table:
-    """Return the matching suites with their newest version and run."""
-    return Table(f"{project.slug}-suites", COLUMNS, (_cells(row) for row in rows))
-
-
-def _cells(row: SuiteRow) -> tuple[Cell, ...]:
-    run, rate = (row.latest.run, row.latest.rate) if row.latest else (None, None)
-    version = row.version
-    return (
-        *(row.suite.slug, row.suite.name, row.suite.format, version.number if version else None),
-        *(row.scenarios, " ".join(row.layers)),
-        *((run.id, run.state, run.outcome, run.verdict, run.passed, run.failed) if run else (None,) * 6),
-        *(rate.share if rate and rate.n else None, run.created if run else None),
-        *(version.created if version else None,),
-        *(version.created_by.get_username() if version and version.created_by else None,),
-    )

@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import fields
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
-from runs.compare.retests import switch_retests
-from runs.results.release_rule import remove_release_rule, set_release_rule
 from runs.suites.suite_page import proofs
 from runs.suites.suite_page import suite_list as lists
-from runs.suites.suite_page.forms import ReleaseRuleForm
-from runs.suites.suite_page.suite_list import suite_table
+from runs.suites.suite_page.forms import SuiteForm
 from runs.suites.suite_page.suite_page import Shown, find_shown_suite, suite_page
 from runs.suites.suite_page.versions import change_between, version_change
 from scenarios.differences import fixture_differences
@@ -34,10 +32,8 @@ MOST_DIFFERENCES = 20
 @project_page()
 def suite_list(request: ProjectRequest) -> HttpResponseBase:
     """List the matching suites below the upload form."""
-    filters = lists.SuiteFilters.of(without_csv(request.GET))
+    filters = lists.SuiteFilters.of(request.GET)
     suites = lists.list_suites_of_project(request.access.project, filters)
-    if wants_csv(request):
-        return csv_response(suite_table(request.access.project, suites.rows))
     context = {
         "suites": suites,
         "filters": filters,
@@ -103,34 +99,20 @@ def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersi
 
 @require_POST
 @project_page("upload")
-def suite_retests(request: ProjectRequest, suite_slug: str) -> HttpResponse:
-    """Switch on or off whether a suite's runs run scenarios again that look worse."""
-    suite = find_suite_or_404(request, suite_slug)
-    switch_retests(suite, on="on" in request.POST, by=request.user)
-    now = "run scenarios again" if suite.retests else "don't run scenarios again"
-    messages.success(request, f"Saved. Runs of {suite.name} {now} that look worse.")
-    return redirect(suite.get_absolute_url() + "#retests")
-
-
-@require_POST
-@project_page("upload")
-def suite_release_rule(request: ProjectRequest, suite_slug: str) -> HttpResponse:
-    """Set or remove a suite's release rule."""
-    suite = find_suite_or_404(request, suite_slug)
-    if "remove" in request.POST:
-        remove_release_rule(suite, by=request.user)
-        messages.success(request, "Removed the release rule.")
-        return redirect(suite.get_absolute_url())
-    form = ReleaseRuleForm(request.POST)
+def suite_settings(request: ProjectRequest, suite_slug: str) -> HttpResponse:
+    """Save a suite's release rule, and whether its runs run scenarios again that look worse."""
+    suite, form = find_suite_or_404(request, suite_slug), SuiteForm(request.POST)
     if form.is_valid():
-        share = form.cleaned_data["percent"] / 100
-        set_release_rule(suite, form.cleaned_data["k"], share, by=request.user)
-        messages.success(
-            request, "Saved the release rule. Run pages, reports and exit codes use it from now on."
-        )
+        k, percent = form.cleaned_data["k"], form.cleaned_data["percent"]
+        suite.release_k, suite.release_threshold = k, percent and percent / 100
+        suite.retests = form.cleaned_data["retests"]
+        with transaction.atomic():
+            suite.save(update_fields=["release_k", "release_threshold", "retests"])
+            audit.append_event(suite.project, request.user, "suite.change", suite.slug, **form.cleaned_data)
+        messages.success(request, "Saved the settings. Runs follow them from now on.")
     else:
         messages.error(request, " ".join(str(each[0]) for each in form.errors.values()))
-    return redirect(suite.get_absolute_url() + "#release-rule")
+    return redirect(suite.get_absolute_url() + "#settings")
 
 
 @require_safe

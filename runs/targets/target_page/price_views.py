@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import Table, csv_response, wants_csv
+from evalhub.web.csv_export import Table, chosen_table
 from runs.models import ModelPrice
 from runs.models.price import OPTIONAL_RATES
 
@@ -57,8 +57,8 @@ class PriceForm(forms.Form):
 @project_page(to_post="manage")
 def price_list(request: ProjectRequest) -> HttpResponseBase:
     """List the project's prices and add new ones."""
-    if wants_csv(request):
-        return csv_response(_table(request))
+    if table := chosen_table(request, {"prices": lambda: _table(request)}):
+        return table
     if request.method != "POST":
         return _show(request, PriceForm())
     form = PriceForm(request.POST)

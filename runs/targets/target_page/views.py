@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table
 from evalhub.web.forms import FileForm
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
@@ -21,7 +20,7 @@ from runs.targets import edits
 from runs.targets.check import request_check
 from runs.targets.edits import accepts_at_once
 from runs.targets.import_targets import import_bundle_targets, import_targets
-from runs.targets.target_list import target_row, target_rows, target_table, worker_rows, worker_table
+from runs.targets.target_list import target_row, target_rows, worker_rows
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import Suite
 from scenarios.quoting import Quoted, quote_lines
@@ -70,13 +69,6 @@ def _rights(request: ProjectRequest) -> dict[str, bool]:
 @project_page()
 def target_list(request: ProjectRequest) -> HttpResponseBase:
     """List the project's targets and workers."""
-    project, now = request.access.project, timezone.now()
-    tables = {
-        "targets": lambda: target_table(project, target_rows(project, now=now)),
-        "workers": lambda: worker_table(worker_rows(now=now)),
-    }
-    if table := chosen_table(request, tables):
-        return table
     return render(request, "targets/targets/targets.html", _list(request))
 
 

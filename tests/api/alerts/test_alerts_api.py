@@ -37,24 +37,9 @@ def test_several_change_at_once(api, project, alerts):
     make_member(project, "runner", "grace")
     chosen = [{"id": alert.pk} for alert in alerts]
     answer = api("runner").patch("/alerts", {"alerts": chosen, "assignee": "grace"})
-    assert answer.json() == {"changed": len(alerts), "left": []}
+    assert answer.json() == {"changed": len(alerts)}
     assert {alert.assignee.username for alert in Alert.objects.all()} == {"grace"}
     assert api("runner").patch("/alerts", {"alerts": chosen}).status_code == 422
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("starred", True), ("tags", ["night"]), ("due", "2030-01-01"), ("revision", 0)]
-)
-def test_what_alerts_no_longer_have_is_refused(api, alerts, name, value):
-    answer = api("runner").patch(f"/alerts/{alerts[0].pk}", {"note": "Look.", name: value})
-    assert answer.status_code == 422
-    assert f"Alerts have no `{name}` any more. Write it into the `note`." in str(answer.json())
-    assert Alert.objects.get(pk=alerts[0].pk).note == ""
-
-
-def test_what_alerts_no_longer_have_is_empty(api, alerts):
-    alert = api("viewer").get(f"/alerts/{alerts[0].pk}").json()
-    assert (alert["starred"], alert["tags"], alert["revision"], alert["due"]) == (False, [], 0, None)
 
 
 def test_a_confirmation_starts_both_configurations(api, alerts):

@@ -8,7 +8,7 @@ from evalhub.teams.models import AuditEvent
 from runs.models import Alert, Baseline, JudgingRecord, Run, Target, Worker
 from runs.review.reviewing import review
 from tests.api.samples import make_samples
-from tests.builders import make_guidance, make_member, make_run, make_suite, make_target, make_trial
+from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_target, make_trial
 from tests.runs.carrying import NO_GATES, start
 from tests.runs.looking import KEYS, carry, failing, ran
 
@@ -213,7 +213,7 @@ def test_an_alert_is_triaged(api, keys):
     body = {"state": "investigating", "note": "See #12.", "link": "https://example.org/12"}
     changed = api("runner").patch(address, body).json()
     assert (changed["state"], changed["note"]) == ("investigating", "See #12.")
-    assert Alert.objects.get().first_triaged is not None
+    assert Alert.objects.get().triaged
     assert api("runner").patch(address, {}).status_code == 422
     assert api("runner").patch(address, {"state": "gone"}).status_code == 422
 
@@ -352,3 +352,22 @@ def test_it_lists_what_ran_again_and_can_leave_it_out(api, project):
     rows = api().get(f"/runs/{run.pk}/trials?scenario=add").json()["items"]
     assert sum(row["retest"] for row in rows) == 6
     assert api().get(f"/runs/{plain.pk}").json()["run"]["retests"] == []
+
+
+def test_a_runs_scenarios_have_the_classes_of_its_target(api, project):
+    version = make_suite(project, ("create", "export"), name="Basics")
+    first = make_run(version)
+    make_trial(first, "create")
+    close(first)
+    other = make_run(version, target=make_target(project, "codex"))
+    make_trial(other, "create", outcome="fail")
+    close(other)
+    for _ in range(2):
+        run = make_run(version, target=first.target)
+        make_trial(run, "create")
+        close(run)
+    created, exported = api("viewer").get(f"/runs/{run.pk}").json()["run"]["scenarios"]
+    assert (created["scenario_class"], exported["scenario_class"]) == ("solid", "new")
+    assert (created["class_trials"], created["too_few_trials"]) == (3, True)
+    assert created["class_probability"] == pytest.approx(0.593, abs=1e-3)
+    assert created["pass_hat_k"] == created["pass_at_k"] == 1.0

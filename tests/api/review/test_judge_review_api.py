@@ -47,9 +47,6 @@ def test_calibrations_say_what_is_missing(api, trial):
     (found,) = api("viewer").get("/judge-calibrations").json()["items"]
     assert not found["calibrated"] and "30 more failing labels needed" in found["needs"]
     assert JudgeCalibration.objects.count() == 1
-    (run,) = found["runs"]
-    assert run["run"] == trial.run_id and run["corrected_pass_rate"] is None
-    assert (run["judged_pass_rate"]["n"], run["judged_pass_rate"]["value"]) == (1, 0.0)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -18,8 +18,6 @@ from evaluators.statistics.power import RateTestLevel
 from evaluators.statistics.significance import Arms, Values
 from tests.source_imports import imports, module_name, modules, read
 
-ARRAYS = ("evaluators.statistics.judge_posterior",)
-"""Modules whose functions take and return arrays, for other statistics alone."""
 FEW = [Arms(3, 4, 1, 4), Arms(2, 4, 2, 4)]
 UNEVEN = [Arms(60, 101, 40, 103), Arms(50, 107, 45, 109), Arms(7, 9, 5, 8)]
 """Trial counts that differ so much that permutations are drawn."""
@@ -121,15 +119,8 @@ def test_every_public_function_that_may_use_numpy_is_called() -> None:
     public = {
         member
         for name in numeric_modules()
-        if name not in ARRAYS
         for member_name, member in vars(import_module(name)).items()
         if getattr(member, "__module__", "") == name and inspect.isfunction(inspect.unwrap(member))
         if not member_name.startswith("_")
     }
     assert {each.__name__ for each in public - set(CALLS)} == set()
-
-
-def test_arrays_stay_within_the_statistics() -> None:
-    outside = [path for path in modules("evaluators", "runs", "evalhub") if path.parent.name != "statistics"]
-    taken = {name for path in outside for _, name in imports(read(path))}
-    assert {name for name in taken if name.startswith(ARRAYS)} == set()

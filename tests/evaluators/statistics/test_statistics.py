@@ -1,6 +1,4 @@
-import random
 from itertools import combinations
-from statistics import fmean
 
 import pytest
 
@@ -9,7 +7,6 @@ from evaluators.statistics.descriptive import (
     pass_hat_k,
     shrunken_rates,
     student_quantile,
-    variance_split,
     wilson,
 )
 
@@ -92,62 +89,6 @@ def test_pass_k_counts_the_draws_of_k_trials(passed, trials, k):
 def test_pass_k_needs_a_trial():
     with pytest.raises(ValueError, match="k is 0"):
         pass_hat_k(1, 2, 0)
-
-
-@pytest.mark.parametrize("judgings", [(2, 2, 2), (1, 2, 3)], ids=["balanced", "unbalanced"])
-def test_known_components_of_variance_are_found(judgings):
-    mix, agent, judge = 0.04, 0.02, 0.05
-    draws = random.Random(7)
-    found = [variance_split(_drawn(draws, mix, agent, judge, judgings)) for _ in range(300)]
-    raw = [(each.mix, each.agent, each.judge) for each in found]
-    means = [fmean(values) for values in zip(*raw, strict=True)]
-    assert means == pytest.approx([mix, agent, judge], rel=0.1)
-
-
-def _drawn(draws, mix, agent, judge, judgings):
-    """Return 12 scenarios with three trials each, judged as often as `judgings` says."""
-    return [
-        [
-            [centre + shift + draws.gauss(0, judge**0.5) for _ in range(n)]
-            for n, shift in zip(judgings, [draws.gauss(0, agent**0.5) for _ in judgings], strict=True)
-        ]
-        for centre in [draws.gauss(0.6, mix**0.5) for _ in range(12)]
-    ]
-
-
-def test_equal_numbers_give_the_textbooks_mean_squares():
-    values = _drawn(random.Random(3), 0.04, 0.02, 0.05, (2, 2, 2))
-    trials = [fmean(trial) for scenario in values for trial in scenario]
-    scenarios = [fmean(trials[at : at + 3]) for at in range(0, 36, 3)]
-    judged = sum((a - b) ** 2 / 2 for scenario in values for a, b in scenario) / 36
-    tried = 2 * sum((mean - scenarios[at // 3]) ** 2 for at, mean in enumerate(trials)) / 24
-    apart = 6 * sum((mean - fmean(scenarios)) ** 2 for mean in scenarios) / 11
-    found = variance_split(values)
-    expected = ((apart - tried) / 6, (tried - judged) / 2, judged)
-    assert (found.mix, found.agent, found.judge) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("scores", "known"),
-    [
-        ([], (None, None, None)),
-        ([[[0.5]]], (None, None, None)),
-        ([[[0.1]], [[0.9]]], (None, None, None)),
-        ([[[0.1], [0.5]], [[0.9], [0.8]]], (True, True, None)),
-        ([[[0.1, 0.2]], [[0.9, 0.7]]], (None, None, True)),
-        ([[[0.1, 0.2], [0.4]]], (None, True, True)),
-    ],
-    ids=["nothing", "one value", "no repeats", "trials", "judgings of single trials", "one scenario"],
-)
-def test_only_repeats_separate_components(scores, known):
-    found = variance_split(scores)
-    assert tuple(None if each is None else True for each in (found.mix, found.agent, found.judge)) == known
-
-
-def test_a_negative_estimate_is_zero_and_named():
-    found = variance_split([[[0.0], [1.0]], [[1.0], [0.0]]])
-    assert (found.mix, found.clipped) == (0.0, ("mix",))
-    assert found.agent > 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from evalhub.teams.access import default_project
 from evalhub.teams.models import Project
-from runs.alerts.notifications.digest import digest_message, monday_of, summarize_week
 from runs.alerts.notifications.messages import compose
 from runs.alerts.triage import triage
 from runs.compare.intended_changes import worse_after
@@ -156,17 +155,6 @@ def test_it_is_an_event_that_channels_choose(version: SuiteVersion, project: Pro
     message = compose(notification)
     assert message.title == f"Worse after guidance shorter: Basics on local, run {run.pk}"
     assert message.data["changed"] == "after guidance shorter"
-
-
-def test_a_digest_counts_it_apart_from_the_tools_regressions(project: Project, guided: Run) -> None:
-    week = summarize_week(project, monday_of(guided.finished))
-    message = digest_message(project, week)
-    assert (
-        "0 regressions opened, 1 worse after a change of guidance or model, 0 closed, 1 open now."
-        in message.lines
-    )
-    assert message.data["regressions"] == {"opened": 0, "after_change": 1, "closed": 0, "open": 1}
-    assert "(Worse after guidance shorter, Untriaged)" in message.lines[-1]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -29,7 +29,7 @@ def test_a_larger_smallest_effect_takes_verdict_and_alert_back(lost):
 
 
 def test_an_alert_that_somebody_triaged_stays(lost):
-    lost.alerts.update(first_triaged=lost.finished)
+    lost.alerts.update(triaged=True)
     Project.objects.update(smallest_effects={"trial/pass": 0.9})
     call("compare_again", "--project", "tools")
     assert Alert.objects.get().run == lost

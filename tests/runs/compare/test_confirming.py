@@ -44,7 +44,7 @@ def test_both_configurations_run_again_confirm_and_notify(project):
     new, old = arms(launch)
     assert (alert.evidence, [run.outcome for run in (new, old)]) == ("confirmed", ["fail", "pass"])
     said = "Both configurations ran again, in turn: Pass rate −100 points (12 and 12 trials)."
-    assert (alert.reason, alert.first_triaged, events()) == (said, None, ["regression"])
+    assert (alert.reason, alert.triaged, events()) == (said, False, ["regression"])
     message = compose(Notification.objects.get())
     assert message.title.startswith("Confirmed regression: ")
     assert said in message.lines

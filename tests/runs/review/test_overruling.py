@@ -9,8 +9,9 @@ import pytest
 from runs.errors import RequestError, StaleReview
 from runs.models import Change, Run, RunMeasure, SearchEntry, Trial
 from runs.results.digests import digests_of
+from runs.review.calibrations import calibration_of
 from runs.review.overruling import overrule, undo
-from runs.review.review_rounds import draw
+from runs.review.reviewing import review
 from tests.builders import (
     close,
     make_compared,
@@ -200,10 +201,10 @@ def test_an_evaluators_number_changes_the_mean(checked: Trial, ada: Any) -> None
 
 
 def test_calibration_counts_the_judges_original(judged: Trial, ada: Any, project: Any) -> None:
-    judging(judged, passed=False)
+    one = judging(judged, passed=False)
     overrule(judged, 1, value=0.9, reason="Fine.", by=ada)
-    item = draw(project, VERSION, 1, by=ada).items.get()
-    assert item.judge_passed is False
+    review(one, by=ada, polarity="verdict", position=0, word="agree")
+    assert calibration_of(project, VERSION, {}).whole.true_negative.value == 1.0
 
 
 def test_overruling_is_never_anonymous(trial: Trial) -> None:

@@ -18,7 +18,7 @@ from tests.web.screen import main_of, parse
 
 ADDRESS = "/p/tools/settings/notifications/"
 HOOK = "https://hooks.example.org/token-of-the-path"
-FORM = {"name": "CI bot", "address": HOOK, "secret": SECRET, "events": ["regression", "digest"]}
+FORM = {"name": "CI bot", "address": HOOK, "secret": SECRET, "events": ["regression", "assigned"]}
 
 
 @pytest.fixture(autouse=True)
@@ -40,10 +40,10 @@ def test_a_webhook_is_added(signed_in: Any) -> None:
     page = main_of(client.post(f"{ADDRESS}new/webhook/", FORM, follow=True))
     channel = Channel.objects.get()
     assert (channel.kind, channel.address, channel.secret) == ("webhook", HOOK, SECRET)
-    assert channel.events == ["regression", "digest"]
+    assert channel.events == ["regression", "assigned"]
     assert page.facts["Sends to"] == "https://hooks.example.org/…"
     row = main_of(client.get(ADDRESS)).table("Channels").row("CI bot")
-    assert row.cell("Events").text == "Regression, Weekly digest"
+    assert row.cell("Events").text == "Regression, Alert assigned"
     assert AuditEvent.objects.get().action == "channel.create"
 
 
@@ -77,7 +77,7 @@ def test_an_error_is_shown_beside_its_field(
     assert response.status_code == 422
     page = main_of(response)
     assert sentence in page.field(label).hint
-    assert page.field("Weekly digest").is_checked
+    assert page.field("Alert assigned").is_checked
     assert Channel.objects.count() == 1
 
 
@@ -113,9 +113,11 @@ def test_an_empty_secret_keeps_the_stored_one(signed_in: Any, project: Any) -> N
     channel = webhook(project, HOOK)
     client = signed_in()
     assert "keep the stored one" in main_of(client.get(f"{ADDRESS}{channel.pk}/")).field("URL").hint
-    client.post(f"{ADDRESS}{channel.pk}/", {"name": "New", "events": ["digest"], "address": "", "secret": ""})
+    client.post(
+        f"{ADDRESS}{channel.pk}/", {"name": "New", "events": ["assigned"], "address": "", "secret": ""}
+    )
     channel.refresh_from_db()
-    assert (channel.name, channel.events) == ("New", ["digest"])
+    assert (channel.name, channel.events) == ("New", ["assigned"])
     assert (channel.address, channel.secret) == (HOOK, SECRET)
 
 
@@ -172,14 +174,14 @@ def test_another_projects_channel_is_not_found(signed_in: Any) -> None:
 
 def test_a_secret_is_generated_shown_once_and_saved(signed_in: Any, project: Any) -> None:
     client = signed_in("admin")
-    typed = {"name": "CI bot", "address": HOOK, "secret": "", "events": ["digest"]}
+    typed = {"name": "CI bot", "address": HOOK, "secret": "", "events": ["assigned"]}
     made = parse(client.post(f"{ADDRESS}new/webhook/", typed | {"generate": "yes"}))
     assert not Channel.objects.exists()
     secret = made.field("Signing secret").value
     assert len(decode_key(secret)) == 32
     assert "Copy it to the receiver now." in made.field("Signing secret").hint
     assert [made.field(each).value for each in ("Name", "URL")] == ["CI bot", HOOK]
-    assert made.field("Weekly digest").is_checked and not made.field("Regression").is_checked
+    assert made.field("Alert assigned").is_checked and not made.field("Regression").is_checked
     client.post(f"{ADDRESS}new/webhook/", typed | {"secret": secret})
     channel = Channel.objects.get()
     assert channel.secret == secret

@@ -113,7 +113,7 @@ def test_a_button_moves_a_card_to_its_tab(signed_in, version, state):
     response = send(client, run, state=state)
     alert = alert_of(run)
     assert response.url == f"{ADDRESS}?state={state}#alert-{alert.pk}"
-    assert (alert.state, bool(alert.first_triaged)) == (state, True)
+    assert (alert.state, alert.triaged) == (state, True)
     assert cards(client.get(ADDRESS)) == []
     assert [title(card) for card in cards(client.get(f"{ADDRESS}?state={state}"))] == [f"Run {run.pk}"]
     assert AuditEvent.objects.filter(action="alert.triage").count() == 1
@@ -148,7 +148,7 @@ def test_saving_without_changes_is_not_a_decision(signed_in, version):
     ran(version)
     run = ran(version, "export")
     send(signed_in(), run, note="", link="", assignee="")
-    assert alert_of(run).first_triaged is None
+    assert not alert_of(run).triaged
     assert not AuditEvent.objects.exists()
 
 
@@ -169,7 +169,7 @@ def test_it_refuses_what_cannot_be_kept(signed_in, version, given, sentence):
     response = send(signed_in(), run, HTMX, **given)
     assert response.status_code == 422
     assert sentence is None or sentence in response.content.decode()
-    assert alert_of(run).first_triaged is None
+    assert not alert_of(run).triaged
 
 
 def test_viewers_read_and_do_not_decide(signed_in, version):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 import pytest
 
 from runs.models import Launch
@@ -144,16 +142,6 @@ def test_a_cell_of_many_runs_says_how_many_it_counts(signed_in, version, version
     for _ in range(21):
         make_run(version, guidance=versions[0])
     assert "newest 20 of 21 runs" in page_of(signed_in)
-
-
-def test_the_heat_map_is_a_download(signed_in, version, versions):
-    ran(version, (versions[0], "fail"), (versions[1], "pass"))
-    answer = signed_in().get(f"{LIST}?format=csv")
-    rows = list(csv.DictReader(b"".join(answer).decode().splitlines()))
-    assert [(row["guidance"], row["pass_rate"], row["cost_usd"]) for row in rows] == [
-        ("poor", "0.0", "0.25"),
-        ("good", "1.0", "0.25"),
-    ]
 
 
 def test_the_address_of_its_former_page_leads_here(signed_in, version):

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from runs.models import JudgeCalibration, JudgingRecord, Overrule, Resolution, Review, ReviewRound, Run, Trial
-from runs.review.review_rounds import decide_item, draw
+from runs.models import JudgeCalibration, JudgingRecord, Overrule, Resolution, Review, Run, Trial
 from scenarios.models import SuiteVersion
-from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
+from tests.builders import close, make_guidance, make_run, make_trial, score
 from tests.runs.review.judged import VERSION, judged_trial
 from tests.web.screen import Part, parse
 
@@ -114,13 +113,6 @@ def test_a_long_statement_is_marked_as_cut(signed_in: SignIn, version: SuiteVers
         assert parse(client.get(f"/p/tools/{address}")).count(mark) == 1
 
 
-def test_a_long_answer_to_label_is_marked_as_cut(signed_in: SignIn, run: Run) -> None:
-    run.trial_set.update(answer="x" * 5000)
-    made = draw(run.project, VERSION, 1, by=make_member(run.project, "runner", "ada"))
-    page = parse(signed_in("runner").get(f"/p/tools/reviews/rounds/{made.pk}/"))
-    assert "xxx … of 5,000 characters" in page
-
-
 def test_overruling_and_undoing_on_the_page(signed_in: SignIn, version: SuiteVersion) -> None:
     client, run = signed_in("runner"), make_run(version)
     trial = make_trial(run, outcome="fail", scores=[score("judge", "judge", 0.4, False)])
@@ -186,43 +178,6 @@ def test_disagreements_most_confident_first(signed_in: SignIn, version: SuiteVer
     assert "nothing changed" in parse(other)
 
 
-def test_the_judge_is_hidden_until_decided(signed_in: SignIn, run: Run) -> None:
-    client = signed_in("runner")
-    client.post("/p/tools/reviews/rounds/", {"judge": VERSION.value, "n": 6, "stratified": "on"})
-    made = ReviewRound.objects.get()
-    page = parse(client.get(f"/p/tools/reviews/rounds/{made.pk}/"))
-    assert "0 of 6" in page and "Item 1: did the agent do this task well?" in page.headings
-    item = made.items.get(position=1)
-    trial = f"/p/tools/trials/{item.judging.trial_id}/"
-    assert page.link("Open the trial").address == f"{trial}?blind=yes"
-    hidden = parse(client.get(trial))
-    assert "the judge's answer is hidden" in hidden
-    assert not {"Composite", "Last 20 trials"} & hidden.facts.keys()
-    assert "Used search." not in parse(client.get(trial)) and "three times" not in parse(client.get(trial))
-    sent = {"answer": "pass", "criterion-task": "fail", "criterion-clarity": "unclear", "note": "Fine."}
-    client.post(f"/p/tools/reviews/items/{item.pk}/", sent)
-    item.refresh_from_db()
-    assert (item.passed, item.criteria, item.note) == (True, {"task": False}, "Fine.")
-    assert "hidden" not in parse(client.get(trial))
-    second = signed_in("runner").post(f"/p/tools/reviews/items/{item.pk}/", {"answer": "fail"}, follow=True)
-    assert "decided item" in parse(second)
-
-
-def test_items_are_assigned(signed_in: SignIn, run: Run, project: Any) -> None:
-    ada = make_member(project, "runner", "ada")
-    made = draw(project, VERSION, 2, by=ada)
-    item = made.items.first()
-    assert item is not None
-    client = signed_in("runner")
-    client.post(f"/p/tools/reviews/items/{item.pk}/assignee/", {"assignee": "ada", "seen": ""})
-    item.refresh_from_db()
-    assert item.assignee == ada
-    late = client.post(
-        f"/p/tools/reviews/items/{item.pk}/assignee/", {"assignee": "", "seen": ""}, follow=True
-    )
-    assert "in the meantime" in parse(late)
-
-
 def test_uncalibrated_judges_have_a_badge(signed_in: SignIn, run: Run) -> None:
     trial = run.trial_set.first()
     assert trial is not None
@@ -235,17 +190,19 @@ def test_uncalibrated_judges_have_a_badge(signed_in: SignIn, run: Run) -> None:
     assert "30 more passing labels and 30 more failing labels needed." in page
 
 
-def test_judged_pass_rates_stand_beside_the_corrected_ones(signed_in: SignIn, run: Run, project: Any) -> None:
-    address = "/p/tools/reviews/calibration/"
-    table = f"Judged pass rates of {VERSION}"
-    row = parse(signed_in().get(address)).table(table).row(f"run {run.pk}")
-    assert row.cell("As judged").text.startswith("50 %")
-    assert row.cell("Corrected for TPR and TNR").text == "not measured"
-    ada = make_member(project, "runner", "ada")
-    for item in draw(project, VERSION, 6, by=ada).items.all():
-        decide_item(item, passed=item.judge_passed, criteria={}, note="", by=ada)
-    row = parse(signed_in().get(address)).table(table).row(f"run {run.pk}")
-    assert row.cell("Corrected for TPR and TNR").text.startswith("50 %")
+def test_a_verdict_is_reviewed_on_its_trials_page(signed_in: SignIn, run: Run) -> None:
+    client = signed_in("runner")
+    one = JudgingRecord.objects.filter(passed=False).first()
+    assert one is not None
+    (verdict,) = [
+        each
+        for each in parse(client.get(f"/p/tools/trials/{one.trial_id}/")).all("[data-statement]")
+        if "Verdict: failed" in each
+    ]
+    client.post("/p/tools/reviews/statements/", {"refs": verdict.form_data["refs"], "word": "disagree"})
+    row = parse(client.get("/p/tools/reviews/calibration/")).table(str(VERSION)).row("Whole judgment")
+    assert row.cell("Labels").text == "1 pass, 0 fail"
+    assert row.cell("TPR").text.startswith("0")
 
 
 def test_rationales_stand_in_columns(signed_in: SignIn, version: SuiteVersion, run: Run) -> None:
@@ -281,8 +238,6 @@ def test_reasons_of_a_criterion_are_shown(signed_in: SignIn, version: SuiteVersi
     assert "Reasons" in parse(page) and "It wrote the wrong file." in parse(page)
     trial = JudgingRecord.objects.exclude(pk=one.pk).earliest("pk").trial_id
     assert "It wrote the wrong file." in parse(client.get(f"/p/tools/trials/{trial}/"))
-    csv = client.get("/p/tools/reviews/rationales/?suite=basics&criterion=task&format=csv")
-    assert b",reason,It wrote the wrong file.," in b"".join(csv.streaming_content)
 
 
 @pytest.mark.parametrize(
@@ -294,16 +249,12 @@ def test_reasons_of_a_criterion_are_shown(signed_in: SignIn, version: SuiteVersi
         "reviews/rationales/",
         "trials/{trial}/",
         "runs/{run}/again/",
-        "reviews/rounds/{round}/",
     ],
 )
-def test_few_queries(
-    signed_in: SignIn, run: Run, project: Any, address: str, django_assert_max_num_queries: Any
-) -> None:
-    made = draw(project, VERSION, 2, by=make_member(project, "runner", "ada"))
+def test_few_queries(signed_in: SignIn, run: Run, address: str, django_assert_max_num_queries: Any) -> None:
     trial = run.trial_set.first()
     assert trial is not None
     client = signed_in("runner")
     # Session and membership are two of them.
     with django_assert_max_num_queries(14):
-        client.get("/p/tools/" + address.format(trial=trial.pk, run=run.pk, round=made.pk))
+        client.get("/p/tools/" + address.format(trial=trial.pk, run=run.pk))

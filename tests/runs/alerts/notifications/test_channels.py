@@ -15,7 +15,7 @@ from tests.runs.alerts.notifications.channels import SECRET, mail, webhook
 pytestmark = pytest.mark.one_database
 
 HOOK = {"name": "Hook", "address": "https://a.example.org/x", "secret": SECRET, "events": ["regression"]}
-MAIL = {"name": "Mail", "recipients": ["ada@example.org"], "events": ["digest"]}
+MAIL = {"name": "Mail", "recipients": ["ada@example.org"], "events": ["regression"]}
 
 
 def test_a_signature_is_that_of_the_standards_example() -> None:
@@ -88,7 +88,7 @@ def test_a_name_is_used_once(project: Any) -> None:
 @pytest.mark.django_db
 def test_an_empty_secret_keeps_the_stored_one(project: Any) -> None:
     channel = webhook(project, "https://a.example.org/x")
-    change_channel(channel, {"name": "new", "address": "", "secret": "", "events": ["digest"]}, by=None)
+    change_channel(channel, {"name": "new", "address": "", "secret": "", "events": ["assigned"]}, by=None)
     channel.refresh_from_db()
     assert (channel.name, channel.address, channel.secret) == ("new", "https://a.example.org/x", SECRET)
 
@@ -96,7 +96,7 @@ def test_an_empty_secret_keeps_the_stored_one(project: Any) -> None:
 @pytest.mark.django_db
 def test_the_audit_log_names_fields_and_no_values(project: Any) -> None:
     channel = webhook(project, "https://a.example.org/token-one")
-    change_channel(channel, {"address": "https://a.example.org/token-two", "events": ["digest"]}, by=None)
+    change_channel(channel, {"address": "https://a.example.org/token-two", "events": ["assigned"]}, by=None)
     delete_channel(channel, by=None)
     rows = list(AuditEvent.objects.order_by("pk").values_list("action", "subject", "detail"))
     assert rows == [

@@ -29,7 +29,7 @@ def events() -> list[str]:
 
 def test_an_alert_is_stored_for_channels_that_chose_it(project: Any) -> None:
     webhook(project, HOOK, "regression")
-    webhook(project, HOOK, "digest", name="weekly")
+    webhook(project, HOOK, "assigned", name="assignments")
     webhook(make_project("other"), HOOK, "regression", name="others")
     run = regressed(project)
     assert events() == ["regression to hook"]

@@ -97,10 +97,3 @@ def test_only_stored_findings_are_reviewed(signed_in, version):
     assert (
         signed_in("viewer").post(address(run, f"diagnosis/{PATTERN}/"), {"word": "right"}).status_code == 403
     )
-
-
-def test_the_diagnosis_is_a_table_for_download(signed_in, version):
-    answer = signed_in().get(address(diagnosed(version)) + "?format=csv&table=diagnosis")
-    lines = b"".join(answer.streaming_content).decode().splitlines()
-    assert lines[0].startswith("pattern,sentence,trials,of_trials,scenarios")
-    assert any(line.startswith(PATTERN) and ",import a/b,5,9,1,1," in line for line in lines)

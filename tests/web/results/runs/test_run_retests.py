@@ -1,11 +1,9 @@
-"""A run's page shows the scenarios that ran again, and a suite's page switches it off."""
+"""A run's page shows the scenarios that ran again."""
 
 from __future__ import annotations
 
 import pytest
 
-from evalhub.teams.models import AuditEvent
-from scenarios.models import Suite
 from tests.builders import make_suite, make_target
 from tests.runs.carrying import NO_GATES, passed
 from tests.runs.looking import KEYS, carry, failing, ran, requested
@@ -67,15 +65,3 @@ def test_an_open_run_says_what_runs_again(signed_in, version):
 def test_a_run_without_a_fall_has_no_table(signed_in, version):
     ran(version, failing(), trials=6)
     assert "Run again" not in shown(signed_in("viewer"), ran(version, failing(), trials=3)).text
-
-
-def test_a_suite_switches_it_off_and_on(signed_in, version):
-    client, address = signed_in("author"), f"/p/tools/suites/{version.suite.slug}/"
-    assert "Turn off retests" in parse(client.get(address)).region("Retests")
-    client.post(f"{address}retests/", {"off": "yes"})
-    assert not Suite.objects.get().retests
-    assert "Turn on retests" in parse(client.get(address)).region("Retests")
-    client.post(f"{address}retests/", {"on": "yes"})
-    assert Suite.objects.get().retests
-    assert [each.action for each in AuditEvent.objects.order_by("pk")][-2:] == ["suite.retests"] * 2
-    assert signed_in("viewer").post(f"{address}retests/", {"off": "yes"}).status_code == 403

@@ -1,4 +1,4 @@
-"""A suite's release rule: set on its page, and on the pages of runs."""
+"""A suite's settings on its page, and its release rule on the pages of runs."""
 
 from __future__ import annotations
 
@@ -14,36 +14,32 @@ from tests.web.screen import parse
 ADDRESS = "/p/tools/suites/basics/"
 
 
-def test_a_rule_is_set_and_removed_on_the_suites_page(signed_in, version):
+def test_settings_are_saved_on_the_suites_page(signed_in, version):
     client = signed_in("author")
-    client.post(f"{ADDRESS}release-rule/", {"k": "3", "percent": "92.5"})
+    client.post(f"{ADDRESS}settings/", {"k": "3", "percent": "92.5"})
     suite = Suite.objects.get()
-    assert (suite.release_k, suite.release_threshold) == (3, 0.925)
-    assert "pass^3) must be at least 92" in parse(client.get(ADDRESS)).region("Release rule")
-    client.post(f"{ADDRESS}release-rule/", {"remove": "yes"})
-    assert "No rule yet" in parse(client.get(ADDRESS)).region("Release rule")
-    actions = list(AuditEvent.objects.order_by("pk").values_list("action", flat=True))
-    assert actions == ["release_rule.set", "release_rule.remove"]
+    assert (suite.release_k, suite.release_threshold, suite.retests) == (3, 0.925, False)
+    assert parse(client.get(ADDRESS)).field("Release rule: trials in a row (k)").value == "3"
+    shown = parse(signed_in("viewer").get(ADDRESS)).region("Settings")
+    assert "Release rule: pass^3 of 92" in shown and "Retests are off." in shown
+    client.post(f"{ADDRESS}settings/", {"k": "", "percent": "", "retests": "on"})
+    suite.refresh_from_db()
+    assert (suite.release_k, suite.release_threshold, suite.retests) == (None, None, True)
+    assert [each.action for each in AuditEvent.objects.all()] == ["suite.change"] * 2
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"k": "0", "percent": "90"}, "Trials: enter a number from 1 to 1,000."),
-        ({"k": "3", "percent": "x"}, "Threshold: enter a percentage from 0.1 to 100."),
-        ({}, "Trials: enter a number from 1 to 1,000."),
+        ({"k": "0", "percent": "90"}, "Trials in a row: enter a number from 1 to 1,000."),
+        ({"k": "3", "percent": "x"}, "Chance: enter a percentage from 0.1 to 100."),
+        ({"k": "3"}, "A release rule has both numbers: trials in a row, and a chance."),
     ],
 )
 def test_a_wrong_rule_is_refused_with_a_sentence(signed_in, version, given, sentence):
-    answer = signed_in("author").post(f"{ADDRESS}release-rule/", given, follow=True)
+    answer = signed_in("author").post(f"{ADDRESS}settings/", given, follow=True)
     assert sentence in parse(answer)
-    assert Suite.objects.get().release_k is None
-
-
-def test_a_viewer_sees_the_rule_without_a_form(signed_in, version):
-    region = parse(signed_in("viewer").get(ADDRESS)).region("Release rule")
-    assert "No rule yet" in region
-    assert "Save rule" not in region
+    assert Suite.objects.get().retests
 
 
 @pytest.mark.parametrize(

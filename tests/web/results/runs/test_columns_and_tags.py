@@ -1,80 +1,14 @@
-"""Views of the runs page under a name, chosen columns, and tags in place."""
+"""Chosen columns of the runs page, and tags in place."""
 
 from __future__ import annotations
 
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.models import Run, SavedView
+from runs.models import Run
 from tests.builders import make_run
-from tests.web.results.runs.pages import ADDRESS, numbers
+from tests.web.results.runs.pages import ADDRESS
 from tests.web.screen import parse
-
-SAVE = f"{ADDRESS}views/"
-
-
-def save(client, **given):
-    return client.post(SAVE, {"name": "Failures", "query": "state=fail&nonsense=1", **given}, follow=True)
-
-
-def test_a_view_is_saved_shown_and_deleted(signed_in, version):
-    failed = make_run(version, outcome="fail")
-    make_run(version, outcome="pass")
-    client = signed_in("viewer")
-    page = save(client)
-    assert "Saved the view Failures." in parse(page)
-    assert numbers(page) == [failed.pk]
-    assert SavedView.objects.get().query == "state=fail"
-    links = {
-        name: address for name, address in parse(client.get(ADDRESS)).links.items() if "Failures" in name
-    }
-    assert list(links.values()) == [f"{ADDRESS}?state=fail"]
-    gone = client.post(f"{SAVE}{SavedView.objects.get().pk}/delete/", follow=True)
-    assert "Deleted the view Failures." in parse(gone)
-    assert not SavedView.objects.exists()
-
-
-def test_the_default_view_opens_without_filters(signed_in, version):
-    failed = make_run(version, outcome="fail")
-    passed = make_run(version, outcome="pass")
-    client = signed_in("runner")
-    save(client, default="1", **{"for": "team"})
-    assert numbers(client.get(ADDRESS, follow=True)) == [failed.pk]
-    assert numbers(client.get(f"{ADDRESS}?view=all")) == [passed.pk, failed.pk]
-    save(client, name="Passes", query="state=pass", default="1")
-    assert numbers(client.get(ADDRESS, follow=True)) == [passed.pk]
-
-
-def test_another_persons_view_is_not_mine(signed_in, version):
-    save(signed_in("runner"))
-    other = signed_in("admin")
-    assert "Failures" not in parse(other.get(ADDRESS))
-    assert other.post(f"{SAVE}{SavedView.objects.get().pk}/delete/").status_code == 404
-
-
-def test_a_team_view_is_a_runners_to_save_and_delete(signed_in, version):
-    viewer = signed_in("viewer")
-    refused = save(viewer, **{"for": "team"})
-    assert "Only runners and above save views for the team." in parse(refused)
-    assert not SavedView.objects.exists()
-    save(signed_in("runner"), **{"for": "team"})
-    kept = viewer.post(f"{SAVE}{SavedView.objects.get().pk}/delete/", follow=True)
-    assert "Only runners and above delete the team's views." in parse(kept)
-    assert list(AuditEvent.objects.values_list("action", flat=True)) == ["view.save"]
-
-
-@pytest.mark.parametrize("name", ["", "  ", "x" * 81, "a\x07b"])
-def test_a_view_needs_a_name_that_can_be_shown(signed_in, version, name):
-    page = save(signed_in("viewer"), name=name)
-    assert "Give the view a name of at most 80 characters." in parse(page)
-    assert not SavedView.objects.exists()
-
-
-def test_saving_a_name_again_replaces_the_view(signed_in, version):
-    client = signed_in("viewer")
-    save(client)
-    save(client, query="state=pass")
-    assert [view.query for view in SavedView.objects.all()] == ["state=pass"]
 
 
 def test_chosen_columns_are_shown_and_kept_by_filters(signed_in, version):

@@ -1,8 +1,7 @@
-"""Review rounds: drawing, labelling, and the calibration that follows."""
+"""Reviews of verdicts, and the calibration that follows."""
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from runs.review.calibrations import (
     judge_versions,
     repeated_judgings,
 )
-from runs.review.review_rounds import assign, decide_item, draw, next_item, rounds_of
 from runs.review.reviewing import record_who_was_right, review
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_trials
 from tests.query_plans import query_plan
@@ -38,86 +36,47 @@ def run(project: Any) -> Run:
     return close(made)
 
 
-def label(made: Any, by: Any, answer: Any) -> None:
-    for item in made.items.all():
-        decide_item(item, passed=answer(item), criteria={"task": answer(item)}, note="", by=by)
+def label(by: Any, word: str, *, passed: bool | None = None) -> None:
+    """Review the verdict and the first criterion of every judging, or of those with an answer."""
+    judgings = JudgingRecord.objects.all() if passed is None else JudgingRecord.objects.filter(passed=passed)
+    for one in judgings:
+        review(one, by=by, polarity="verdict", position=0, word=word)
+        review(one, by=by, polarity="criterion", position=1, word=word)
 
 
-def test_a_round_draws_at_random_with_weights(project: Any, ada: Any, run: Run) -> None:
-    made = draw(project, VERSION, 8, by=ada, is_stratified=True, chance=Random(1))
-    weights = {(item.judge_passed, item.weight) for item in made.items.all()}
-    assert weights == {(True, 3.0), (False, 1.0)} and made.items.count() == 8
-    again = draw(project, VERSION, 50, by=ada)
-    assert again.items.count() == 8, "what a round has drawn is not drawn again"
-    with pytest.raises(RequestError, match="No unlabelled judgings"):
-        draw(project, VERSION, 1, by=ada)
-
-
-def test_labels_calibrate_the_judge(project: Any, ada: Any, run: Run) -> None:
+def test_reviews_of_verdicts_calibrate_the_judge(project: Any, ada: Any, run: Run) -> None:
     project.judge_labels, project.judge_rate = 4, 0.5
     project.save()
-    made = draw(project, VERSION, 16, by=ada)
-    label(made, ada, lambda item: item.judge_passed)
+    label(ada, "agree")
     found = calibration_of(project, VERSION, repeated_judgings(project))
-    assert found.is_calibrated and found.whole.agreement.value == 1.0
+    assert found.is_calibrated and (found.whole.labels, found.whole.agreement.value) == (16, 1.0)
     assert found.criteria["task"].true_negative.n == 4
     assert VERSION in calibrated_versions(project)
-    assert rounds_of(project).get().done == 16
-
-
-def test_halves_of_each_answer_weigh_by_their_size(project: Any, ada: Any, run: Run) -> None:
-    label(draw(project, VERSION, 8, by=ada, is_stratified=True), ada, lambda item: item.judge_passed)
-    found = calibration_of(project, VERSION, {}).whole
-    # None of 4 passes was false, of 12: as many as the 4 fails could be.
-    assert found.true_negative.value == 1.0 and found.true_negative.lower < 0.45
     stored = JudgeCalibration.objects.get()
-    assert stored.lower == pytest.approx(min(found.true_negative.lower, found.true_positive.lower))
+    assert (stored.passing, stored.failing) == (12, 4)
+    assert stored.lower == pytest.approx(found.whole.true_negative.lower)
 
 
-def test_judged_pass_rates_are_corrected(project: Any, ada: Any, run: Run) -> None:
-    made = draw(project, VERSION, 16, by=ada)
-    (before,) = calibration_of(project, VERSION, {}).runs
-    assert (before.run, before.passed, before.judged, before.corrected) == (run.pk, 12, 16, None)
-    # People fail 2 of the 12 that the judge passed.
-    wrong = [item.pk for item in made.items.filter(judge_passed=True)[:2]]
-    label(made, ada, lambda item: item.judge_passed and item.pk not in wrong)
-    found = calibration_of(project, VERSION, {}).runs[0]
-    assert found.rate.value == 0.75 and found.corrected is not None
-    assert found.corrected.value == pytest.approx(10 / 16)
-    assert found.corrected.lower < found.rate.lower
+def test_who_disagrees_gives_the_other_answer(project: Any, ada: Any, run: Run) -> None:
+    label(ada, "agree", passed=True)
+    label(ada, "disagree", passed=False)
+    found = calibration_of(project, VERSION, {})
+    assert (found.whole.passing, found.whole.failing) == (16, 0)
+    assert found.whole.true_positive.value == found.criteria["task"].true_positive.value == 0.75
 
 
 def test_missing_labels_are_named(project: Any, ada: Any, run: Run) -> None:
-    label(draw(project, VERSION, 16, by=ada), ada, lambda item: item.judge_passed)
+    label(ada, "agree")
     found = calibration_of(project, VERSION, repeated_judgings(project))
     assert found.needs == "18 more passing labels and 26 more failing labels needed."
 
 
-def test_an_unclear_label_does_not_count(project: Any, ada: Any, run: Run) -> None:
-    label(draw(project, VERSION, 16, by=ada), ada, lambda item: None)
-    assert calibration_of(project, VERSION, {}).whole.labels == 0
-
-
-def test_the_second_label_is_refused(project: Any, ada: Any, run: Run) -> None:
-    bob = make_member(project, "runner", "bob")
-    item = draw(project, VERSION, 1, by=ada).items.get()
-    decide_item(item, passed=True, criteria={}, note="", by=ada)
-    with pytest.raises(StaleReview, match="ada decided item 1 of this round first"):
-        decide_item(item, passed=False, criteria={}, note="", by=bob)
-    item.refresh_from_db()
-    assert item.passed is True
-
-
-def test_only_one_person_takes_an_item(project: Any, ada: Any, run: Run) -> None:
-    bob = make_member(project, "runner", "bob")
-    made = draw(project, VERSION, 2, by=ada)
-    item = next_item(made, ada)
-    assert item is not None
-    assign(item, ada, seen=None)
-    with pytest.raises(StaleReview, match="in the meantime"):
-        assign(item, bob, seen=None)
-    theirs = next_item(made, bob)
-    assert theirs is not None and theirs.pk != item.pk
+def test_the_newest_review_counts_and_none_that_is_unclear(project: Any, ada: Any, run: Run) -> None:
+    label(ada, "disagree")
+    label(make_member(project, "runner", "bob"), "agree", passed=True)
+    label(ada, "unclear", passed=False)
+    found = calibration_of(project, VERSION, {}).whole
+    assert (found.labels, found.agreement.value) == (12, 1.0)
 
 
 def test_disagreements_are_kept_apart_from_labels(project: Any, ada: Any, run: Run) -> None:
