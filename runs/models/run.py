@@ -216,8 +216,6 @@ class Run(models.Model):
     options = models.JSONField(default=dict)
     """`RunOptions` as JSON: the options without a column."""
     fingerprint = models.JSONField(default=dict)
-    cache_key = models.CharField(max_length=64, blank=True, default="", db_default="")
-    """A hash of what its trials depend on beside their scenarios; empty before it is prepared."""
 
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     outcome = models.CharField(max_length=5, blank=True)
@@ -308,7 +306,6 @@ class Run(models.Model):
             models.Index(fields=["project", "created"], name="run_by_day"),
             models.Index(fields=["project", "state"], name="run_by_state"),
             models.Index(fields=["project", "verdict", "-id"], name="run_by_verdict"),
-            models.Index(fields=["cache_key"], name="run_by_cache_key", condition=~models.Q(cache_key="")),
             models.Index(fields=["more_of"], name="run_more_of", condition=models.Q(more_of__isnull=False)),
             models.Index(fields=["finished"], name="run_to_follow", condition=models.Q(followed_up=False)),
             models.Index(

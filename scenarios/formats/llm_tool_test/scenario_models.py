@@ -182,7 +182,7 @@ class CostFile(Mirror):
     max_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """The cost limit of a trial's agent in US dollars."""
     cache: bool = True
-    """Whether `--use-cache` may reuse an earlier pass."""
+    """Read and stored; no pass is ever reused."""
 
 
 class ScenarioFile(Mirror):
@@ -215,7 +215,7 @@ class ScenarioFile(Mirror):
     tier: Annotated[int, Field(ge=0, le=1000)] = 0
     """0 smoke, 1 quick, 2 standard, 3 comprehensive."""
     cost: CostFile = CostFile()
-    """The cost limit of a trial, and whether a pass may be reused."""
+    """The cost limit of a trial."""
     record_tool: bool = True
     """Whether executions of the tool are recorded where the machine can."""
     protected: list[Text] | None = None
