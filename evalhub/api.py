@@ -29,7 +29,6 @@ from runs.compare import api as measures
 from runs.compare import causes_api as causes
 from runs.compare import diagnosis_api as diagnosis
 from runs.compare.guidance import api as guidance_comparison
-from runs.engine.grading import api as grading
 from runs.errors import RequestError
 from runs.exchange import results_api as results
 from runs.exchange import sessions_api as sessions
@@ -66,7 +65,6 @@ PROJECT_ROUTERS = (
     trend_annotations.router,
     alerts.router,
     notifications.router,
-    grading.router,
     search.router,
     usage.router,
     proofs.router,
@@ -84,7 +82,6 @@ FIRST_MODULES = {
     "runs.compare.causes_api": "runs_api_causes",
     "runs.compare.diagnosis_api": "runs_api_diagnosis",
     "runs.compare.guidance.api": "runs_api_guidance_comparison",
-    "runs.engine.grading.api": "runs_api_grading",
     "runs.exchange.results_api": "runs_api_results",
     "runs.exchange.sessions_api": "runs_api_sessions",
     "runs.results.run_page.api": "runs_api_runs",

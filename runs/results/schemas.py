@@ -262,14 +262,11 @@ class ScoreOut(Schema):
     reasoning: str | None = None
 
 
-class ScoresOut(Schema):
-    gates: list[GateOut]
-    scores: list[ScoreOut]
-
-
-class TrialScoresOut(ScoresOut):
+class TrialScoresOut(Schema):
     """A trial's scores, or those that a review round does not hide."""
 
+    gates: list[GateOut]
+    scores: list[ScoreOut]
     judge_hidden: str = ""
     """Why the judge's answer, the outcome and the composite are missing; empty if nothing is hidden."""
 
@@ -334,8 +331,23 @@ class TrialCostOut(Schema):
     """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
-class GradedOut(ScoresOut):
-    """The scores of every layer: a trial without ids, because nothing is stored."""
+class AttemptOut(Schema):
+    """How a trial ended before it was retried or resumed."""
+
+    number: int
+    state: str
+    error: str
+    error_kind: str
+    worker: str
+    seconds: float | None
+    exit_code: int | None
+    cost_usd: float | None
+    started: datetime | None
+    finished: datetime | None
+
+
+class TrialOut(TrialScoresOut):
+    """One execution of a scenario, with the scores of every layer."""
 
     scenario: str
     outcome: str | None
@@ -370,26 +382,6 @@ class GradedOut(ScoresOut):
     cost: TrialCostOut | None = None
     """How the cost is known; null for trials of older releases."""
     answer: str
-
-
-class AttemptOut(Schema):
-    """How a trial ended before it was retried or resumed."""
-
-    number: int
-    state: str
-    error: str
-    error_kind: str
-    worker: str
-    seconds: float | None
-    exit_code: int | None
-    cost_usd: float | None
-    started: datetime | None
-    finished: datetime | None
-
-
-class TrialOut(GradedOut, TrialScoresOut):
-    """One execution of a scenario, with the scores of every layer."""
-
     id: int
     index: int
     retest: bool

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from runs.models import GradeRequest, Job, TargetTry
+from runs.models import Job, TargetTry
 from runs.workers import jobs
 from runs.workers.heartbeat import heartbeat
 
@@ -33,8 +33,8 @@ def run_job(job_id: int, work: Callable[[Job], object]) -> bool:
     return True
 
 
-def wait_for_result(asked: GradeRequest | TargetTry, seconds: float) -> None:
-    """Wait so many seconds at most until a request has its result."""
+def wait_for_result(asked: TargetTry, seconds: float) -> None:
+    """Wait so many seconds at most until a try has its result."""
     until = time.monotonic() + seconds
     while asked.result is None and time.monotonic() < until:
         time.sleep(POLL_SECONDS)

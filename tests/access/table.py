@@ -277,14 +277,10 @@ OPERATIONS: dict[str, Operation] = {
     "PATCH /channels/{channel_id}": Operation("admin", {"events": ["digest"]}),
     "DELETE /channels/{channel_id}": Operation("admin"),
     "GET /deliveries": Operation("admin"),
-    "POST /grade": Operation("runner"),
-    "GET /grade/{request_id}": Operation("author"),
 }
 """By method and address, as the OpenAPI document has them."""
 
-READS_NO_PROJECT = frozenset(
-    ("GET /health", "POST /channels", "POST /grade", "POST /targets", "POST /tokens")
-)
+READS_NO_PROJECT = frozenset(("GET /health", "POST /channels", "POST /targets", "POST /tokens"))
 """What a member of another project may do all the same: it is about their own."""
 
 API_PAGES = frozenset(("openapi-json", "docs", "nothing"))

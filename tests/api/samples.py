@@ -15,7 +15,6 @@ from runs.models import (
     Change,
     Channel,
     Delivery,
-    GradeRequest,
     Measure,
     ModelPrice,
     Notification,
@@ -56,7 +55,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     )
     rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="Usage", content={"criteria": []})
     SuiteProof.objects.create(suite_version=version, by=member)
-    graded = GradeRequest.objects.create(project=project, by=member, request={})
     channel = Channel.objects.create(
         project=project, name="Team", kind="email", recipients=["team@example.org"], events=["digest"]
     )
@@ -110,7 +108,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "token_id": token.pk,
         "channel_id": channel.pk,
         "delivery_id": delivery.pk,
-        "request_id": graded.pk,
         "try_id": TargetTry.objects.create(
             project=project, by=member, name="local", definition={}, prompt="Go"
         ).pk,

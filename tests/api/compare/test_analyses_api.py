@@ -9,7 +9,7 @@ KEYS = tuple(f"task-{number}" for number in range(10))
 
 
 def test_causes_are_read_and_separated(api, project, settings):
-    settings.CELERY_APP = "tests.api.engine.test_grade_api.nobody"
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     version = make_suite(project, KEYS)
     old, new = make_guidance(version.suite, "v1"), make_guidance(version.suite, "v2")
     base = {"guidance": old.sha256, "tool_version": "1.0"}
