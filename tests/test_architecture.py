@@ -80,7 +80,7 @@ FACES: Mapping[str, frozenset[str]] = {
     "alerts": _names(""),
     "exchange": _names("""
         exports.document exports.exports exports.files exports.regression_rule exports.scenario_classes
-        exports.suite_result imports.import_results imports.merged_shards imports.removing_sessions
+        exports.suite_result imports.import_results imports.merged_shards
         imports.store_results results_files.archived_runs results_files.importers
         results_files.skill_creator results_files.values
     """),

@@ -67,7 +67,6 @@ PAGES: dict[str, Page] = {
     "run-tools": Page("/p/tools/runs/{run_id}/tools/", "viewer"),
     "run-import": Page("/p/tools/runs/import/", "author"),
     "session-import": Page("/p/tools/runs/sessions/", "author"),
-    "sessions-remove": Page("/p/tools/runs/{run_id}/sessions/remove/", "author", "POST", answers=(302,)),
     "run-download": Page("/p/tools/runs/{run_id}/download/json/", "viewer"),
     "baseline-set": Page("/p/tools/runs/{run_id}/baseline/", "runner", "POST", answers=(302,)),
     "baseline-unset": Page("/p/tools/baselines/{baseline_id}/unset/", "runner", "POST", answers=(302,)),
