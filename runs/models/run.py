@@ -14,8 +14,6 @@ from django.utils import timezone
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.models import Priority, Project
-from evaluators.grading.costs import COST_RULES
-from evaluators.tool_use.interaction import RULES_VERSION
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
 
@@ -100,13 +98,8 @@ OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 def nothing_counted() -> dict[str, Any]:
-    """Return how a run without measured trials counts commands, as `counting.stored` writes it."""
+    """Return how a run without measured trials counts commands, as `counting.as_stored` writes it."""
     return {"all": None}
-
-
-def current_rules() -> int:
-    """Return the version of the counting rules."""
-    return RULES_VERSION
 
 
 def has_too_many_errors(passed: int, failed: int, errors: int) -> bool:
@@ -174,11 +167,6 @@ def _advise(run: ClosedRun) -> str:
     if run.unjudged >= run.errors:
         return f"They have no judgings. Judge them now: {judge}."
     return f"{run.unjudged} of them have no judgings. Judge them now: {judge}. Retry the others."
-
-
-def current_cost_rules() -> int:
-    """Return the version of the rules by which costs are computed."""
-    return COST_RULES
 
 
 def has_estimates(counting: Mapping[str, Any]) -> bool:
@@ -258,14 +246,10 @@ class Run(models.Model):
     """Where its trials' costs come from (`prices.price_source`); empty if unknown."""
     cost_notes = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """What a reader must know of its trials' costs, one sentence each (`trial_costs.run_notes`)."""
-    repriced = models.PositiveSmallIntegerField(default=current_cost_rules, db_default=0)
-    """The version of the cost rules by which its trials' costs were computed, as far as they can be."""
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
     counting = models.JSONField(default=nothing_counted, db_default=models.Value({}, models.JSONField()))
-    """How its trials' commands are counted (`counting.stored`); empty if by version 1 of the rules."""
-    recounted = models.PositiveSmallIntegerField(default=current_rules, db_default=0)
-    """The version of the counting rules by which its trials were counted, as far as they can be."""
+    """How its trials' commands are counted (`counting.as_stored`)."""
 
     looks = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """What each look of a run until a verdict found (`evaluators.statistics.looks.StoredLook`), the first one first."""
