@@ -60,8 +60,8 @@ class McpTarget(Mirror):
     """The address of a server that runs elsewhere; or give `command`."""
     headers: Environment = Field(default_factory=dict)
     """Headers of requests to `url`; secrets as `${{ NAME }}`."""
-    transport: Literal["", "http", "sse"] = ""
-    """How a server at `url` is spoken to; empty finds out."""
+    transport: Literal["", "http"] = ""
+    """How a server at `url` is spoken to: Streamable HTTP, written or not."""
     help_tools: list[Text] = Field(default_factory=list)
     """Tools of the server whose calls count as help."""
 
