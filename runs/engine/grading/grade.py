@@ -43,26 +43,17 @@ def grade_in_workspace(grading: Grading, root: Path, containment: Containment) -
     """
     spec = select_scenario(grading)
     try:
-        return _graded_in_folder(grading, spec, root, containment)
+        with trial_folder(root, workspace_files(grading.evidence)) as folder:
+            graded = _grade(grading, spec, folder, containment)
+            if graded["outcome"] != "pass":
+                # A command may have failed because its writes did.
+                check_room_for_commands()
+            return graded
     except Exception as error:
         # Broad because a full disk has many errors.
         if problem := cannot_store(error):
             raise problem from error
         raise
-
-
-def _graded_in_folder(
-    grading: Grading, spec: ScenarioSpec, root: Path, containment: Containment
-) -> dict[str, Any]:
-    with trial_folder(root, workspace_files(grading.evidence)) as folder:
-        recording = evidence_as_recording(grading.evidence)
-        folder.write_record(recording.raw, recording.events)
-        workspace = _workspace(spec, folder, containment)
-        graded = _grade(grading, spec, workspace)
-        if graded["outcome"] != "pass":
-            # A command may have failed because its writes did.
-            check_room_for_commands()
-        return graded
 
 
 def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment) -> LocalWorkspace:
@@ -82,11 +73,11 @@ def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment
 
 
 def _grade(
-    grading: Grading,
-    spec: ScenarioSpec,
-    workspace: LocalWorkspace,
+    grading: Grading, spec: ScenarioSpec, folder: TrialFolder, containment: Containment
 ) -> dict[str, Any]:
     recording = evidence_as_recording(grading.evidence)
+    folder.write_record(recording.raw, recording.events)
+    workspace = _workspace(spec, folder, containment)
     described = describe_recording(recording)
     try:
         transcript = parse_evidence(grading.evidence, recording)
@@ -123,7 +114,5 @@ def _result_document(spec: ScenarioSpec, result: TrialResult) -> dict[str, Any]:
     """Return the result as a trial's document, without fields of stored trials."""
     scores = result.evaluation.scores if result.evaluation else ()
     judgings = [judging_row(0, score) for score in scores if score.judging]
-    document: dict[str, Any] = redact_json(
-        {"scenario": spec.key, **result_json(columns_of_result(result), judgings)}
-    )
-    return document
+    document = {"scenario": spec.key, **result_json(columns_of_result(result), judgings)}
+    return dict(redact_json(document))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import httpx
@@ -31,29 +31,31 @@ ERA_REFUSED = (400, 404, 405)
 
 def fetch_tools(http: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Json:
     """Return `{"tools": […]}`. Raises `NoAnswer` and httpx's errors."""
-
-    @contextmanager
-    def connect(era: str) -> Iterator[_Session]:
-        yield _Session(http, url, headers or {}, era)
-
-    return list_all_tools(connect)
+    return list_all_tools(lambda era: nullcontext(_Session(http, url, headers or {}, era)))
 
 
-class _Address:
-    """Sends requests to a server and follows redirects within its origin."""
+def _check(answer: httpx.Response) -> None:
+    """Raise `NoAnswer` with what answers, if it isn't an MCP server."""
+    if (why := unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
+        raise NoAnswer(str(why))
 
-    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str]) -> None:
+
+class _Session:
+    """A session with a server, which follows redirects within its origin."""
+
+    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str], era: str) -> None:
         self.http = http
         self.url = url
-        self.headers = dict(headers)
+        self.headers = {"Accept": ACCEPTED, **headers}
+        self.era = era
+        self.number = 0
+        self.left = LARGEST_MESSAGE
 
     @contextmanager
-    def ask(self, method: str, message: Json = None) -> Iterator[httpx.Response]:
+    def _post(self, message: Json) -> Iterator[httpx.Response]:
         """Yield the answer to a message. Raises `NoAnswer` if it can't come from an MCP server."""
         for _ in range(MOST_REDIRECTS + 1):
-            # A GET has no body.
-            body = None if message is None else message
-            with self.http.stream(method, self.url, json=body, headers=self.headers) as answer:
+            with self.http.stream("POST", self.url, json=message, headers=self.headers) as answer:
                 try:
                     target = moved_to(self.url, answer.status_code, answer.headers.get("location"))
                 except UnusableAddress as error:
@@ -64,25 +66,11 @@ class _Address:
             self.url = target
         raise NoAnswer("it redirects in a circle")
 
-
-def _check(answer: httpx.Response) -> None:
-    """Raise `NoAnswer` with what answers, if it isn't an MCP server."""
-    if (why := unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
-        raise NoAnswer(str(why))
-
-
-class _Session:
-    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str], era: str) -> None:
-        self.address = _Address(http, url, {"Accept": ACCEPTED, **headers})
-        self.era = era
-        self.number = 0
-        self.left = LARGEST_MESSAGE
-
     def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
         if self.era == STATELESS:
-            self.address.headers |= {VERSION: STATELESS, "Mcp-Method": method}
-        with self.address.ask("POST", request(self.number, method, params)) as answer:
+            self.headers |= {VERSION: STATELESS, "Mcp-Method": method}
+        with self._post(request(self.number, method, params)) as answer:
             refused = self._error(answer)
             if self.number == 1 and answer.status_code in ERA_REFUSED:
                 error = refused and refused["error"]
@@ -91,8 +79,8 @@ class _Session:
                 return refused
             _check(answer)
             if SESSION in answer.headers:
-                self.address.headers[SESSION] = answer.headers[SESSION]
-            self.address.headers[VERSION] = self.era
+                self.headers[SESSION] = answer.headers[SESSION]
+            self.headers[VERSION] = self.era
             for text in _messages(answer):
                 message = self._decode(text)
                 if is_answer(message, self.number):
@@ -110,7 +98,7 @@ class _Session:
         return message if message.get("id") in (self.number, None) and "jsonrpc" in message else None
 
     def notify(self, method: str) -> None:
-        with self.address.ask("POST", notification(method)) as answer:
+        with self._post(notification(method)) as answer:
             _check(answer)
 
     def _decode(self, text: str) -> Any:
