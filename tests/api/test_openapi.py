@@ -10,7 +10,6 @@ import pytest
 from django.core.management import call_command
 
 from evalhub.api import openapi_document
-from evaluators.transcripts import PARSERS
 from tests.api.document import DOCUMENT
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -53,7 +52,3 @@ def test_every_operation_is_described(method, path):
         assert f"`/{path.removeprefix(BELOW_A_TRIAL)}`" in TEXT
     else:
         assert f"`{method.upper()} {path}`" in TEXT
-
-
-def test_every_parser_is_named():
-    assert f"Parsers: {', '.join(PARSERS)}." in TEXT

@@ -135,5 +135,7 @@ def test_it_lists_every_problem_of_the_file(here):
     assert "file_contains" in str(refused.value)
 
 
-def test_it_knows_every_reader():
+def test_it_and_its_page_name_every_reader():
     assert set(get_args(Parser)) == set(PARSERS)
+    page = Path(__file__).parents[3] / "docs/command-line.md"
+    assert f"Parsers: {', '.join(PARSERS)}." in page.read_text()
