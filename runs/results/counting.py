@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from evalhub.lib.numbers import counted
 from evaluators.statistics.comparability import READS_COMMANDS, Standard
-from evaluators.tool_use.interaction import RULES_VERSION, describe_unknown
+from evaluators.tool_use.interaction import describe_unknown
 from runs.results.layer_totals import EndTotals
 from scenarios.models import Scenario, SuiteEntry
 
@@ -17,12 +17,9 @@ def unknown_ends(ends: EndTotals) -> str:
     return describe_unknown(ends.commands, ends.commands - ends.known, ends.printed_errors)
 
 
-def ends_texts(ends: EndTotals, rules: str) -> list[str]:
-    """Return what a reader must know of these ends beside how many are unknown; nothing where every call counts.
-
-    `rules` are the versions of the rules that counted them, as `rules_of_run` returns them.
-    """
-    texts = ["counted by older rules"] if ends.commands and rules != str(RULES_VERSION) else []
+def ends_texts(ends: EndTotals) -> list[str]:
+    """Return what a reader must know of these ends beside how many are unknown; nothing where every call counts."""
+    texts = list[str]()
     if ends.estimated:
         texts.append(f"{ends.estimated:,} estimated from text")
     if ends.not_run:

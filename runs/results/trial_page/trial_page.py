@@ -208,7 +208,7 @@ class TrialPage:
     @property
     def ends_texts(self) -> list[str]:
         """Return what a reader must know of these ends beside how many are unknown."""
-        return ends_texts(self.ends, str(self.interaction.get("rules")))
+        return ends_texts(self.ends)
 
     @property
     def unknown(self) -> str:
