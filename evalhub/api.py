@@ -25,7 +25,6 @@ from evalhub.web.rest.json_bodies import JsonBodies
 from runs.alerts import api as alerts
 from runs.compare import api as measures
 from runs.compare.guidance import api as guidance_comparison
-from runs.engine.grading import api as grading
 from runs.errors import RequestError
 from runs.exchange import results_api as results
 from runs.exchange import sessions_api as sessions
@@ -54,7 +53,6 @@ PROJECT_ROUTERS = (
     judge_review.router,
     measures.router,
     alerts.router,
-    grading.router,
     search.router,
     usage.router,
     proofs.router,
@@ -66,7 +64,6 @@ FIRST_MODULES = {
     "runs.alerts.api": "runs_api_alerts",
     "runs.compare.api": "runs_api_measures",
     "runs.compare.guidance.api": "runs_api_guidance_comparison",
-    "runs.engine.grading.api": "runs_api_grading",
     "runs.exchange.results_api": "runs_api_results",
     "runs.exchange.sessions_api": "runs_api_sessions",
     "runs.results.run_page.api": "runs_api_runs",

@@ -1,17 +1,16 @@
-"""The broker's address with its TLS and Sentinel settings, in the words of Celery and redis-py."""
+"""The broker's address with its TLS settings, in the words of Celery and redis-py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-SENTINEL_PORT = 26379
 SCHEMES = ("redis", "rediss", "redis+socket", "sentinel")
 CONNECT_SECONDS = 2.0
-"""Timeout of a connection to the broker or a Sentinel on another host, so that a dead one delays no page for minutes."""
+"""Timeout of a connection to the broker on another host, so that a dead one delays no page for minutes."""
 ANSWER_SECONDS = 10.0
 """Timeout of an answer from the broker; a connection to a host that vanished is dropped after it."""
 
@@ -22,8 +21,6 @@ class BrokerAddress:
 
     url: str
     master: str = ""
-    sentinel_password: str = ""
-    encrypted: bool = False
     ca: str = ""
     certificate: str = ""
     key: str = ""
@@ -46,43 +43,18 @@ class BrokerAddress:
     @property
     def tls(self) -> dict[str, Any]:
         """redis-py's options for TLS; empty without it. Certificates and host names are always verified."""
-        if not (self.encrypted or self.parts[0].scheme == "rediss"):
+        if self.parts[0].scheme != "rediss":
             return {}
         files = {"ssl_ca_certs": self.ca, "ssl_certfile": self.certificate, "ssl_keyfile": self.key}
         certificates = {name: path for name, path in files.items() if path}
         return {"ssl_cert_reqs": "required", "ssl_check_hostname": True, **certificates}
-
-    @property
-    def sentinels(self) -> list[tuple[str, int]]:
-        """Host and port of each Sentinel."""
-        return [(unquote(each.hostname or ""), each.port or SENTINEL_PORT) for each in self.parts]
-
-    def sentinel_options(self, connect_seconds: float = CONNECT_SECONDS) -> dict[str, Any]:
-        """Return redis-py's options of a connection to a Sentinel."""
-        limits = {"socket_connect_timeout": connect_seconds, "socket_timeout": connect_seconds}
-        password = {"password": self.sentinel_password} if self.sentinel_password else {}
-        return {**limits, **password, **({"ssl": True, **self.tls} if self.tls else {})}
-
-    def celery_url(self) -> str:
-        """Return the address as Celery takes it: every Sentinel with the credentials and database of the first.
-
-        Celery goes from one to the next when one is away, and takes the master's password from where it has arrived.
-        """
-        if not self.has_sentinels:
-            return self.url
-        first = self.parts[0]
-        credentials, at, _ = first.netloc.rpartition("@")
-        hosts = [each.netloc.rpartition("@")[2] for each in self.parts]
-        return ";".join(f"sentinel://{credentials}{at}{host}{first.path}" for host in hosts)
 
     def transport_options(self) -> dict[str, Any]:
         """Return the options of Celery's transport that follow from the address."""
         if self.is_socket:
             return {}
         limits = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": ANSWER_SECONDS}
-        if not self.has_sentinels:
-            return limits
-        return {**limits, "master_name": self.master, "sentinel_kwargs": self.sentinel_options()}
+        return {**limits, "master_name": self.master} if self.has_sentinels else limits
 
     def check(self) -> None:
         """Raise ImproperlyConfigured with what is wrong with the settings, and what to write instead."""
@@ -93,18 +65,13 @@ class BrokerAddress:
                 "EVALHUB_BROKER_URL names Sentinels, and EVALHUB_BROKER_MASTER is not set. "
                 "Give it the name under which they watch the broker, such as mymaster."
             )
-        if self.encrypted and not self.has_sentinels and self.parts[0].scheme != "rediss":
-            raise ImproperlyConfigured(
-                "EVALHUB_BROKER_TLS is for Sentinels. Write EVALHUB_BROKER_URL=rediss://host:6379/0 for a broker with TLS."
-            )
         if bool(self.certificate) != bool(self.key):
             raise ImproperlyConfigured(
                 "EVALHUB_BROKER_CERTIFICATE and EVALHUB_BROKER_KEY belong together. Set both or neither."
             )
         if (self.ca or self.certificate) and not self.tls:
             raise ImproperlyConfigured(
-                "EVALHUB_BROKER_CA and EVALHUB_BROKER_CERTIFICATE need TLS. Write rediss:// in EVALHUB_BROKER_URL, "
-                "or set EVALHUB_BROKER_TLS=yes for Sentinels."
+                "EVALHUB_BROKER_CA and EVALHUB_BROKER_CERTIFICATE need TLS. Write rediss:// in EVALHUB_BROKER_URL."
             )
 
     def _check_part(self, part: SplitResult) -> None:
@@ -113,7 +80,7 @@ class BrokerAddress:
         if part.scheme not in SCHEMES or (part.scheme != "sentinel" and not one):
             raise ImproperlyConfigured(
                 "EVALHUB_BROKER_URL isn't a valid broker URL. Write redis://:password@host:6379/0, rediss://… for TLS, "
-                "or sentinel://:password@host1:26379/0;sentinel://host2:26379."
+                "or sentinel://:password@host1:26379/0;sentinel://:password@host2:26379/0."
             )
         try:
             known = part.port is None or part.port > 0

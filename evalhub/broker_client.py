@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
 import redis
+from kombu import Connection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-from redis.sentinel import Sentinel
 
 from evalhub.broker_address import BrokerAddress
 
@@ -25,8 +25,9 @@ def connect_to_broker(address: BrokerAddress, seconds: float) -> Iterator[redis.
     }
     part = address.parts[0]
     if address.has_sentinels:
-        with _master_client(address, limits, seconds) as client:
-            yield client
+        options = {**address.transport_options(), **limits}
+        with Connection(address.url, transport_options=options) as connection:
+            yield connection.channel().client  # type: ignore[attr-defined]  # that of redis has one
         return
     if address.is_socket:
         # Celery's word for a Unix socket; Redis's own client has another.
@@ -36,24 +37,3 @@ def connect_to_broker(address: BrokerAddress, seconds: float) -> Iterator[redis.
         client = redis.Redis.from_url(address.url, **limits, **address.tls)
     with client:
         yield client
-
-
-@contextmanager
-def _master_client(address: BrokerAddress, limits: dict[str, Any], seconds: float) -> Iterator[redis.Redis]:
-    part = address.parts[0]
-    options = {
-        "db": int(part.path.strip("/") or 0),
-        "username": unquote(part.username) if part.username else None,
-        "password": unquote(part.password) if part.password else None,
-    }
-    kwargs = {**address.sentinel_options(seconds), "retry": Retry(NoBackoff(), 0)}
-    sentinels = Sentinel(address.sentinels, sentinel_kwargs=kwargs)  # type: ignore[no-untyped-call]
-    try:
-        encrypted = {"ssl": True, **address.tls} if address.tls else {}
-        client: redis.Redis = sentinels.master_for(  # type: ignore[no-untyped-call]
-            address.master, **options, **limits, **encrypted
-        )
-        with client:
-            yield client
-    finally:
-        sentinels.close()

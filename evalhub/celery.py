@@ -23,7 +23,7 @@ SHORT_TASKS, LANES = "evalhub", "evalhub.lanes"
 app = Celery("evalhub")
 _broker = broker_address()
 app.conf.update(
-    broker_url=_broker.celery_url(),
+    broker_url=_broker.url,
     broker_use_ssl=_broker.tls or None,
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,

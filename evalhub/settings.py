@@ -28,8 +28,6 @@ DATABASE_URL = environment.text("DATABASE_URL")
 BROKER_URL = environment.text("EVALHUB_BROKER_URL")
 BROKER_OPTIONS: dict[str, Any] = {
     "master": environment.text("EVALHUB_BROKER_MASTER"),
-    "sentinel_password": environment.text("EVALHUB_BROKER_SENTINEL_PASSWORD"),
-    "encrypted": environment.choice("EVALHUB_BROKER_TLS", "no", ("yes", "no")) == "yes",
     "ca": environment.readable_file("EVALHUB_BROKER_CA"),
     "certificate": environment.readable_file("EVALHUB_BROKER_CERTIFICATE"),
     "key": environment.readable_file("EVALHUB_BROKER_KEY"),

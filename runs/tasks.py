@@ -16,7 +16,6 @@ from runs.alerts.notifications import delivery
 from runs.db.outage import outage
 from runs.db.retry import is_connection_lost
 from runs.engine import batches, preparation
-from runs.engine.grading.requests import grade_request
 from runs.engine.lane_pool import lane_pool
 from runs.engine.reaper import reap, take_abandoned
 from runs.engine.stored_trials.reassessing import reassess
@@ -60,7 +59,7 @@ def wake_lanes() -> None:
     lane_pool.wake()
 
 
-LONG = (Job.Kind.PROOF, Job.Kind.REASSESSMENT, Job.Kind.GRADING, Job.Kind.TRY)
+LONG = (Job.Kind.PROOF, Job.Kind.REASSESSMENT, Job.Kind.TRY)
 """Kinds of jobs that may take minutes."""
 long_jobs = BoundedSemaphore(settings.TASK_THREADS - 1)
 """Leaves a thread to preparations and the tick."""
@@ -76,7 +75,6 @@ def follow_batch(job: Job) -> None:
 WORK: dict[str, Callable[[Job], object]] = {
     Job.Kind.PROOF: make_proof,
     Job.Kind.REASSESSMENT: reassess,
-    Job.Kind.GRADING: grade_request,
     Job.Kind.CHECK: answer_check,
     Job.Kind.TRY: try_target,
     Job.Kind.BATCH: follow_batch,

@@ -34,7 +34,7 @@ from runs.compare.guidance_page.views import (
 from runs.compare.home_page.views import home, project_home, project_list, project_running
 from runs.compare.trends_page.views import annotation_add, annotation_remove, trends
 from runs.exchange.import_page.results_views import run_download, run_import
-from runs.exchange.import_page.sessions_views import session_import, sessions_remove
+from runs.exchange.import_page.sessions_views import session_import
 from runs.launch.new_run_page.views import run_new
 from runs.results.run_page.action_views import (
     baseline_set,
@@ -122,7 +122,6 @@ project_urls = [
     path("runs/import/", run_import, name="run-import"),
     path("runs/sessions/", session_import, name="session-import"),
     path("runs/<int:pk>/", run_detail, name="run-detail"),
-    path("runs/<int:pk>/sessions/remove/", sessions_remove, name="sessions-remove"),
     path("runs/<int:pk>/tools/", run_tools, name="run-tools"),
     path("runs/<int:pk>/tags/", run_tags, name="run-tags"),
     path("runs/<int:pk>/baseline/", baseline_set, name="baseline-set"),

@@ -25,7 +25,7 @@ class TrialLimits(Value):
 
 
 class Cost(Value):
-    """The cost limit of a trial, and whether an earlier pass may be reused."""
+    """The cost limit of a trial, and what a file says of caching, which nothing reads."""
 
     max_usd: float | None = None
     cache: bool = True

@@ -34,7 +34,7 @@ ROOMS = (
 """The rooms of runs. The inside of a room imports only from rooms before it."""
 WIRING = ("tasks", "urls", "apps", "management")
 """What puts the rooms together: it may import everything."""
-OUTSIDE = ("views", "api", "forms", "command", "run_arguments", "worker_checks", "demo_data")
+OUTSIDE = ("views", "api", "forms", "command", "run_arguments", "worker_checks", "examples")
 """Names of modules and folders that belong to a room's outside, beside those that end in `_views`, `_api` or `_page`."""
 PAGE_IN_A_PAGE = ("runs.compare.compare_page.views", "runs.results.trial_page.side_by_side")
 """A comparison shows two trials of an opened scenario in place."""
@@ -67,7 +67,7 @@ FACES: Mapping[str, frozenset[str]] = {
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
         imported_contents layer_totals lookup measures never_started outcome_history progress rates release_rule
         rollups run_answers run_filters run_list run_rows run_trials schemas seals search.search_index
-        spending statement_texts trial_costs trial_rows
+        spending statement_texts trial_rows
     """),
     "compare": _names("""
         alert_words baselines causes comparison confirmation default_suite differences
@@ -80,7 +80,7 @@ FACES: Mapping[str, frozenset[str]] = {
     "alerts": _names(""),
     "exchange": _names("""
         exports.document exports.exports exports.files exports.regression_rule
-        exports.suite_result imports.import_results imports.merged_shards imports.removing_sessions
+        exports.suite_result imports.import_results imports.merged_shards
         imports.store_results results_files.archived_runs results_files.importers
         results_files.skill_creator results_files.values
     """),

@@ -24,7 +24,6 @@ ACTIONS: dict[str, Role] = {
     "review": Role.RUNNER,
     # Scenario files hold commands, so this is the right to execute code on the workers.
     "upload": Role.AUTHOR,
-    "grade with commands": Role.AUTHOR,
     "read unredacted": Role.AUTHOR,
     # A launch above normal gets lanes before those of everybody else in the project.
     "prioritize": Role.ADMIN,

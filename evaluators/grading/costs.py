@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from evaluators.model import Price, Usage
 
-COST_RULES = 2
-"""The version of the rules by which costs are computed. By version 1, cached tokens cost as much as others."""
 MILLION = 1_000_000
 NOTABLE_DIFFERENCE = 0.1
 """The share of the agent's own cost by which a computed one differs notably."""
 PARTS = ("cache_read", "cache_write", "cache_write_1h", "reasoning")
 """The parts of a usage, which are stored beside its sums."""
-NO_RATE, UNKNOWN_COUNT = "no rate", "unknown count"
-"""Why cached tokens are charged in full: the price has no rate for them, or the trial doesn't say how many there were."""
+NO_RATE = "no rate"
+"""Why cached tokens are charged in full: the price has no rate for them."""
 
 
 class Computed(NamedTuple):
@@ -32,13 +30,12 @@ class Computed(NamedTuple):
 class TrialCost(Struct, frozen=True):
     """How the cost of a trial's agent is known, as stored with the trial. The trial has the cost itself."""
 
-    rules: int = COST_RULES
     reported: float | None = None
     """By the agent or service itself, in US dollars; it is the trial's cost then."""
     computed: float | None = None
     """By tokens and price."""
     in_full: str = ""
-    """Why cached tokens are charged in full (`NO_RATE`, `UNKNOWN_COUNT`); empty if they aren't."""
+    """Why cached tokens are charged in full (`NO_RATE`); empty if they aren't."""
 
     @property
     def differs(self) -> bool:
@@ -118,7 +115,7 @@ def usage_parts(usage: Usage) -> dict[str, int]:
 
 def cost_sentences(cost: Mapping[str, Any], money: Callable[[float], str]) -> Iterator[str]:
     """Yield what a reader must know of a trial's cost, from the stored `TrialCost`."""
-    known = TrialCost(**cost)
+    known = convert(cost, TrialCost)
     if known.differs and known.reported is not None and known.computed is not None:
         yield (
             f"The agent reported a cost of {money(known.reported)}; "
@@ -126,5 +123,3 @@ def cost_sentences(cost: Mapping[str, Any], money: Callable[[float], str]) -> It
         )
     if known.in_full == NO_RATE:
         yield "Cached tokens charged in full: the model's price has no rate for them."
-    if known.in_full == UNKNOWN_COUNT:
-        yield "Cached tokens charged in full: the stored trial doesn't say how many there were."

@@ -15,11 +15,11 @@ class McpServer(Value):
     command: str = ""
     """A shell command that speaks MCP on standard input and output, run in the workspace."""
     url: str = ""
-    """The address of a server with Streamable HTTP, or with the older HTTP+SSE."""
+    """The address of a server with Streamable HTTP."""
     headers: dict[str, str] = Field(default_factory=dict)
     """Headers of each request to the address; values name variables as `${{ VAR }}`."""
     transport: str = ""
-    """`http` or `sse`; empty to find out."""
+    """`http`, or empty for the same."""
     help_tools: tuple[str, ...] = ()
     """Tools whose calls count as help, such as a search of its documentation."""
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-
-from evalhub.teams.models import Project
 from evaluators.grading.suite_result import Comparison, compare_passes
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
@@ -226,19 +223,6 @@ def _row(
 def _layer_and_name(change: MeasureChange) -> tuple[str, str]:
     layer, _, name = change.rule.name.partition("/")
     return layer, name
-
-
-def compare_again(project: Project) -> int:
-    """Compare every finished run of a project, oldest first; return how many. One transaction for each run."""
-    keys = list(
-        Run.objects.filter(project=project, state=RunState.FINISHED)
-        .order_by("pk")
-        .values_list("pk", flat=True)
-    )
-    for key in keys:
-        with transaction.atomic():
-            compare_with_baseline(Run.objects.select_related("project").get(pk=key))
-    return len(keys)
 
 
 HISTORY_RUNS = 100

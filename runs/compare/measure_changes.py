@@ -84,7 +84,7 @@ class RunComparison:
     verdict_reason: str | None = None
     """The same for machines."""
     ends: tuple[str, ...] = ()
-    """The sources of ends by which layer 1 is compared: recorded, reported or estimated; empty for older rules."""
+    """The sources of ends by which layer 1 is compared: recorded, reported or estimated."""
     levels: Levels = ONE_LOOK
     """The levels of the pass rate and the table of scenarios, lower where trials were added after a look."""
 

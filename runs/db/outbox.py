@@ -15,7 +15,7 @@ from runs.models.notification import ChannelKind, NotificationEvent
 from runs.models.run import RunState, Trigger
 
 RECENT = timedelta(days=1)
-"""Imported or recomputed results of runs that finished earlier aren't news."""
+"""Imported results, and changed scores, of runs that finished earlier aren't news."""
 
 
 def record_alert(alert: Alert) -> None:

@@ -147,7 +147,7 @@ def _fetch_listing(context: RunContext, server: McpServer, what: str) -> Json:
     secrets = tuple(headers.values())
 
     def fetch(http: httpx.Client) -> Json:
-        return fetch_tools(http, server.url, headers, server.transport)
+        return fetch_tools(http, server.url, headers)
 
     return _read_address(context, server.url, what, fetch, secrets)
 

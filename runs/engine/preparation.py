@@ -20,7 +20,6 @@ from runs.db.disk import CannotStore, cannot_store, check_room_for_commands, sto
 from runs.db.retry import is_connection_lost, retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.engine import batches, recording
-from runs.engine.cache import cache_key, reuse_passes
 from runs.engine.captures import capture
 from runs.engine.context import RunContext, load_run
 from runs.engine.fingerprint import fingerprint
@@ -298,7 +297,6 @@ def _start(
             state=Case(halts, default=Value(RunState.RUNNING)),
             tool_version=tool_version,
             fingerprint=values,
-            cache_key=cache_key(values, context.options),
             target_version=context.run.target_version or version_of(context.run.target),
             warnings=shown,
             token="",
@@ -310,11 +308,7 @@ def _start(
         if not context.run.judge_versions.exists():
             context.run.judge_versions.set([version_of(target) for target in _judges(context)])
         claims.make_slots(context.run)
-        reused = reuse_passes(Run.objects.get(pk=run_id)) if context.options.use_cache else 0
-        if reused:
-            warning = f"{counted(reused, 'result')} reused from earlier passes with the same inputs (cache)."
-            Run.objects.filter(pk=run_id).update(warnings=[*shown, warning])
-    # All reused, or cancelled before a retry started.
+    # It may have been cancelled before a retry started.
     recording.close_if_done(run_id)
     return _is_started(run_id)
 

@@ -26,10 +26,6 @@ def with_looks(options: RunOptions) -> RunOptions:
                 "--max-trials (max_trials) limits a run until a verdict. Add --until-decided (until_decided)."
             )
         return options
-    if options.use_cache:
-        raise RequestError(
-            "The cache can't be used until a verdict, because trials have to be independent. Leave the cache out."
-        )
     if options.shard:
         raise RequestError(
             "A shard has no verdict before all parts are merged. Run the shards without --until-decided."

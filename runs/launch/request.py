@@ -106,7 +106,6 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
         raise RequestError(
             "A profile names its targets and models itself. Leave out the targets and models, or the profile."
         )
-    check_repeats(request.options)
     request = replace(request, options=with_looks(request.options))
     check_sides(request.options, request.guidance)
     planned: list[PlannedRun] = []
@@ -173,15 +172,6 @@ def _check_version(project: Project, version: SuiteVersion, *, strict: bool) -> 
         )
     if strict:
         check_strict(version)
-
-
-def check_repeats(options: RunOptions) -> None:
-    """Raise `RequestError` where the cache would make repeats depend on each other."""
-    if options.use_cache and options.trials > 1:
-        raise RequestError(
-            "The cache can't be used with several trials of a scenario, because they have to be independent. Use one"
-            " trial, or leave the cache out."
-        )
 
 
 @transaction.atomic

@@ -91,7 +91,6 @@ def _add_targets(group: Arguments) -> None:
 
 def _add_amount(group: Arguments) -> None:
     _add_asked(group, AMOUNT)
-    group.add_argument("--no-cache", action="store_false", dest="use_cache", help="run everything (default)")
     group.add_argument(
         "--wait-limit",
         type=_seconds,

@@ -8,6 +8,13 @@ from django.db.migrations.state import StateApps
 from django.db.models.functions import Coalesce
 
 
+def carry_over(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Delete the open jobs of kinds that went, and name the rules of runs that were never counted again."""
+    apps.get_model("runs", "Job").objects.filter(kind="grading").delete()
+    first_rules = {"all": ["1", "", False]}
+    apps.get_model("runs", "Run").objects.filter(counting={}).update(counting=first_rules)
+
+
 def remove_digests(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Remove the digests that were notified of, and the event from channels."""
     apps.get_model("runs", "Notification").objects.filter(event="digest").delete()
@@ -66,6 +73,27 @@ class Migration(migrations.Migration):
     dependencies = [("runs", "0001_release_0_1_2")]
 
     operations = [
+        migrations.RunPython(carry_over, migrations.RunPython.noop),
+        migrations.DeleteModel(name="GradeRequest"),
+        migrations.RemoveIndex(model_name="run", name="run_by_cache_key"),
+        migrations.RemoveField(model_name="run", name="cache_key"),
+        migrations.RemoveField(model_name="run", name="recounted"),
+        migrations.RemoveField(model_name="run", name="repriced"),
+        migrations.AlterField(
+            model_name="job",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("proof", "Proof"),
+                    ("reassessment", "Reassessment"),
+                    ("check", "Check"),
+                    ("try", "Try"),
+                    ("batch", "Batch"),
+                    ("channel", "Channel"),
+                ],
+                max_length=12,
+            ),
+        ),
         migrations.DeleteModel(name="SavedView"),
         migrations.RunPython(remove_digests, migrations.RunPython.noop),
         migrations.AlterField(

@@ -2,7 +2,6 @@
 
 from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.comparison import Alert, Annotation, Baseline, Change
-from runs.models.grading import GradeRequest
 from runs.models.job import Job
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
@@ -35,7 +34,6 @@ __all__ = [
     "Delivery",
     "DiagnosisReview",
     "FlagConfusion",
-    "GradeRequest",
     "GuidanceComparison",
     "ImportedSession",
     "Job",

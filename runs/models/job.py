@@ -21,8 +21,6 @@ class Job(models.Model):
         PROOF = "proof"
         """`SuiteProof`"""
         REASSESSMENT = "reassessment"
-        GRADING = "grading"
-        """`GradeRequest`"""
         CHECK = "check"
         """`TargetCheck`"""
         TRY = "try"

@@ -14,8 +14,6 @@ from django.utils import timezone
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.models import Priority, Project
-from evaluators.grading.costs import COST_RULES
-from evaluators.tool_use.interaction import RULES_VERSION
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
 
@@ -100,13 +98,8 @@ OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 def nothing_counted() -> dict[str, Any]:
-    """Return how a run without measured trials counts commands, as `counting.stored` writes it."""
+    """Return how a run without measured trials counts commands, as `counting.as_stored` writes it."""
     return {"all": None}
-
-
-def current_rules() -> int:
-    """Return the version of the counting rules."""
-    return RULES_VERSION
 
 
 def has_too_many_errors(passed: int, failed: int, errors: int) -> bool:
@@ -176,11 +169,6 @@ def _advise(run: ClosedRun) -> str:
     return f"{run.unjudged} of them have no judgings. Judge them now: {judge}. Retry the others."
 
 
-def current_cost_rules() -> int:
-    """Return the version of the rules by which costs are computed."""
-    return COST_RULES
-
-
 def has_estimates(counting: Mapping[str, Any]) -> bool:
     """Return whether ends are estimated from text in any scenario, from `Run.counting`."""
     known: list[Any] = [counting.get("all"), *(counting.get("scenarios") or {}).values()]
@@ -216,8 +204,6 @@ class Run(models.Model):
     options = models.JSONField(default=dict)
     """`RunOptions` as JSON: the options without a column."""
     fingerprint = models.JSONField(default=dict)
-    cache_key = models.CharField(max_length=64, blank=True, default="", db_default="")
-    """A hash of what its trials depend on beside their scenarios; empty before it is prepared."""
 
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     outcome = models.CharField(max_length=5, blank=True)
@@ -260,14 +246,10 @@ class Run(models.Model):
     """Where its trials' costs come from (`prices.price_source`); empty if unknown."""
     cost_notes = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """What a reader must know of its trials' costs, one sentence each (`trial_costs.run_notes`)."""
-    repriced = models.PositiveSmallIntegerField(default=current_cost_rules, db_default=0)
-    """The version of the cost rules by which its trials' costs were computed, as far as they can be."""
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
     counting = models.JSONField(default=nothing_counted, db_default=models.Value({}, models.JSONField()))
-    """How its trials' commands are counted (`counting.stored`); empty if by version 1 of the rules."""
-    recounted = models.PositiveSmallIntegerField(default=current_rules, db_default=0)
-    """The version of the counting rules by which its trials were counted, as far as they can be."""
+    """How its trials' commands are counted (`counting.as_stored`)."""
 
     looks = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """What each look of a run until a verdict found (`evaluators.statistics.looks.StoredLook`), the first one first."""
@@ -308,7 +290,6 @@ class Run(models.Model):
             models.Index(fields=["project", "created"], name="run_by_day"),
             models.Index(fields=["project", "state"], name="run_by_state"),
             models.Index(fields=["project", "verdict", "-id"], name="run_by_verdict"),
-            models.Index(fields=["cache_key"], name="run_by_cache_key", condition=~models.Q(cache_key="")),
             models.Index(fields=["more_of"], name="run_more_of", condition=models.Q(more_of__isnull=False)),
             models.Index(fields=["finished"], name="run_to_follow", condition=models.Q(followed_up=False)),
             models.Index(

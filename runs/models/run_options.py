@@ -133,10 +133,6 @@ class AskedOptions(BaseModel):
             hint="Default: the target's setting.",
         ),
     ] = None
-    use_cache: Annotated[
-        bool, Asked(AMOUNT, "reuse earlier passes with the same inputs; single trials only")
-    ] = False
-    """Reuse earlier passes with the same inputs; for single trials only."""
     timeout_seconds: AskedSeconds = None
     """For scenarios without their own limit."""
     max_usd: AskedDollars = None

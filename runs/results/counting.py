@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from evalhub.lib.numbers import counted
 from evaluators.statistics.comparability import READS_COMMANDS, Standard
-from evaluators.tool_use.interaction import RULES_VERSION, describe_unknown
+from evaluators.tool_use.interaction import describe_unknown
 from runs.results.layer_totals import EndTotals
 from scenarios.models import Scenario, SuiteEntry
 
@@ -17,12 +17,9 @@ def unknown_ends(ends: EndTotals) -> str:
     return describe_unknown(ends.commands, ends.commands - ends.known, ends.printed_errors)
 
 
-def ends_texts(ends: EndTotals, rules: str) -> list[str]:
-    """Return what a reader must know of these ends beside how many are unknown; nothing where every call counts.
-
-    `rules` are the versions of the rules that counted them, as `rules_of_run` returns them.
-    """
-    texts = ["counted by older rules"] if ends.commands and rules != str(RULES_VERSION) else []
+def ends_texts(ends: EndTotals) -> list[str]:
+    """Return what a reader must know of these ends beside how many are unknown; nothing where every call counts."""
+    texts = list[str]()
     if ends.estimated:
         texts.append(f"{ends.estimated:,} estimated from text")
     if ends.not_run:
@@ -33,16 +30,11 @@ def ends_texts(ends: EndTotals, rules: str) -> list[str]:
     return texts
 
 
-FIRST_RULES = "1"
-"""The version of trials without one."""
 RECORDED, REPORTED, ESTIMATED = "recorded", "reported", "estimated"
 NOT_RECORDED = "The tool was not recorded: "
 """How the note of a trial begins that says why its tool was not recorded."""
 FEWEST_KNOWN = 3
 """Fewer known exit codes give no rate on pages."""
-MISREAD_BY = "an old recipe"
-"""By what the commands of a trial were counted that a recipe misread; its layer 1 is not available."""
-UNKNOWN = "unknown"
 _BY_SOURCE = {"recorded": RECORDED, "transcript": ESTIMATED}
 _WHOLE, _BY_SCENARIO = "all", "scenarios"
 
@@ -50,29 +42,17 @@ _WHOLE, _BY_SCENARIO = "all", "scenarios"
 class Counting(NamedTuple):
     """How the commands of one scenario's trials are counted."""
 
-    rules: str = FIRST_RULES
+    rules: str
     """Versions, ascending, by commas."""
-    ends: str = ""
-    """Sources, sorted, by commas; empty for the first rules, which had none."""
+    ends: str
+    """Sources, sorted, by commas."""
     beside: bool = False
     """Whether every recorded trial also has the metrics by its agent's events."""
-    decided: str = ""
-    """By which counting outcomes were decided, in words; empty if by this one. A recount leaves outcomes as they are."""
 
     @property
     def words(self) -> str:
         """Return both in words, such as `rules 2, recorded`."""
-        return f"rules {self.rules}, {self.ends}".rstrip(" ,")
-
-    @property
-    def of_outcomes(self) -> str:
-        """Return by which counting its outcomes were decided, in words."""
-        return self.decided or self.words
-
-    @property
-    def of_commands(self) -> Counting:
-        """Return how its commands are counted, whatever its outcomes were decided by."""
-        return self._replace(decided="")
+        return f"rules {self.rules}, {self.ends}"
 
 
 class TrialCounting(NamedTuple):
@@ -83,22 +63,10 @@ class TrialCounting(NamedTuple):
     """As in `Interaction.source`."""
     beside: bool
     """Whether the metrics by the agent's events are stored beside recorded ones."""
-    decided: str = ""
-    """By which counting its outcome was decided, in words; empty if by this one."""
-
-    @property
-    def words(self) -> str:
-        """Return how its own commands are counted, in words."""
-        return Counting(str(self.rules), "" if self.rules == 1 else _ends(self)).words
 
 
 def _ends(trial: TrialCounting) -> str:
     return _BY_SOURCE.get(trial.source, REPORTED)
-
-
-def decided_by(interaction: Mapping[str, Any]) -> str:
-    """Return by which counting a trial's gates read its commands, in words."""
-    return TrialCounting(interaction.get("rules", 1), interaction.get("source", "none"), beside=False).words
 
 
 def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
@@ -106,26 +74,16 @@ def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
 
     Unless all are recorded, recorded trials count by their events, where they have any.
     """
-    known = list(trials)
-    if any(each.decided == MISREAD_BY for each in known):
-        # Nothing of layer 1 is compared, and no outcome that a gate on the commands decided.
-        rules = ", ".join(str(version) for version in sorted({each.rules for each in known}))
-        return Counting(rules, UNKNOWN, decided=MISREAD_BY)
-    measured = [each for each in known if each.source != "none"]
+    measured = [each for each in trials if each.source != "none"]
     if not measured:
         return None
     rules = ", ".join(str(version) for version in sorted({each.rules for each in measured}))
-    if rules == FIRST_RULES:
-        return Counting()
-    decided = ""
-    if any(each.decided for each in measured):
-        decided = "; ".join(sorted({each.decided or each.words for each in measured}))
     recorded = [each for each in measured if each.source == RECORDED]
     beside = bool(recorded) and all(each.beside for each in recorded)
     if len(recorded) == len(measured):
-        return Counting(rules, RECORDED, beside, decided)
+        return Counting(rules, RECORDED, beside)
     ends = {REPORTED if each.source == RECORDED and each.beside else _ends(each) for each in measured}
-    return Counting(rules, ", ".join(sorted(ends)), beside, decided)
+    return Counting(rules, ", ".join(sorted(ends)), beside)
 
 
 def as_stored(by_scenario: Mapping[int, Counting | None]) -> dict[str, Any]:
@@ -143,9 +101,14 @@ def as_stored(by_scenario: Mapping[int, Counting | None]) -> dict[str, Any]:
 def counting_of(run: Mapping[str, Any] | None, key: str) -> Counting | None:
     """Return how a scenario is counted, by its key, from `Run.counting`; None if nothing was measured."""
     if not run:
-        return Counting()
+        return None
     values = run[_WHOLE] if _WHOLE in run else run[_BY_SCENARIO].get(key)
-    return Counting(*values) if values else None
+    return _counting(values) if values else None
+
+
+def _counting(values: Sequence[Any]) -> Counting:
+    # Archives of 0.1.2 have a fourth value.
+    return Counting(*values[:3])
 
 
 def differently_counted(run: Mapping[str, Any] | None) -> list[str]:
@@ -156,19 +119,18 @@ def differently_counted(run: Mapping[str, Any] | None) -> list[str]:
 def countings_of(run: Mapping[str, Any] | None) -> list[Counting]:
     """Return the run's different ways of counting."""
     if not run:
-        return [Counting()]
+        return []
     rows = [run[_WHOLE]] if _WHOLE in run else list(run[_BY_SCENARIO].values())
-    return sorted({Counting(*each) for each in rows if each})
+    return sorted({_counting(each) for each in rows if each})
 
 
 def counts_alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
-    """Return whether two runs' commands are counted alike, whatever their outcomes were decided by."""
-    before, after = ({each.of_commands for each in countings_of(run)} for run in (one, other))
-    return before == after
+    """Return whether two runs' commands are counted alike."""
+    return countings_of(one) == countings_of(other)
 
 
 def ends_of_run(run: Mapping[str, Any] | None) -> str:
-    """Return the sources of ends over the run's scenarios, such as `recorded`; empty for older rules."""
+    """Return the sources of ends over the run's scenarios, such as `recorded`."""
     return ", ".join(dict.fromkeys(each.ends for each in countings_of(run) if each.ends))
 
 
@@ -183,21 +145,16 @@ def why_not_recorded(notes: Iterable[object]) -> str:
     return next(reasons, "").removeprefix(NOT_RECORDED)
 
 
-def counts_unknown_as_success(run: Mapping[str, Any] | None) -> bool:
-    """Return whether the rules of a run are the first, by which a command with an unknown end was a success."""
-    return rules_of_run(run) == FIRST_RULES
-
-
 def common_ends(before: Counting, after: Counting) -> str:
     """Return the source of ends that both have: recorded before reported; empty if none."""
     if before.ends == after.ends:
-        return "" if before.ends == UNKNOWN else before.ends
+        return before.ends
     return REPORTED if _has_reported(before) and _has_reported(after) else ""
 
 
 def counts_differ(one: Counting | None, other: Counting | None) -> bool:
     """Return whether two scenarios' outcomes were decided by other rules or ends; not if nothing was measured in one."""
-    return bool(one and other and one.of_outcomes != other.of_outcomes)
+    return bool(one and other and one.words != other.words)
 
 
 def _has_reported(counting: Counting) -> bool:
@@ -209,8 +166,8 @@ def counted_by_events(runs: Mapping[int, Mapping[str, Any] | None]) -> frozenset
 
     `runs` holds each run's `Run.counting`. None where a run counts its scenarios differently, or lacks events.
     """
-    known = [rules for run in runs.values() if (rules := {each.of_commands for each in countings_of(run)})]
-    uniform = [next(iter(rules)) for rules in known if len(rules) == 1]
+    known = [rules for run in runs.values() if (rules := countings_of(run))]
+    uniform = [rules[0] for rules in known if len(rules) == 1]
     ends = {each.ends for each in uniform}
     if len(uniform) < len(known) or ends != {RECORDED, REPORTED} or not all(map(_has_reported, uniform)):
         return frozenset()
@@ -230,7 +187,7 @@ def compared_ends(
 
 
 def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where both count by older rules."""
+    """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where neither counts any."""
     keys = {*differently_counted(before), *differently_counted(after)} or {""}
     if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
         return sentence
@@ -319,7 +276,7 @@ def with_counting(
         return old, new
     alike = before.rules != after.rules or (not strict and common_ends(before, after))
     ends = ("", "") if alike else (before.ends, after.ends)
-    outcome = (before.of_outcomes, after.of_outcomes)
+    outcome = (before.words, after.words)
     one, other = (
         standard._replace(
             rules=counting.rules,

@@ -75,7 +75,6 @@ class _ReadInteraction(Struct, frozen=True, gc=False):
     """The fields read from a trial's interaction; the rest of its JSON is skipped."""
 
     subcommands: list[dict[str, Any]] = []
-    decided_by: str = ""
     source: str = "none"
     rules: int = 1
     reported: dict[str, Any] | None = None
@@ -181,7 +180,6 @@ def countings(trials: _Counted) -> dict[int, Counting | None]:
                 interaction.rules,
                 interaction.source,
                 interaction.reported is not None,
-                interaction.decided_by,
             )
         )
     return {scenario: counting_of_trials(each) for scenario, each in by_scenario.items()}

@@ -307,46 +307,6 @@ class TrialCostOut(Schema):
     """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
-class GradedOut(Schema):
-    """The scores of every layer: a trial without ids, because nothing is stored."""
-
-    scenario: str
-    outcome: str | None
-    status: str | None
-    """The aggregate's status in AgentV suites: pass, fail or error; otherwise the outcome."""
-    vacuous: bool = False
-    """Whether it passed without any gate, assertion, evaluator or judge that checked it."""
-    reason: str
-    """Why the trial failed, in one line; empty unless it did."""
-    trace_summary: dict[str, Any] | None
-    """AgentV's summary of the trace; null without a trace."""
-    completed: bool | None
-    timed_out: bool
-    exit_code: int | None
-    seconds: float | None
-    composite: float | None
-    error: str
-    error_kind: str
-    interaction: dict[str, Any]
-    gates: list[GateOut]
-    scores: list[ScoreOut]
-    judgings: list[JudgingOut]
-    warnings: list[str]
-    """What a reader of its figures must know, such as a cost limit that stopped the agent; a sentence each."""
-    protected: ProtectedOut | None = None
-    """What the agent did to files that are not its task; null if nothing."""
-    diagnosis: list[Any]
-    exposure: dict[str, Any] | None = None
-    """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""
-    usage: UsageOut | None
-    cost_usd: float | None
-    price_source: str
-    """Where the cost comes from: the agent, the project's price or litellm's; empty if unknown."""
-    cost: TrialCostOut | None = None
-    """How the cost is known; null for trials of older releases."""
-    answer: str
-
-
 class AttemptOut(Schema):
     """How a trial ended before it was retried or resumed."""
 
@@ -383,9 +343,44 @@ class CommandOut(Schema):
     """The time it ran, if recorded."""
 
 
-class TrialOut(GradedOut):
+class TrialOut(Schema):
     """One execution of a scenario, with the scores of every layer."""
 
+    scenario: str
+    outcome: str | None
+    status: str | None
+    """The aggregate's status in AgentV suites: pass, fail or error; otherwise the outcome."""
+    vacuous: bool = False
+    """Whether it passed without any gate, assertion, evaluator or judge that checked it."""
+    reason: str
+    """Why the trial failed, in one line; empty unless it did."""
+    trace_summary: dict[str, Any] | None
+    """AgentV's summary of the trace; null without a trace."""
+    completed: bool | None
+    timed_out: bool
+    exit_code: int | None
+    seconds: float | None
+    composite: float | None
+    error: str
+    error_kind: str
+    interaction: dict[str, Any]
+    gates: list[GateOut]
+    scores: list[ScoreOut]
+    judgings: list[JudgingOut]
+    warnings: list[str]
+    """What a reader of its figures must know, such as a cost limit that stopped the agent; a sentence each."""
+    protected: ProtectedOut | None = None
+    """What the agent did to files that are not its task; null if nothing."""
+    diagnosis: list[Any]
+    exposure: dict[str, Any] | None = None
+    """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""
+    usage: UsageOut | None
+    cost_usd: float | None
+    price_source: str
+    """Where the cost comes from: the agent, the project's price or litellm's; empty if unknown."""
+    cost: TrialCostOut | None = None
+    """How the cost is known; null for trials of older releases."""
+    answer: str
     id: int
     index: int
     retest: bool
@@ -396,8 +391,6 @@ class TrialOut(GradedOut):
     """Earlier attempts; only in the answer for one trial."""
     commands: list[CommandOut] = []
     """Those of the tool under test, in order; only in the answer for one trial."""
-    judge_hidden: str = ""
-    """Why a review round hides the judge's answer, the outcome and the composite; empty if it hides nothing."""
 
 
 class TrialRowOut(Schema):

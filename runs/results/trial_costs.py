@@ -5,25 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Sum
 from msgspec import Struct
 
 from evalhub.lib.numbers import counted, money
-from evaluators.grading.costs import NO_RATE, UNKNOWN_COUNT, TrialCost, cost_sentences
-from runs.models import Run
-
-
-def sum_tokens(run: Run) -> list[str]:
-    """Set a run's tokens to those of its trials, and return the names of the changed fields, unsaved. One query."""
-    sums = run.trial_set.aggregate(read=Sum("tokens_in"), written=Sum("tokens_out"))
-    run.tokens_in, run.tokens_out = sums["read"] or 0, sums["written"] or 0
-    return ["tokens_in", "tokens_out"]
-
-
-def sum_costs(run: Run) -> list[str]:
-    """Set a run's cost to that of its trials, None if none is known; return the changed field, unsaved. One query."""
-    run.cost_usd = run.trial_set.aggregate(cost=Sum("cost_usd"))["cost"]
-    return ["cost_usd"]
+from evaluators.grading.costs import NO_RATE, TrialCost, cost_sentences
 
 
 class PaidTrial(Struct, frozen=True):
@@ -45,12 +30,11 @@ def run_notes(trials: Iterable[PaidTrial]) -> list[str]:
     costs = [each.cost for each in known if each.cost]
     limited = sum(bool(each.cost_limit) for each in known)
     differing = sum(each.differs for each in costs)
-    no_rate, unknown = (sum(each.in_full == why for each in costs) for why in (NO_RATE, UNKNOWN_COUNT))
+    no_rate = sum(each.in_full == NO_RATE for each in costs)
     sentences = (
         (limited, "reached the cost limit (cost.max_usd)."),
         (differing, "where the agent's own cost and that of its tokens are more than a tenth apart."),
         (no_rate, "with cached tokens charged in full: the model's price has no rate for them."),
-        (unknown, "with cached tokens charged in full: the stored trials don't say how many there were."),
     )
     return [f"{counted(n, 'trial')} {sentence}" for n, sentence in sentences if n]
 

@@ -17,7 +17,6 @@ from runs.results.counting import (
     ESTIMATED,
     FEWEST_KNOWN,
     counts_alike,
-    counts_unknown_as_success,
     ends_of_run,
 )
 from runs.results.run_filters import RunListFilters, with_tag_lines
@@ -184,12 +183,6 @@ def usage(
     fields = (*_SUMMED, "tries")
     rows = SubcommandMeasure.objects.filter(run__in={*parts.now, *parts.before}, scenario=None)
     measured = list(rows.order_by("run_id").values("run", "subcommand", *fields))
-    older = {run.pk for run in read if counts_unknown_as_success(run.counting)}
-    older |= {
-        run.baseline for run in read if run.baseline and counts_unknown_as_success(run.baseline_counting)
-    }
-    for row in measured:
-        row["unknown"] = 0 if row["run"] in older else row["unknown"]
     now = _sum_by_subcommand(row for row in measured if row["run"] in parts.now)
     before = _sum_by_subcommand(row for row in measured if row["run"] in parts.before)
     return SubcommandUsage(

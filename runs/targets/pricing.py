@@ -58,12 +58,12 @@ def computed_cost(
     return compute(transcript.usage, transcript.usage_by_model, model, prices)
 
 
-def price_lookup(kind: str, prices: tuple[Price, ...], today: str = "") -> Callable[[str], Price | None]:
-    """Return a function that gives a model's price of a day, for a kind of target."""
+def price_lookup(kind: str, prices: tuple[Price, ...]) -> Callable[[str], Price | None]:
+    """Return a function that gives a model's current price, for a kind of target."""
     # A model's provider has asked litellm already, and a mock's tokens are made up.
     asks_litellm = kind not in MODELS and kind != "mock"
     look = known_price if asks_litellm else project_price
-    return lambda model: look(prices, model, today=today)
+    return lambda model: look(prices, model)
 
 
 def note_cost_limit(recording: Recording, max_usd: float | None) -> Recording:

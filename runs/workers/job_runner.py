@@ -1,18 +1,15 @@
-"""Do one job in this process, or wait for what another makes of it."""
+"""Do one job in this process."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 
-from runs.models import GradeRequest, Job
+from runs.models import Job
 from runs.workers import jobs
 from runs.workers.heartbeat import heartbeat
 
 logger = logging.getLogger(__name__)
-
-POLL_SECONDS = 0.1
 
 
 def run_job(job_id: int, work: Callable[[Job], object]) -> bool:
@@ -31,11 +28,3 @@ def run_job(job_id: int, work: Callable[[Job], object]) -> bool:
             logger.info("job %s (%s): another worker has it", job.pk, job)
         jobs.finish(job)
     return True
-
-
-def wait_for_result(asked: GradeRequest, seconds: float) -> None:
-    """Wait so many seconds at most until a request has its result."""
-    until = time.monotonic() + seconds
-    while asked.result is None and time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
-        asked.refresh_from_db()

@@ -16,7 +16,7 @@ from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.errors import RequestError
 from runs.labels import LabelsWithin
-from runs.models import GradeRequest, Job, Launch, Reassessment, SuiteProof, TargetCheck, TargetTry
+from runs.models import Job, Launch, Reassessment, SuiteProof, TargetCheck, TargetTry
 from runs.workers.holds import is_ours
 from runs.workers.labels import own_labels
 from runs.workers.worker_names import worker_name
@@ -25,7 +25,6 @@ Kind = Job.Kind
 LOST = {
     Kind.PROOF: "Its worker was lost. Prove the suite again.",
     Kind.REASSESSMENT: "Its worker was lost. Request it again.",
-    Kind.GRADING: "The worker that graded it was lost. Send it again.",
     Kind.CHECK: "Its worker was lost. Check the target again.",
     Kind.TRY: "Its worker was lost. Try the target again.",
 }
@@ -98,11 +97,10 @@ def end_lost() -> None:
 
 
 def remove_expired() -> None:
-    """Remove the jobs that no worker has taken in time, and what is kept of tries and gradings for a while."""
+    """Remove the jobs that no worker has taken in time, and what is kept of tries for a while."""
     now = timezone.now()
     Job.objects.filter(token="", expires__lt=now).delete()
     TargetTry.objects.filter(created__lt=now - TargetTry.LIFETIME).delete()
-    GradeRequest.objects.filter(created__lt=now - GradeRequest.LIFETIME).delete()
 
 
 def _own_row(job: Job) -> QuerySet[Job]:
@@ -119,11 +117,6 @@ def _end_reassessment(job: Job, sentence: str) -> object:
     return asked.update(finished=timezone.now(), error=sentence)
 
 
-def _end_grading(job: Job, sentence: str) -> object:
-    refusal = GradeRequest.refusal(sentence, "grade/lost")
-    return GradeRequest.objects.filter(pk=job.subject, result__isnull=True).update(result=refusal)
-
-
 def _end_check(job: Job, sentence: str) -> object:
     asked = TargetCheck.objects.filter(pk=job.subject, at=None)
     return asked.update(at=timezone.now(), worker=job.worker, sentence=sentence)
@@ -137,7 +130,6 @@ def _end_try(job: Job, sentence: str) -> object:
 _END: dict[Kind, Callable[[Job, str], object]] = {
     Kind.PROOF: _end_proof,
     Kind.REASSESSMENT: _end_reassessment,
-    Kind.GRADING: _end_grading,
     Kind.CHECK: _end_check,
     Kind.TRY: _end_try,
 }

@@ -64,7 +64,6 @@ PAGES: dict[str, Page] = {
     "run-tools": Page("/p/tools/runs/{run_id}/tools/", "viewer"),
     "run-import": Page("/p/tools/runs/import/", "author"),
     "session-import": Page("/p/tools/runs/sessions/", "author"),
-    "sessions-remove": Page("/p/tools/runs/{run_id}/sessions/remove/", "author", "POST", answers=(302,)),
     "run-download": Page("/p/tools/runs/{run_id}/download/json/", "viewer"),
     "baseline-set": Page("/p/tools/runs/{run_id}/baseline/", "runner", "POST", answers=(302,)),
     "baseline-unset": Page("/p/tools/baselines/{baseline_id}/unset/", "runner", "POST", answers=(302,)),
@@ -226,12 +225,10 @@ OPERATIONS: dict[str, Operation] = {
     "GET /alerts/{alert_id}": Operation("viewer"),
     "POST /alerts/{alert_id}/confirm": Operation("runner"),
     "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),
-    "POST /grade": Operation("runner"),
-    "GET /grade/{request_id}": Operation("author"),
 }
 """By method and address, as the OpenAPI document has them."""
 
-READS_NO_PROJECT = frozenset(("GET /health", "POST /grade", "POST /targets", "POST /tokens"))
+READS_NO_PROJECT = frozenset(("GET /health", "POST /targets", "POST /tokens"))
 """What a member of another project may do all the same: it is about their own."""
 
 API_PAGES = frozenset(("openapi-json", "docs", "nothing"))

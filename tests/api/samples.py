@@ -15,7 +15,6 @@ from runs.models import (
     Change,
     Channel,
     Delivery,
-    GradeRequest,
     Measure,
     ModelPrice,
     Notification,
@@ -50,7 +49,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         run=run, baseline=before, measure=measure, verdict="regressed", before=1.0, after=0.0
     )
     SuiteProof.objects.create(suite_version=version, by=member)
-    graded = GradeRequest.objects.create(project=project, by=member, request={})
     channel = Channel.objects.create(
         project=project, name="Team", kind="email", recipients=["team@example.org"], events=["assigned"]
     )
@@ -95,7 +93,6 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "token_id": token.pk,
         "channel_id": channel.pk,
         "delivery_id": delivery.pk,
-        "request_id": graded.pk,
         "try_id": TargetTry.objects.create(
             project=project, by=member, name="local", definition={}, prompt="Go"
         ).pk,

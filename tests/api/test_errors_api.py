@@ -102,7 +102,7 @@ def test_it_names_the_wrong_field(api, body, where, what):
 
 def test_a_body_that_is_too_large(api, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
-    assert_shape(api().post("/grade", {"suite": {"text": "x" * (2 << 20)}}), 413, "api/too-large")
+    assert_shape(api().post("/runs", {"suites": ["x" * (2 << 20)]}), 413, "api/too-large")
 
 
 @pytest.mark.parametrize("key", ["0", "-1", "9" * 30, "one", "1.5"])

@@ -12,7 +12,6 @@ from django.core.management import call_command
 from ninja import Schema
 
 from evalhub.api import openapi_document
-from evaluators.transcripts import PARSERS
 from tests.api.document import DOCUMENT
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -65,7 +64,3 @@ def test_every_operation_is_described(method, path):
         assert f"`/{path.removeprefix(BELOW_A_TRIAL)}`" in TEXT
     else:
         assert f"`{method.upper()} {path}`" in TEXT
-
-
-def test_every_parser_is_named():
-    assert f"Parsers: {', '.join(PARSERS)}." in TEXT

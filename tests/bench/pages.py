@@ -138,7 +138,11 @@ def history(name: str, runs: int, trials: int, database: str) -> Iterator[tuple[
         run([*MANAGE, "migrate", "-v0"], data, **env)
         if database or not (data / "made").exists():
             run([*MANAGE, "collectstatic", "--noinput", "-v0"], data, **env)
-            run([*MANAGE, "make_history", "--runs", str(runs), "--trials", str(trials)], data, **env)
+            run(
+                [sys.executable, "-m", "tests.history", "--runs", str(runs), "--trials", str(trials)],
+                data,
+                **env,
+            )
             (data / "made").touch()
         yield data, env
 

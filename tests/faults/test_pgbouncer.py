@@ -46,7 +46,6 @@ def test_everything_works_through_a_pool_of_transactions(pooled: Stand, tmp_path
     assert pooled.one("SELECT max(starts) FROM runs_trial") == 1
     # Commands that read many rows.
     for words in (
-        ["recompute"],
         ["prune", "--dry-run"],
         ["migrate", "runs", "zero", "--plan"],
     ):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from runs.models import Channel, GradeRequest, Job, Reassessment, Run, SuiteProof, TargetCheck, TargetTry
+from runs.models import Channel, Job, Reassessment, Run, SuiteProof, TargetCheck, TargetTry
 from runs.tasks import WORK
 from runs.workers.job_runner import run_job
 
 KINDS = {
     SuiteProof: Job.Kind.PROOF,
     Reassessment: Job.Kind.REASSESSMENT,
-    GradeRequest: Job.Kind.GRADING,
     TargetCheck: Job.Kind.CHECK,
     TargetTry: Job.Kind.TRY,
     Run: Job.Kind.BATCH,

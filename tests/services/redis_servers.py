@@ -1,4 +1,4 @@
-"""Redis servers on loopback with TLS, and a master with a replica and a Sentinel."""
+"""Redis servers on loopback, with TLS or with a Sentinel."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import redis
 
 from evalhub.web.example_agent import free_port
 from tests.services.certificates import Authority
@@ -18,7 +15,6 @@ from tests.waiting import until
 
 HOST = "127.0.0.1"
 PASSWORD = "the-brokers-word"
-SENTINEL_PASSWORD = "the-sentinels-word"
 MASTER = "evalhub-broker"
 
 
@@ -56,47 +52,23 @@ class RedisServers:
             f"tls-cert-file {own.certificate}",
             f"tls-key-file {own.key}",
             f"tls-ca-cert-file {self.authority.path}",
-            "tls-replication yes",
         ]
 
     def start_broker(self, *lines: str) -> int:
         """Start a server with the broker's password."""
         return self.start(
             f'requirepass "{PASSWORD}"',
-            f'masterauth "{PASSWORD}"',
             'save ""',
-            "repl-diskless-sync-delay 0",
             *lines,
         )
 
     def start_sentinel(self, master: int) -> int:
         """Start a Sentinel that watches the master at this port and decides alone."""
         return self.start(
-            f'requirepass "{SENTINEL_PASSWORD}"',
             f"sentinel monitor {MASTER} {HOST} {master} 1",
             f'sentinel auth-pass {MASTER} "{PASSWORD}"',
-            f"sentinel down-after-milliseconds {MASTER} 1000",
-            f"sentinel failover-timeout {MASTER} 6000",
             sentinel=True,
         )
-
-    def client(self, port: int, password: str = PASSWORD) -> redis.Redis:
-        """Return a client of a server."""
-        options: dict[str, Any] = {}
-        if self.authority is not None:
-            own = self.authority.issue("test", HOST)
-            options = {
-                "ssl": True,
-                "ssl_ca_certs": str(self.authority.path),
-                "ssl_certfile": str(own.certificate),
-                "ssl_keyfile": str(own.key),
-            }
-        return redis.Redis(HOST, port, password=password, socket_timeout=5, **options)
-
-    def role(self, port: int) -> str:
-        """Return master or slave."""
-        with self.client(port) as client:
-            return str(client.info("replication")["role"])
 
     def kill(self, port: int) -> None:
         """End a server as a crash would."""
@@ -113,11 +85,7 @@ class RedisServers:
         """Return evalhub's variables for an address of these servers."""
         found = {"EVALHUB_BROKER_URL": url}
         if url.startswith("sentinel"):
-            found |= {
-                "EVALHUB_BROKER_MASTER": MASTER,
-                "EVALHUB_BROKER_SENTINEL_PASSWORD": SENTINEL_PASSWORD,
-                "EVALHUB_BROKER_TLS": "yes" if self.authority else "no",
-            }
+            found["EVALHUB_BROKER_MASTER"] = MASTER
         if self.authority is not None:
             own = self.authority.issue("evalhub", HOST)
             found |= {

@@ -31,7 +31,6 @@ from tests.builders import make_member, make_project
                 "review",
                 "annotate",
                 "upload",
-                "grade with commands",
                 "read unredacted",
             },
         ),

@@ -13,19 +13,12 @@ MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 307, 308)
 NO_LOGIN = (401, 403)
 """How a server asks for a login."""
-OLDER = (400, 404, 405)
-"""How a server of the older HTTP+SSE transport answers a POST at the address of its events (MCP, Backwards Compatibility)."""
 EVENTS = "text/event-stream"
 _MCP_TYPES = ("application/json", EVENTS, "")
 
 
 class UnusableAddress(Exception):
     """No MCP server answers at the address; the message says what does, without a full stop."""
-
-    def __init__(self, why: str, status: int = 0) -> None:
-        super().__init__(why)
-        self.status = status
-        """The HTTP status of the answer; 0 where there is none."""
 
 
 def moved_to(url: str, status: int, location: str | None) -> str | None:
@@ -59,7 +52,7 @@ def unusable(status: int, content_type: str) -> UnusableAddress | None:
         why = f"it answers with {kind}, which isn't an MCP message"
     else:
         return None
-    return UnusableAddress(why, status)
+    return UnusableAddress(why)
 
 
 def events_in(lines: IO[bytes]) -> Iterator[list[bytes]]:
@@ -76,7 +69,8 @@ def events_in(lines: IO[bytes]) -> Iterator[list[bytes]]:
         yield event
 
 
-def field_of(event: list[bytes], name: bytes) -> bytes:
-    """Return a field of an event, such as `data`; its lines are joined."""
-    prefix = name + b":"
-    return b"\n".join(line[len(prefix) :].removeprefix(b" ") for line in event if line.startswith(prefix))
+def data_of(event: list[bytes]) -> bytes:
+    """Return the data of an event; its lines are joined."""
+    return b"\n".join(
+        line.removeprefix(b"data:").removeprefix(b" ") for line in event if line.startswith(b"data:")
+    )

@@ -15,8 +15,8 @@ from runs.engine.mcp.mcp_address import (
     MOST_REDIRECTS,
     NO_LOGIN,
     UnusableAddress,
+    data_of,
     events_in,
-    field_of,
     moved_to,
 )
 from runs.engine.mcp.mcp_messages import Record
@@ -109,7 +109,7 @@ class Face(BaseHTTPRequestHandler):
 
     def _event(self, lines: list[bytes]) -> bytes:
         """Return a server-sent event, with the messages in it overridden if need be."""
-        data = field_of(lines, b"data")
+        data = data_of(lines)
         changed = self.record.record_response(data, self.number) if data else data
         if changed is not data:
             others = [line for line in lines if not line.startswith(b"data:")]

@@ -1,4 +1,4 @@
-"""The tools of an MCP server at an address (MCP, Streamable HTTP, and the older HTTP+SSE)."""
+"""The tools of an MCP server at an address (MCP, Streamable HTTP)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
-from urllib.parse import urljoin
 
 import httpx
 
 from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.model import Json
-from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, OLDER, UnusableAddress, moved_to, unusable
+from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, UnusableAddress, moved_to, unusable
 from runs.engine.mcp.mcp_stdio import (
-    PROTOCOL,
     STATELESS,
     EraRefused,
     NoAnswer,
     is_answer,
     list_all_tools,
-    list_tools_of_era,
     notification,
     refusal,
     request,
@@ -28,52 +25,37 @@ from runs.engine.mcp.mcp_stdio import (
 
 ACCEPTED = "application/json, text/event-stream"
 SESSION, VERSION = "mcp-session-id", "mcp-protocol-version"
+ERA_REFUSED = (400, 404, 405)
+"""How a server answers the first message of an era that it doesn't speak."""
 
 
-def fetch_tools(
-    http: httpx.Client, url: str, headers: Mapping[str, str] | None = None, transport: str = ""
-) -> Json:
-    """Return `{"tools": […]}`, over the older HTTP+SSE where `transport` is `sse`, or empty and the server has no other.
-
-    Raises `NoAnswer` and httpx's errors.
-    """
-    if transport == "sse":
-        return _fetch_over_sse(http, url, headers or {})
-
-    @contextmanager
-    def connect(era: str) -> Iterator[_Session]:
-        yield _Session(http, url, headers or {}, era)
-
-    try:
-        return list_all_tools(connect)
-    except OlderTransport as error:
-        if transport:
-            raise
-        try:
-            return _fetch_over_sse(http, url, headers or {})
-        except (NoAnswer, httpx.HTTPError):
-            raise error from None
+def fetch_tools(http: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Json:
+    """Return `{"tools": […]}`. Raises `NoAnswer` and httpx's errors."""
+    return list_all_tools(lambda era: nullcontext(_Session(http, url, headers or {}, era)))
 
 
-class OlderTransport(EraRefused):
-    """The server doesn't take a first message, as one of the older HTTP+SSE transport."""
+def _check(answer: httpx.Response) -> None:
+    """Raise `NoAnswer` with what answers, if it isn't an MCP server."""
+    if (why := unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
+        raise NoAnswer(str(why))
 
 
-class _Address:
-    """Sends requests to a server and follows redirects within its origin."""
+class _Session:
+    """A session with a server, which follows redirects within its origin."""
 
-    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str], era: str) -> None:
         self.http = http
         self.url = url
-        self.headers = dict(headers)
+        self.headers = {"Accept": ACCEPTED, **headers}
+        self.era = era
+        self.number = 0
+        self.left = LARGEST_MESSAGE
 
     @contextmanager
-    def ask(self, method: str, message: Json = None) -> Iterator[httpx.Response]:
+    def _post(self, message: Json) -> Iterator[httpx.Response]:
         """Yield the answer to a message. Raises `NoAnswer` if it can't come from an MCP server."""
         for _ in range(MOST_REDIRECTS + 1):
-            # A GET has no body.
-            body = None if message is None else message
-            with self.http.stream(method, self.url, json=body, headers=self.headers) as answer:
+            with self.http.stream("POST", self.url, json=message, headers=self.headers) as answer:
                 try:
                     target = moved_to(self.url, answer.status_code, answer.headers.get("location"))
                 except UnusableAddress as error:
@@ -84,37 +66,21 @@ class _Address:
             self.url = target
         raise NoAnswer("it redirects in a circle")
 
-
-def _check(answer: httpx.Response) -> None:
-    """Raise `NoAnswer` with what answers, if it isn't an MCP server."""
-    if (why := unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
-        raise NoAnswer(str(why))
-
-
-class _Session:
-    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str], era: str = PROTOCOL) -> None:
-        self.address = _Address(http, url, {"Accept": ACCEPTED, **headers})
-        self.era = era
-        self.number = 0
-        self.left = LARGEST_MESSAGE
-
     def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
         if self.era == STATELESS:
-            self.address.headers |= {VERSION: STATELESS, "Mcp-Method": method}
-        with self.address.ask("POST", request(self.number, method, params)) as answer:
+            self.headers |= {VERSION: STATELESS, "Mcp-Method": method}
+        with self._post(request(self.number, method, params)) as answer:
             refused = self._error(answer)
-            if self.number == 1 and answer.status_code in OLDER:
+            if self.number == 1 and answer.status_code in ERA_REFUSED:
                 error = refused and refused["error"]
-                raise OlderTransport(
-                    refusal(error) if error else str(unusable(answer.status_code, "")), error
-                )
+                raise EraRefused(refusal(error) if error else str(unusable(answer.status_code, "")), error)
             if refused:
                 return refused
             _check(answer)
             if SESSION in answer.headers:
-                self.address.headers[SESSION] = answer.headers[SESSION]
-            self.address.headers[VERSION] = self.era
+                self.headers[SESSION] = answer.headers[SESSION]
+            self.headers[VERSION] = self.era
             for text in _messages(answer):
                 message = self._decode(text)
                 if is_answer(message, self.number):
@@ -132,7 +98,7 @@ class _Session:
         return message if message.get("id") in (self.number, None) and "jsonrpc" in message else None
 
     def notify(self, method: str) -> None:
-        with self.address.ask("POST", notification(method)) as answer:
+        with self._post(notification(method)) as answer:
             _check(answer)
 
     def _decode(self, text: str) -> Any:
@@ -151,65 +117,13 @@ def _messages(answer: httpx.Response) -> Iterator[str]:
     if not answer.headers.get("content-type", "").startswith(EVENTS):
         yield "\n".join(answer.iter_lines())
         return
-    yield from (data for _, data in _events(answer) if data)
-
-
-def _events(answer: httpx.Response) -> Iterator[tuple[str, str]]:
-    """Yield the names and data of server-sent events."""
-    name, data = "", list[str]()
+    data = list[str]()
     for line in answer.iter_lines():
         field, _, value = line.partition(":")
         if field == "data":
             data.append(value.removeprefix(" "))
-        elif field == "event":
-            name = value.strip()
-        elif not line and (name or data):
-            yield name, "\n".join(data)
-            name, data = "", []
+        elif not line and data:
+            yield "\n".join(data)
+            data = []
     if data:
-        yield name, "\n".join(data)
-
-
-def _fetch_over_sse(http: httpx.Client, url: str, headers: Mapping[str, str]) -> Json:
-    source = _Address(http, url, {"Accept": EVENTS, **headers})
-    with source.ask("GET") as stream:
-        _check(stream)
-        if not stream.headers.get("content-type", "").startswith(EVENTS):
-            raise NoAnswer("it has no events (text/event-stream), as the older HTTP+SSE transport needs them")
-        events = _events(stream)
-        endpoint = next((data for name, data in events if name == "endpoint"), None)
-        if endpoint is None:
-            raise NoAnswer("its events name no endpoint")
-        session = _SseSession(http, urljoin(source.url, endpoint), headers, events)
-        try:
-            moved_to(source.url, 307, endpoint)
-        except UnusableAddress as error:
-            raise NoAnswer(f"its endpoint is at another origin: {endpoint}") from error
-        return list_tools_of_era(lambda era: nullcontext(session), PROTOCOL)
-
-
-class _SseSession(_Session):
-    """Posts messages, whose responses are events of the stream."""
-
-    def __init__(
-        self, http: httpx.Client, url: str, headers: Mapping[str, str], events: Iterator[tuple[str, str]]
-    ) -> None:
-        super().__init__(http, url, headers)
-        self.events = events
-
-    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        self.number += 1
-        self._post(request(self.number, method, params))
-        for _, text in self.events:
-            message = self._decode(text)
-            if is_answer(message, self.number):
-                return dict(message)
-        raise NoAnswer(f"its events ended before its response to {method}")
-
-    def notify(self, method: str) -> None:
-        self._post(notification(method))
-
-    def _post(self, message: dict[str, Any]) -> None:
-        with self.address.ask("POST", message) as answer:
-            if answer.status_code >= 400:
-                raise NoAnswer(f"it answers with HTTP status {answer.status_code}")
+        yield "\n".join(data)

@@ -1,4 +1,4 @@
-"""Wait until an MCP server at an address answers, and find out its transport. Standard library only, for the proxy."""
+"""Wait until an MCP server at an address answers. Standard library only, for the proxy."""
 
 from __future__ import annotations
 
@@ -7,28 +7,20 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from runs.engine.mcp.mcp_address import OLDER, UnusableAddress, events_in, field_of, unusable
+from runs.engine.mcp.mcp_address import UnusableAddress, data_of, events_in, unusable
 from runs.engine.mcp.mcp_face import RequestFailed, ServerAnswer, Upstream
 from runs.engine.mcp.mcp_messages import is_response, read_message
-from runs.engine.mcp.mcp_sse import SsePeer
 from runs.engine.mcp.mcp_stdio import GREETING, STATELESS
 
 _ASK_AGAIN_SECONDS = 0.2
 
 
-def probe_address(upstream: Upstream, seconds: float, hello: dict[str, Any], transport: str) -> str:
-    """Wait until a server answers, and return its transport, `http` or `sse`; `transport` is the one to use, if known.
-
-    Raises `OSError` or `UnusableAddress` with why it doesn't answer.
-    """
+def probe_address(upstream: Upstream, seconds: float, hello: dict[str, Any]) -> None:
+    """Wait until a server answers. Raises `OSError` or `UnusableAddress` with why it doesn't."""
     end = time.monotonic() + seconds
     while True:
         try:
-            left = max(0.1, end - time.monotonic())
-            if transport != "sse":
-                return _probe(upstream, left, hello, transport)
-            SsePeer(upstream, left).discard()
-            return "sse"
+            return _probe(upstream, max(0.1, end - time.monotonic()), hello)
         except RequestFailed as error:
             why: Exception = OSError(f"it can't be reached: {error}")
         except UnusableAddress as error:
@@ -38,22 +30,18 @@ def probe_address(upstream: Upstream, seconds: float, hello: dict[str, Any], tra
         time.sleep(_ASK_AGAIN_SECONDS)
 
 
-def _probe(upstream: Upstream, seconds: float, hello: dict[str, Any], transport: str) -> str:
-    """Return the transport of a server that answers the first request of either era, each on its own connection."""
+def _probe(upstream: Upstream, seconds: float, hello: dict[str, Any]) -> None:
+    """Send the first request of one era, then of the other, each on its own connection, until one is answered."""
     try:
-        _greet(upstream, seconds, ("initialize", hello), {})
+        return _greet(upstream, seconds, ("initialize", hello), {})
     except UnusableAddress as error:
         first = error
-    else:
-        return "http"
     method, params = GREETING[STATELESS]
-    with suppress(UnusableAddress):
-        headers = {"mcp-protocol-version": STATELESS, "mcp-method": method}
-        _greet(upstream, seconds, (method, params), headers)
-        return "http"
-    if first.status in OLDER and not transport and _is_older(upstream, seconds):
-        return "sse"
-    raise first
+    headers = {"mcp-protocol-version": STATELESS, "mcp-method": method}
+    try:
+        return _greet(upstream, seconds, (method, params), headers)
+    except UnusableAddress:
+        raise first from None
 
 
 def _greet(
@@ -72,7 +60,7 @@ def _greet(
         if why is not None and not (is_refusal and _greets(answer)):
             raise why
         if why is None and not _greets(answer):
-            raise UnusableAddress(f"no response to {method}, so it isn't an MCP server", status)
+            raise UnusableAddress(f"no response to {method}, so it isn't an MCP server")
         _end_session(upstream, answer.response.headers.get("mcp-session-id"))
     finally:
         answer.discard()
@@ -82,15 +70,7 @@ def _greets(answer: ServerAnswer) -> bool:
     """Return whether an answer has a response, as JSON or as the first message of its events."""
     if answer.content_type != "text/event-stream":
         return is_response(read_message(answer.response.read()))
-    return any(is_response(read_message(field_of(event, b"data"))) for event in events_in(answer.response))
-
-
-def _is_older(upstream: Upstream, seconds: float) -> bool:
-    try:
-        SsePeer(upstream, seconds).discard()
-    except (*RequestFailed, UnusableAddress):
-        return False
-    return True
+    return any(is_response(read_message(data_of(event))) for event in events_in(answer.response))
 
 
 def _end_session(upstream: Upstream, session: str | None) -> None:

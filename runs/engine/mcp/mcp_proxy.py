@@ -2,7 +2,7 @@
 
 Runs as a program of its own in a second sandbox of the trial (`python mcp_proxy.py SETTINGS`), out of the agent's reach, so
 it imports only the standard library. It listens on a socket for the agent's connections, each of which gets a server process
-of its own (MCP's stdio transport) or is passed on to the server's address (Streamable HTTP; the older HTTP+SSE as lines). On a second socket the worker
+of its own (MCP's stdio transport) or is passed on to the server's address (Streamable HTTP). On a second socket the worker
 waits until the server is ready (`wait`), and ends the proxy (`end`).
 
 Messages are passed on as bytes; what can't be read is recorded with its size.
@@ -22,16 +22,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple, Protocol
+from typing import IO, Any, BinaryIO, NamedTuple
 
 # Run with -I, the program finds only the standard library.
 sys.path.insert(0, os.path.abspath(__file__).rsplit("/runs/", 1)[0])  # noqa: PTH100
 
-from runs.engine.mcp.mcp_address import UnusableAddress
-from runs.engine.mcp.mcp_face import UPSTREAM_SECONDS, Face, RequestFailed, Upstream
+from runs.engine.mcp.mcp_face import Face, Upstream
 from runs.engine.mcp.mcp_messages import Record, is_response, read_message
 from runs.engine.mcp.mcp_probe import probe_address
-from runs.engine.mcp.mcp_sse import SsePeer
 from runs.engine.mcp.mcp_stdio import GREETING, HELLO, NOT_STARTED
 
 LEAVE_SECONDS = 2.0
@@ -42,19 +40,6 @@ _WATCH_SECONDS = 0.1
 
 class ServerNotReady(Exception):
     """The server didn't come up; the message says why, without a full stop."""
-
-
-class Peer(Protocol):
-    """The server's side of a connection: lines in both directions."""
-
-    def send(self, line: bytes) -> None:
-        """Send a line. Raises `OSError`, `HTTPException` or `ValueError` if the server doesn't take it."""
-
-    def lines(self) -> Iterable[bytes]:
-        """Return the server's lines, until it has ended."""
-
-    def leave(self) -> None:
-        """End it."""
 
 
 class Child(NamedTuple):
@@ -168,10 +153,10 @@ def _kill(child: Child) -> None:
 class ProxiedConnection:
     """One connection of the agent and its server: lines in both directions."""
 
-    def __init__(self, connection: socket.socket, record: Record, peer: Peer) -> None:
+    def __init__(self, connection: socket.socket, record: Record, child: Child) -> None:
         self.agent = connection
         self.record = record
-        self.peer = peer
+        self.child = child
         self.number = record.connect()
         self._sending = threading.Lock()
         self._is_ended = threading.Event()
@@ -184,7 +169,7 @@ class ProxiedConnection:
             for line in self.agent.makefile("rb"):
                 self._pass_request(line)
         self._is_ended.set()
-        self.peer.leave()
+        self.child.leave()
         answering.join(LEAVE_SECONDS)
         with suppress(OSError):
             self.agent.shutdown(socket.SHUT_RDWR)
@@ -193,16 +178,16 @@ class ProxiedConnection:
     def _pass_request(self, line: bytes) -> None:
         self.record.record_request(line, self.number)
         try:
-            self.peer.send(line)
-        except (*RequestFailed, ValueError, UnusableAddress):
+            self.child.send(line)
+        except (OSError, ValueError):
             self._is_ended.set()
         if self._is_ended.is_set():
             # Its pipe may take a request that nobody reads any more.
             self._send(self.record.abandon("The server has ended.", self.number))
 
     def _pass_answers(self) -> None:
-        with suppress(*RequestFailed, ValueError):
-            for line in self.peer.lines():
+        with suppress(OSError, ValueError):
+            for line in self.child.lines():
                 if line.strip():
                     self._send([self.record.record_response(line, self.number)])
         if not self._is_ended.is_set():
@@ -239,10 +224,9 @@ class Door:
     def __init__(self) -> None:
         """Make it in the working folder, which may be another one later."""
         self._path = f"/proc/self/fd/{os.open('.', os.O_RDONLY)}/{DOOR}"
-        self._http: _HttpServer | None = None
 
-    def serve_lines(self, record: Record, take: Callable[[], Peer]) -> None:
-        """Serve connections of lines, each with a peer of its own."""
+    def serve_lines(self, record: Record, take: Callable[[], Child]) -> None:
+        """Serve connections of lines, each with a process of its own."""
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(self._path)
         listening.listen(64)
@@ -256,61 +240,29 @@ class Door:
 
     def close(self) -> None:
         """Serve no more over HTTP."""
-        if self._http is not None:
-            self._http.shutdown()
-            self._http.server_close()
-            self._http = None
-            os.unlink(self._path)  # noqa: PTH108
+        self._http.shutdown()
+        self._http.server_close()
 
 
-def _accept(listening: socket.socket, record: Record, take: Callable[[], Peer]) -> None:
+def _accept(listening: socket.socket, record: Record, take: Callable[[], Child]) -> None:
     while True:
-        connection = listening.accept()[0]
-        try:
-            session = ProxiedConnection(connection, record, take())
-        except (*RequestFailed, UnusableAddress):
-            connection.close()  # the server at the address has gone
-            continue
+        session = ProxiedConnection(listening.accept()[0], record, take())
         threading.Thread(target=session.run, daemon=True).start()
 
 
-def serve(settings: dict[str, Any], record: Record) -> tuple[Callable[[float], str], Callable[[], None]]:
-    """Listen for the agent; return what waits until the server is ready and names its transport, and what ends it."""
+def serve(settings: dict[str, Any], record: Record) -> tuple[Callable[[float], None], Callable[[], None]]:
+    """Listen for the agent; return what waits until the server is ready, and what ends it."""
     door = Door()
     if url := settings.get("url"):
-        return _serve_address(door, url, settings, record), door.close
+        upstream = Upstream(url, settings.get("headers") or {})
+        door.serve_http(record, upstream)
+        return lambda seconds: probe_address(upstream, seconds, HELLO), door.close
     servers = Servers(settings["command"])
     door.serve_lines(record, servers.take)
-
-    def prepare(seconds: float) -> str:
-        servers.prepare(seconds)
-        return "stdio"
-
-    return prepare, servers.end
+    return servers.prepare, servers.end
 
 
-def _serve_address(door: Door, url: str, settings: dict[str, Any], record: Record) -> Callable[[float], str]:
-    upstream = Upstream(url, settings.get("headers") or {})
-    known = str(settings.get("transport") or "")
-
-    def serve_older() -> None:
-        door.serve_lines(record, lambda: SsePeer(upstream, UPSTREAM_SECONDS))
-
-    def prepare(seconds: float) -> str:
-        transport = probe_address(upstream, seconds, HELLO, known)
-        if transport == "sse" and not known:
-            door.close()
-            serve_older()
-        return transport
-
-    if known == "sse":
-        serve_older()
-    else:
-        door.serve_http(record, upstream)
-    return prepare
-
-
-def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], str], record: Record) -> None:
+def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], None], record: Record) -> None:
     """Do what the worker says on its connection, until it says `end` or is gone.
 
     Says by itself when agent and server share no revision, a second after the server refused.
@@ -319,12 +271,13 @@ def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], str],
         if line == b"end\n":
             _say_problem(answers, record.problem(0.0))
             return
+        problem = ""
         try:
-            reply = {"problem": "", "transport": prepare(float(line))}
+            prepare(float(line))
         except Exception as error:
-            reply = {"problem": str(error) or type(error).__name__}
-        _say(answers, reply)
-        if not reply["problem"]:
+            problem = str(error) or type(error).__name__
+        _say(answers, {"problem": problem})
+        if not problem:
             threading.Thread(target=_watch, args=(answers, record), daemon=True).start()
 
 

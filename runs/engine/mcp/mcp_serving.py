@@ -28,7 +28,6 @@ from runs.engine.mcp import (
     mcp_messages,
     mcp_probe,
     mcp_proxy,
-    mcp_sse,
     mcp_stdio,
 )
 from runs.engine.mcp.mcp_packages import FOLDER, cache_variables, copy_packages, only_once, stored_packages
@@ -53,7 +52,6 @@ _CONFIG = "mcp.json"
 _PROGRAM = (
     mcp_proxy,
     mcp_probe,
-    mcp_sse,
     mcp_face,
     mcp_address,
     mcp_messages,
@@ -118,9 +116,9 @@ def serve_mcp(
     proxy.settle(plain_descriptions(task.context.options.descriptions))
     try:
         proxy.start()
-        transport = proxy.wait_until_ready()
+        proxy.wait_until_ready()
         yield Served(
-            _endpoint(server, transport, folder, workspace),
+            _endpoint(server, folder, workspace),
             {CONFIG_VARIABLE: workspace.inside(folder.scratch / _CONFIG)},
             proxy.end,
             proxy.disagreement,
@@ -157,13 +155,11 @@ def _source(module: ModuleType) -> bytes:
     return Path(str(module.__file__)).read_bytes()
 
 
-def _endpoint(
-    server: McpServer, transport: str, folder: TrialFolder, workspace: LocalWorkspace
-) -> McpEndpoint:
+def _endpoint(server: McpServer, folder: TrialFolder, workspace: LocalWorkspace) -> McpEndpoint:
     """Write the configuration that agents may read, and return how they reach the server."""
     config = folder.scratch / _CONFIG
     connect = (sys.executable, "-IS", str(folder.door / "connect.py"))
-    if transport == "http":
+    if server.url:
         around = (*connect, workspace.inside(config), "--")
         endpoint = McpEndpoint(
             server.name, url=mcp_connect.MCP_ADDRESS, around=around, readable=(folder.door,)
@@ -217,7 +213,7 @@ class _Proxy:
 
     def _address(self, server: McpServer) -> dict[str, Json]:
         headers = resolved_headers(server, self.task.context.variables)
-        return {"url": server.url, "headers": {**headers}, "transport": server.transport}
+        return {"url": server.url, "headers": {**headers}}
 
     def _sandbox(self) -> Sandbox:
         containment = self.workspace.containment
@@ -259,11 +255,8 @@ class _Proxy:
         except ProviderError as error:
             self._problem = error
 
-    def wait_until_ready(self) -> str:
-        """Wait until the server answers, and return its transport: `stdio`, `http` or `sse`.
-
-        Raises `ProviderError` (kind `setup`) with its standard error.
-        """
+    def wait_until_ready(self) -> None:
+        """Wait until the server answers. Raises `ProviderError` (kind `setup`) with its standard error."""
         if self._control is None:
             raise self._refuse("its proxy did not start")
         self._control.settimeout(READY_SECONDS + _START_SECONDS)
@@ -275,7 +268,6 @@ class _Proxy:
             answer = {"problem": f"its proxy did not answer: {error}"}
         if problem := answer.get("problem", "its proxy ended"):
             raise self._refuse(problem)
-        return str(answer["transport"])
 
     def disagreement(self) -> str:
         """Return that agent and server share no protocol revision; empty if the proxy hasn't said so."""

@@ -136,7 +136,7 @@ def _cost_json(detail: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return how a cost is known; None where it isn't and no limit was reached, and for releases that didn't say."""
     if not detail.get("cost") and not detail.get("cost_limit"):
         return None
-    known = TrialCost(**detail.get("cost") or {})
+    known = msgspec.convert(detail.get("cost") or {}, TrialCost)
     return {
         "limit": detail.get("cost_limit", ""),
         "reported_usd": known.reported,

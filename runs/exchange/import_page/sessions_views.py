@@ -8,9 +8,9 @@ import msgspec
 from django import forms
 from django.contrib import messages
 from django.core import signing
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 from msgspec import Struct
 
 from evalhub.lib.limits import LARGEST_MESSAGE
@@ -20,27 +20,9 @@ from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions.kept import KeptSession
 from runs.errors import RequestError
 from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
-from runs.exchange.imports.removing_sessions import BACKUPS, remove_from
 from runs.exchange.imports.session_files import read_uploads
-from runs.models import Run
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import FilesField
-
-
-@require_POST
-@project_page("upload")
-def sessions_remove(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Remove them, with everything stored of them."""
-    run = Run.objects.filter(project=request.access.project, pk=pk).first()
-    if run is None:
-        raise Http404
-    removed = remove_from(run.pk, by=request.user)
-    if removed:
-        messages.success(request, f"Removed {counted(removed, 'session')}. {BACKUPS}")
-    else:
-        messages.info(request, "Every session of this run called its tool.")
-    return redirect(run)
-
 
 SALT = "sessions"
 PREVIEW_SECONDS = 3600

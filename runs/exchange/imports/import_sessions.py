@@ -9,7 +9,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from msgspec import structs
 
@@ -40,7 +41,6 @@ from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState, command_row, json_of, scores_json
 from runs.results.rollups import write_rollups
-from runs.results.trial_costs import sum_costs, sum_tokens
 from runs.results.trial_rows import TrialParts, insert_trials
 from runs.targets.providers.prices import REPORTED
 from scenarios.formats.parsed import ParsedSuite
@@ -182,7 +182,7 @@ def store_sessions(
     run = _store_run(project, version, sorted_sessions, problems, by)
     _forget(version.scenario.suite, sorted_sessions.continued)
     _store_trials(run, version, sorted_sessions.to_store)
-    run.save(update_fields=[*sum_tokens(run), *sum_costs(run)])
+    _store_sums(run)
     write_rollups(run, is_new=True)
     audit.append_event(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
     return run, sorted_sessions
@@ -263,14 +263,21 @@ def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
     runs = list(Run.objects.filter(trial_set__in=keys).distinct())
     Trial.objects.filter(pk__in=keys).delete()
     for run in runs:
-        sum_up_again(run)
+        _store_sums(run)
+        write_rollups(run)
 
 
-def sum_up_again(run: Run) -> None:
-    """Count the trials, tokens and costs of a run again, some of whose sessions were deleted. Requires a transaction."""
-    run.trials = run.trial_set.count()
-    run.save(update_fields=["trials", *sum_tokens(run), *sum_costs(run)])
-    write_rollups(run)
+def _store_sums(run: Run) -> None:
+    """Count the trials, tokens and costs of a run's sessions."""
+    sums = run.trial_set.aggregate(
+        trials=Count("pk"),
+        cost_usd=Sum("cost_usd"),
+        tokens_in=Coalesce(Sum("tokens_in"), 0),
+        tokens_out=Coalesce(Sum("tokens_out"), 0),
+    )
+    for name, value in sums.items():
+        setattr(run, name, value)
+    run.save(update_fields=sums)
 
 
 def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSession]) -> None:

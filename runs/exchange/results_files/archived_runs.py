@@ -141,11 +141,9 @@ RUN_COLUMNS = (
         "cost_notes",
     ),
     *(
-        "repriced",
         "tokens_in",
         "tokens_out",
         "counting",
-        "recounted",
         "is_experiment",
         "branch",
         "commit",

@@ -180,7 +180,7 @@ class RunForm(forms.Form):
     def opens_more(self) -> bool:
         """Return whether something under *More* differs from its default or is wrong."""
         usual = ("", None, False, Priority.NORMAL.label)
-        names = (*MORE, "use_cache", "experiment")
+        names = (*MORE, "experiment")
         if self["run_tags"].errors or self.chosen_names("run_tags"):
             return True
         return any(self[name].errors or self[name].value() not in usual for name in names)

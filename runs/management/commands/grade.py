@@ -28,7 +28,7 @@ class Command(EvalhubCommand):
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="the request as JSON (see Grading in docs/api.md)")
+        parser.add_argument("file", metavar="FILE", help="the request as JSON (see docs/command-line.md)")
 
     def work(self, options: dict[str, Any]) -> Result:
         request = _request(options["file"], read_bytes(options["file"], "the request"))

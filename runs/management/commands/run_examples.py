@@ -7,7 +7,7 @@ from typing import Any
 
 from evalhub.teams.access import default_project, local_owner
 from runs.compare.guidance.lift_findings import lifts_of_launch
-from runs.exchange.demo_data.examples import (
+from runs.exchange.examples import (
     EXAMPLES,
     expected_outcomes,
     find_unexpected,

@@ -22,7 +22,6 @@ from runs.results.counting import (
     compared_by,
     counts_alike,
     ends_texts,
-    rules_of_run,
     unknown_ends,
 )
 from runs.results.layer_totals import GateKind, LayerTotals
@@ -132,8 +131,6 @@ class Layers:
     """By which exit codes it is compared with the baseline, as a sentence, where the two runs count differently."""
     of_statements: bool = False
     """Whether the judge's score is the share of a trial's statements that hold."""
-    rules: str = ""
-    """The versions of the rules that counted the commands."""
 
     @property
     def triggers(self) -> list[TriggerRate]:
@@ -155,7 +152,7 @@ class Layers:
     def ends(self) -> list[str]:
         """Return how the known ends are known and what isn't counted, as short texts."""
         ends = self.totals.ends if self.totals else None
-        return ends_texts(ends, self.rules) if ends else []
+        return ends_texts(ends) if ends else []
 
     @property
     def unknown(self) -> str:
@@ -236,7 +233,6 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
         totals=digest.layers,
         compared_by=_compared_by(run),
         of_statements=of_statements,
-        rules=rules_of_run(run.counting),
     )
 
 

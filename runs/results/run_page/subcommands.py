@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
-from msgspec.structs import replace
 
 from runs.models import Run, SubcommandMeasure
-from runs.results.counting import FEWEST_KNOWN, counts_alike, counts_unknown_as_success
+from runs.results.counting import FEWEST_KNOWN, counts_alike
 from runs.results.run_trials import RunTrials
 from runs.results.subcommand_totals import SubcommandTotal
 
@@ -63,10 +62,7 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     missing = tuple([key for key, each in totals.items() if each is None])
     known = {**totals, **_read_stored(missing)} if missing else totals
     changes = _changes(run, read, known)
-    totals_of_run = known[run.pk] or ()
-    if counts_unknown_as_success(run.counting):
-        totals_of_run = [replace(each, unknown=0) for each in totals_of_run]
-    rows = [_row(each, changes.get(each.name)) for each in totals_of_run]
+    rows = [_row(each, changes.get(each.name)) for each in known[run.pk] or ()]
     return sorted(rows, key=lambda row: (row.few, -(row.errors or 0.0), row.name))
 
 

@@ -32,7 +32,6 @@ from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
 from runs.engine.retrying import RetryKind, retryable_counts
 from runs.exchange.exports.exports import EXPORTS
-from runs.exchange.imports.removing_sessions import sessions_without_tool
 from runs.labels import waiting_message
 from runs.models import Alert, Run, Trial
 from runs.models.run import Trigger
@@ -97,8 +96,6 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **_progress(run, read),
         **_layers(run, read, verdict),
         "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
-        "without_tool": sessions_without_tool(run=run.pk).count() if run.suite.has_sessions else 0,
-        "may_remove": request.access.may("upload"),
         "subcommands": used,
         "all_calls": total_row(used),
         "call_columns": call_columns(used),

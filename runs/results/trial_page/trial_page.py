@@ -24,7 +24,7 @@ from runs.models import (
     Trial,
     TrialAttempt,
 )
-from runs.results.counting import FEWEST_KNOWN, FIRST_RULES, ends_texts, unknown_ends, why_not_recorded
+from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_not_recorded
 from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single, is_vacuous
 from runs.results.measures import CRITERION, INTERACTION, unit_of
@@ -182,11 +182,9 @@ class TrialPage:
         """Return how the ends of its commands are known."""
         metrics = self.interaction
         total = metrics.get("total_commands") or 0
-        # By the first rules, a rate was over all commands.
-        unknown = metrics.get("unknown_exit", 0) if "rules" in metrics else 0
         return EndTotals(
             commands=total,
-            known=total - unknown,
+            known=total - metrics.get("unknown_exit", 0),
             estimated=metrics.get("estimated", 0),
             not_run=metrics.get("not_run", 0),
             indirect_by=metrics.get("indirect_by", {}),
@@ -208,8 +206,7 @@ class TrialPage:
     @property
     def ends_texts(self) -> list[str]:
         """Return what a reader must know of these ends beside how many are unknown."""
-        metrics = self.trial.detail.get("interaction") or {}
-        return ends_texts(self.ends, str(metrics.get("rules") or FIRST_RULES))
+        return ends_texts(self.ends)
 
     @property
     def unknown(self) -> str:
@@ -224,7 +221,7 @@ class TrialPage:
     @property
     def has_rates(self) -> bool:
         """Return whether enough ends are known for a rate."""
-        return "rules" not in self.interaction or self.ends.known >= FEWEST_KNOWN
+        return self.ends.known >= FEWEST_KNOWN
 
     @cached_property
     def answer_start(self) -> TimelineStep | None:

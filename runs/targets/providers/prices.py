@@ -51,9 +51,9 @@ _LITELLM_RATES = {
 }
 
 
-def known_price(prices: Iterable[Price], model: str, *, today: str = "") -> Price | None:
+def known_price(prices: Iterable[Price], model: str) -> Price | None:
     """Return the price of a model: the project's, else the suite's, else litellm's; None for an unknown one."""
-    return (project_price(prices, model, today=today) or litellm_price(model)) if model else None
+    return (project_price(prices, model) or litellm_price(model)) if model else None
 
 
 def _per_million(info: dict[str, Any], field: str, batch: bool) -> float | None:
@@ -98,13 +98,6 @@ def price_source(cost: float | None, prices: Iterable[Price]) -> str:
     if cost is None:
         return ""
     return "; ".join(sorted({_named_price(price) for price in prices})) or REPORTED
-
-
-def without_cache(price: Price) -> Price:
-    """Return a price as releases knew it that had one rate for all input and one for all output."""
-    return Price(
-        price.model, price.input_per_million, price.output_per_million, price.source, since=price.since
-    )
 
 
 def _named_price(price: Price) -> str:

@@ -60,8 +60,8 @@ class McpTarget(Mirror):
     """The address of a server that runs elsewhere; or give `command`."""
     headers: Environment = Field(default_factory=dict)
     """Headers of requests to `url`; secrets as `${{ NAME }}`."""
-    transport: Literal["", "http", "sse"] = ""
-    """How a server at `url` is spoken to; empty finds out."""
+    transport: Literal["", "http"] = ""
+    """How a server at `url` is spoken to: Streamable HTTP, written or not."""
     help_tools: list[Text] = Field(default_factory=list)
     """Tools of the server whose calls count as help."""
 
@@ -182,7 +182,7 @@ class CostFile(Mirror):
     max_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """The cost limit of a trial's agent in US dollars."""
     cache: bool = True
-    """Whether `--use-cache` may reuse an earlier pass."""
+    """Read and stored; no pass is ever reused."""
 
 
 class ScenarioFile(Mirror):
@@ -215,7 +215,7 @@ class ScenarioFile(Mirror):
     tier: Annotated[int, Field(ge=0, le=1000)] = 0
     """0 smoke, 1 quick, 2 standard, 3 comprehensive."""
     cost: CostFile = CostFile()
-    """The cost limit of a trial, and whether a pass may be reused."""
+    """The cost limit of a trial."""
     record_tool: bool = True
     """Whether executions of the tool are recorded where the machine can."""
     protected: list[Text] | None = None

@@ -1,13 +1,13 @@
-"""Stored runs are compared again after an upgrade or with other smallest effects."""
+"""A run that is compared again, as after a changed score, follows its project's smallest effects."""
 
 from __future__ import annotations
 
 import pytest
 
 from evalhub.teams.models import Project
+from runs.compare.comparison import compare_with_baseline
 from runs.models import Alert, Run
 from tests.builders import make_compared, make_project, make_suite
-from tests.commands.calling import call
 
 pytestmark = pytest.mark.django_db
 
@@ -19,10 +19,14 @@ def lost() -> Run:
     return make_compared(version, {"create": "pass", "export": "fail"}, trials=6)
 
 
+def compare_again(run: Run) -> None:
+    run.refresh_from_db()
+    compare_with_baseline(run)
+
+
 def test_a_larger_smallest_effect_takes_verdict_and_alert_back(lost):
     Project.objects.update(smallest_effects={"trial/pass": 1.1, "judge/judge": 1.1})
-    assert call("compare_again", "--project", "tools", "--json").document == {"project": "tools", "runs": 2}
-    lost.refresh_from_db()
+    compare_again(lost)
     change = lost.changes.get(measure__name="pass", scenario=None)
     assert (lost.verdict, change.detail["below_threshold"]) == ("small_change", True)
     assert not Alert.objects.exists()
@@ -31,5 +35,5 @@ def test_a_larger_smallest_effect_takes_verdict_and_alert_back(lost):
 def test_an_alert_that_somebody_triaged_stays(lost):
     lost.alerts.update(triaged=True)
     Project.objects.update(smallest_effects={"trial/pass": 0.9})
-    call("compare_again", "--project", "tools")
+    compare_again(lost)
     assert Alert.objects.get().run == lost

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,7 +11,7 @@ import pytest
 
 from evaluators.transcripts import PARSERS
 from runs.engine.grading.evidence import Grading, Parser
-from runs.engine.grading.grade import grade_by_files, grade_in_workspace
+from runs.engine.grading.grade import grade_in_workspace
 from runs.engine.workspace.work_area import own_area
 from runs.errors import RequestError
 from runs.sandbox.worker_settings import containment
@@ -28,45 +29,25 @@ def wanted(text: str = SUITE, *, scenario: str | None = None, **evidence: Any) -
     return Grading.model_validate({"suite": suite, "scenario": scenario, "evidence": evidence})
 
 
-def here(asked: Grading, tmp_path: Path) -> dict[str, Any]:
-    return grade_in_workspace(asked, tmp_path / "work", containment())
+@pytest.fixture
+def here(tmp_path: Path) -> Callable[[Grading], dict[str, Any]]:
+    return lambda asked: grade_in_workspace(asked, tmp_path / "work", containment())
 
 
 def score(graded: dict[str, Any], layer: str, name: str) -> Any:
     return next(each for each in graded["scores"] if (each["layer"], each["name"]) == (layer, name))
 
 
-def test_it_runs_commands_in_a_workspace_of_the_captured_files(tmp_path):
-    graded = here(wanted(files={"out.txt": "hello"}), tmp_path)
+def test_it_runs_commands_in_a_workspace_of_the_captured_files(here, tmp_path):
+    graded = here(wanted(files={"out.txt": "hello"}))
     assert graded["outcome"] == "pass"
     assert [gate["passed"] for gate in graded["gates"]] == [True, True]
     assert list(own_area(tmp_path / "work").iterdir()) == []
 
 
-def test_it_fails_for_what_the_files_say(tmp_path):
-    graded = here(wanted(files={"out.txt": "goodbye"}), tmp_path)
+def test_it_fails_for_what_the_files_say(here):
+    graded = here(wanted(files={"out.txt": "goodbye"}))
     assert (graded["outcome"], [gate["passed"] for gate in graded["gates"]]) == ("fail", [False, False])
-
-
-def test_nothing_is_run_where_no_command_may():
-    graded = grade_by_files(wanted(files={"out.txt": "hello"}))
-    held, not_run = graded["gates"]
-    assert (held["passed"], not_run["passed"]) == (True, None)
-    assert not_run["message"] == "Not run: needs a workspace on a worker."
-    assert (graded["outcome"], graded["error"]) == (None, "")
-
-
-def test_what_fails_without_a_command_is_a_fail():
-    assert grade_by_files(wanted(files={"out.txt": "goodbye"}))["outcome"] == "fail"
-
-
-@pytest.mark.parametrize("path", ["../out.txt", "/etc/passwd"])
-def test_captured_files_hold_nothing_outside(path):
-    graded = grade_by_files(
-        wanted(SUITE.replace("path: out.txt", f"path: {path}"), files={"out.txt": "hello"})
-    )
-    assert graded["gates"][0]["passed"] is False
-    assert "leads out of the workspace" in graded["gates"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -84,27 +65,27 @@ def test_captured_files_hold_nothing_outside(path):
     ],
     ids=["transcript", "events"],
 )
-def test_it_reads_interaction_as_execution_does(evidence):
-    found = grade_by_files(wanted(**evidence))["interaction"]
+def test_it_reads_interaction_as_execution_does(here, evidence):
+    found = here(wanted(**evidence))["interaction"]
     assert (found["total_commands"], found["error_count"]) == (2, 1)
 
 
-def test_output_that_cannot_be_read_is_an_error():
-    graded = grade_by_files(wanted(stream={"parser": "trace", "text": "no trace"}))
+def test_output_that_cannot_be_read_is_an_error(here):
+    graded = here(wanted(stream={"parser": "trace", "text": "no trace"}))
     assert (graded["outcome"], graded["error_kind"]) == ("error", "transcript")
     assert graded["error"].endswith(".")
 
 
 @pytest.mark.parametrize("text", ["hello", "goodbye"])
-def test_a_session_that_its_service_cut_is_an_error_whatever_its_gates_say(tmp_path, text):
+def test_a_session_that_its_service_cut_is_an_error_whatever_its_gates_say(here, text):
     stream = (FILES / "outages/codex/after-401.jsonl").read_text()
     evidence = {"stream": {"parser": "codex", "text": stream}, "files": {"out.txt": text}, "exit_code": 1}
-    graded = here(wanted(**evidence), tmp_path)
+    graded = here(wanted(**evidence))
     assert (graded["outcome"], graded["error_kind"]) == ("error", "endpoint")
     assert [gate["passed"] for gate in graded["gates"]] == [text == "hello"] * 2
 
 
-def test_it_reads_the_judges_reply_by_the_rubric():
+def test_it_reads_the_judges_reply_by_the_rubric(here):
     reply = {
         "scores": {"tone": 0.9},
         "weighted_score": 0.9,
@@ -112,21 +93,19 @@ def test_it_reads_the_judges_reply_by_the_rubric():
         "issues": [],
         "highlights": ["Kind."],
     }
-    graded = grade_by_files(
-        wanted(JUDGED, files={"rubric.yaml": RUBRIC, "out.txt": "hello"}, judge_reply=reply)
-    )
+    graded = here(wanted(JUDGED, files={"rubric.yaml": RUBRIC, "out.txt": "hello"}, judge_reply=reply))
     (judging,) = graded["judgings"]
     assert (judging["score"], judging["passed"], judging["positives"]) == (0.9, True, ["Kind."])
     assert score(graded, "judge", "judge")["passed"] is True
 
 
-def test_it_reports_a_missing_judges_reply():
-    graded = grade_by_files(wanted(JUDGED, files={"rubric.yaml": RUBRIC, "out.txt": "hello"}))
+def test_it_reports_a_missing_judges_reply(here):
+    graded = here(wanted(JUDGED, files={"rubric.yaml": RUBRIC, "out.txt": "hello"}))
     assert graded["outcome"] == "error"
     assert "Add it as `judge_reply`." in graded["error"]
 
 
-def test_it_takes_tool_calls_by_themselves():
+def test_it_takes_tool_calls_by_themselves(here):
     cases = [{"id": "c1", "input": {"message": "Go."}, "expect": {"toolsCalled": ["search"]}}]
     text = json.dumps(cases)
     for name, outcome in (("search", "pass"), ("delete", "fail")):
@@ -134,27 +113,29 @@ def test_it_takes_tool_calls_by_themselves():
         asked = asked.model_copy(
             update={"suite": asked.suite.model_copy(update={"name": "cases.labeled.json"})}
         )
-        assert grade_by_files(asked)["outcome"] == outcome
+        assert here(asked)["outcome"] == outcome
 
 
-def test_it_has_a_trials_fields_without_ids():
+def test_it_has_a_trials_fields_without_ids(here):
     given = {"input": 5, "output": 7, "cache_read": 4}
-    graded = grade_by_files(wanted(exit_code=3, seconds=2.5, usage=given))
+    graded = here(wanted(exit_code=3, seconds=2.5, usage=given))
     assert {"id", "index", "state", "artifacts"}.isdisjoint(graded)
     assert (graded["completed"], graded["exit_code"], graded["seconds"]) == (False, 3, 2.5)
     assert graded["usage"] == {**given, "cache_write": 0, "cache_write_1h": 0, "reasoning": 0}
 
 
-def test_it_asks_for_a_scenario_that_the_file_has():
+def test_it_asks_for_a_scenario_that_the_file_has(here):
     with pytest.raises(RequestError, match=r"greet.yaml has no scenario 'nope'. Choose one of: greet."):
-        grade_by_files(wanted(scenario="nope"))
+        here(wanted(scenario="nope"))
 
 
-def test_it_lists_every_problem_of_the_file():
+def test_it_lists_every_problem_of_the_file(here):
     with pytest.raises(ScenarioFileError) as refused:
-        grade_by_files(wanted(SUITE.replace("file_contains", "file_contain")))
+        here(wanted(SUITE.replace("file_contains", "file_contain")))
     assert "file_contains" in str(refused.value)
 
 
-def test_it_knows_every_reader():
+def test_it_and_its_page_name_every_reader():
     assert set(get_args(Parser)) == set(PARSERS)
+    page = Path(__file__).parents[3] / "docs/command-line.md"
+    assert f"Parsers: {', '.join(PARSERS)}." in page.read_text()

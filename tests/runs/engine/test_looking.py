@@ -224,7 +224,6 @@ def test_a_cancelled_side_ends_the_looks_of_the_other(version):
     [
         ({"max_trials": 5}, "Add --until-decided"),
         ({"until_decided": True, "trials": 9, "max_trials": 5}, "The first look takes 9 trials"),
-        ({"until_decided": True, "use_cache": True}, "Leave the cache out"),
     ],
 )
 def test_plans_that_cannot_be_followed_are_refused(version, options, why):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from evalhub.teams.models import Project
 from evaluators.tool_use.interaction import RULES_VERSION
@@ -167,3 +169,17 @@ def test_broken_files_are_named_and_the_rest_is_imported(project: Project, folde
 def test_a_tool_without_name_or_with_a_bad_pattern_is_refused(binary: str, pattern: str) -> None:
     with pytest.raises(RequestError):
         session_tool(binary, pattern)
+
+
+def test_a_session_whose_lines_were_not_all_read_has_no_rates(project: Project) -> None:
+    read = ReadSessions()
+    read.add(
+        "s.jsonl",
+        io.BytesIO(claude(steps=[("./taskmgr create", 0, "ok"), ('./taskmgr {"a": 1}', 0, "ok")])),
+        TOOL,
+        whole=False,
+    )
+    run, _ = store_sessions(project, TOOL, [structs.replace(read.sessions[0], unread=3)], by=None)
+    assert run
+    interaction = run.trial_set.get().detail["interaction"]
+    assert (interaction["unread"], interaction["error_rate"], interaction["known"]) == (3, None, 2)

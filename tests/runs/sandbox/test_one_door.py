@@ -43,7 +43,7 @@ ALLOWED = {
     "launch/source_files.py": "reads what the command line names",
     "sandbox/worker_settings.py": "reads the memory limit of the system",
     "targets/import_targets.py": "finds the targets file that the command line names",
-    "exchange/demo_data/examples.py": "reads the examples of evalhub",
+    "exchange/examples.py": "reads the examples of evalhub",
     "exchange/exports/files.py": "writes what the command line names",
     "exchange/exports/github.py": "appends to the summary that a CI job names",
     "results/files/artifacts.py": "the data directory, by hash",

@@ -196,7 +196,7 @@ FURTHER = {
 VALID = {
     "a server by its command": server("name: n, command: x"),
     "a server at its address": server(
-        "name: n, url: 'http://x/mcp', transport: sse, headers: {A: b}, command: ''"
+        "name: n, url: 'http://x/mcp', transport: http, headers: {A: b}, command: ''"
     ),
     "llm-tool-test": upload(),
     "a short scenario": {"a.yaml": SHORT.encode()},

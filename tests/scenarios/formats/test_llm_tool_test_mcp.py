@@ -23,21 +23,21 @@ def parsed(more: str):
 
 
 def test_headers_and_transport_are_read():
-    more = "    headers: {Authorization: 'Bearer ${{ TOKEN }}', X-Team: 7}\n    transport: sse"
+    more = "    headers: {Authorization: 'Bearer ${{ TOKEN }}', X-Team: 7}\n    transport: http"
     (found,) = parsed(more)
     (spec,) = found.scenarios
     assert spec.criteria.tool is not None and spec.criteria.tool.mcp is not None
     server = spec.criteria.tool.mcp
     assert (server.headers, server.transport) == (
         {"Authorization": "Bearer ${{ TOKEN }}", "X-Team": "7"},
-        "sse",
+        "http",
     )
 
 
 @pytest.mark.parametrize(
     ("more", "where", "sentence", "id"),
     [
-        ("    transport: ws", "target.mcp.transport", "sse", "format/unknown-value"),
+        ("    transport: sse", "target.mcp.transport", "http", "format/unknown-value"),
         (
             "    headers: {X-Api-Key: hunter2}",
             "target.mcp.headers.X-Api-Key",

@@ -286,20 +286,20 @@ EVERYTHING = {
 def test_the_page_takes_what_the_command_line_takes(signed_in, version):
     client = signed_in()
     baseline = make_run(version, passed=1)
-    form = given(trials="1", use_cache="on", baseline_run=str(baseline.pk), **EVERYTHING)
+    form = given(trials="1", baseline_run=str(baseline.pk), **EVERYTHING)
     plan = parse(client.post(ADDRESS, form, headers=FETCHED))
     (fold,) = [each for each in plan.all("details") if each.all("summary")[0].text == "As a command"]
     command = fold.all("pre")[0].text
     for words in ("--judge-model local", "--threshold 0.8", "--tool-version 2.1", "--branch main"):
         assert words in command
-    for words in ("--commit abc123", "--snapshot snapshot.json", "--use-cache", "--experiment"):
+    for words in ("--commit abc123", "--snapshot snapshot.json", "--experiment"):
         assert words in command
     assert "--tool-descriptions descriptions.yaml" in command
     assert client.post(ADDRESS, form | {"start": "yes"}).status_code == 302
     run = Run.objects.latest("pk")
     assert (run.tool_version, run.branch, run.commit, run.is_experiment) == ("2.1", "main", "abc123", True)
     options = run.options
-    assert (options["judge_model"], options["threshold"], options["use_cache"]) == ("local", 0.8, True)
+    assert (options["judge_model"], options["threshold"]) == ("local", 0.8)
     assert (options["seed"], options["snapshot"], options["baseline"]) == ({"id": 7}, [1], str(baseline.pk))
     assert options["registry"]["tools"]
     assert options["descriptions"]["tools"]["put"]["description"] == "Add a note."

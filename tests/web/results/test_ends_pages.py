@@ -65,13 +65,6 @@ def run_page(client, trial: Trial):
     return parse(client.get(f"/p/tools/runs/{close(trial.run).pk}/"))
 
 
-def test_figures_by_older_rules_say_so(signed_in, version):
-    trial = trial_of(version, rules=RULES_VERSION - 1)
-    client = signed_in()
-    assert "counted by older rules" in run_page(client, trial).region("Layer 1, interaction")
-    assert "counted by older rules" in parse(client.get(f"/p/tools/trials/{trial.pk}/"))
-
-
 def test_known_and_unknown_ends_are_beside_each_other(signed_in, version):
     trial = trial_of(version)
     page = run_page(signed_in(), trial).region("Layer 1, interaction")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 
 from evalhub.lib import numbers
 from evalhub.teams.models import Project
 from runs.models import Run, Trial
+from tests.history.storing import make_history
 from tests.web.screen import Part, main_of
 
 WRONG = {
@@ -28,7 +27,7 @@ DECIMAL = re.compile(r"(?<![$\d.])[01]\.\d\d\b")
 @pytest.fixture
 def addresses(db: None) -> dict[str, str]:
     """Return the pages of a generated project that show numbers."""
-    call_command("make_history", runs=40, trials=10, stdout=StringIO(), stderr=StringIO())
+    make_history(runs=40, trials=10)
     root = "/p/demo-data/"
     run = Run.objects.exclude(baseline=None).order_by("-pk")[0]
     trial = Trial.objects.filter(outcome="fail").order_by("-pk")[0]

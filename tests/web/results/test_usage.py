@@ -58,13 +58,6 @@ def test_rates_are_over_calls_whose_end_is_known(signed_in, run):
     assert few.cell("Error rate").all("abbr")[0]["title"] == "Fewer than 3 exit codes are known"
 
 
-def test_runs_of_the_first_rules_keep_their_rates(signed_in, run):
-    SubcommandMeasure.objects.filter(subcommand="export").update(unknown=9, errors=0, first_tries=10)
-    Run.objects.update(counting={})
-    row = parse(signed_in("viewer").get(ADDRESS)).table("Subcommands").row("export")
-    assert (row.cell("Calls").text, row.cell("First-try success").text) == ("20", "100 %")
-
-
 def test_the_page_says_what_is_estimated_and_not_compared(signed_in, run):
     Run.objects.filter(pk=run.pk).update(counting={"all": ["2", "estimated", False]})
     page = parse(signed_in("viewer").get(ADDRESS, {"compare": "baseline", "tool_version": "2.0"}))

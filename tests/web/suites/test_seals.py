@@ -35,7 +35,7 @@ def test_the_suites_page_shows_each_seal_and_their_sum(signed_in, project):
 
 
 def test_the_button_requests_a_proof_once(signed_in, project, settings):
-    settings.CELERY_APP = "tests.api.engine.test_grade_api.nobody"
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     version = make_suite(project)
     address = f"{version.suite.get_absolute_url()}prove/"
     client = signed_in()
@@ -62,7 +62,7 @@ def test_a_running_proofs_panel_polls_and_stops_by_itself(signed_in, project):
 
 @pytest.mark.parametrize(("given", "stored"), [("", None), ("0.5", 0.5)])
 def test_judges_are_asked_only_within_a_budget(signed_in, project, settings, given, stored):
-    settings.CELERY_APP = "tests.api.engine.test_grade_api.nobody"
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     version = make_suite(project)
     signed_in().post(f"{version.suite.get_absolute_url()}prove/", {"max_usd": given})
     assert SuiteProof.objects.get().max_usd == stored

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import http.client
-import io
 import json
 import os
 import signal
@@ -106,8 +105,6 @@ class Command(HelpfulCommand):
 
     def _migrate(self) -> None:
         call_command("migrate", verbosity=0, interactive=False)
-        # It may take minutes after an upgrade, so its progress is shown.
-        call_command("recompute", stdout=io.StringIO(), stderr=self.stderr)
         connections.close_all()
 
     def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:

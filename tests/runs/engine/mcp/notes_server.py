@@ -49,5 +49,4 @@ def guide() -> str:
 
 
 if __name__ == "__main__":
-    over = "sse" if "sse" in sys.argv else "streamable-http"
-    server.run(transport=over if len(sys.argv) > 1 else "stdio")
+    server.run(transport="streamable-http" if len(sys.argv) > 1 else "stdio")

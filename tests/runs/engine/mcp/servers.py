@@ -15,10 +15,10 @@ ERAS_SERVER = Path(__file__).with_name("eras_server.py")
 
 
 @contextmanager
-def serving(folder: Path, over: str = "mcp") -> Iterator[str]:
-    """Serve notes on loopback over `mcp` or `sse`, kept in a folder; yield the address."""
-    with listening(folder, sys.executable, str(NOTES_SERVER), "PORT", over) as port:
-        yield f"http://127.0.0.1:{port}/{over}"
+def serving(folder: Path) -> Iterator[str]:
+    """Serve notes on loopback, kept in a folder; yield the address."""
+    with listening(folder, sys.executable, str(NOTES_SERVER), "PORT") as port:
+        yield f"http://127.0.0.1:{port}/mcp"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from runs.engine import run_here
-from runs.exchange.demo_data.examples import FOLDER
+from runs.exchange.examples import FOLDER
 from runs.launch import inputs
 from runs.launch.request import Request, request_runs
 from runs.models import Target, Trial

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaluators.tool_use.interaction import RULES_VERSION
 from tests.builders import make_run, make_suite, make_target, make_trial
 from tests.web.results.trials.pages import page
 
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.one_database
 def interaction(value):
     """Return what a trial keeps of layer 1 with this error rate; None is a trial without commands."""
     metrics = {"available": value is not None, "source": "events", "error_rate": value or 0.0}
+    metrics |= {"total_commands": 20, "rules": RULES_VERSION}
     score = {"layer": "interaction", "name": "error_rate", "value": value, "passed": None}
     return {"scores": [score], "detail": {"interaction": metrics}}
 

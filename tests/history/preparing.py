@@ -14,14 +14,14 @@ from django.db.models import Model
 from evaluators.model import Judging
 from runs.db import statements
 from runs.engine.trial_result import columns_of_result, judging_row, total_cost
-from runs.exchange.demo_data.catalogue import SCENARIOS, TAGS, TARGETS
-from runs.exchange.demo_data.sessions import DemoSession
-from runs.exchange.demo_data.story import Chapter, difficulties
-from runs.exchange.demo_data.trials import DemoTrial, demo_trial
 from runs.models import Artifact, CommandRecord, JudgingRecord, SearchEntry, TranscriptRecord, Trial
 from runs.models.run import RunState
 from runs.models.run_options import RunOptions
 from runs.results.search.search_index import entry
+from tests.history.catalogue import SCENARIOS, TAGS, TARGETS
+from tests.history.sessions import DemoSession
+from tests.history.story import Chapter, difficulties
+from tests.history.trials import DemoTrial, demo_trial
 
 _KEYS = frozenset(("run", "scenario_version", "scenario", "trial", "facets"))
 """Columns with keys of other rows; `PreparedRows` lack them."""
@@ -57,7 +57,7 @@ class PreparedRun:
 
 def prepare(chapter: Chapter, *, trials: int, seed: int) -> PreparedRun:
     """Return the rows of a chapter's run."""
-    rng = Random(f"{seed} {chapter.number}")  # noqa: S311 (no secret)
+    rng = Random(f"{seed} {chapter.number}")
     hard = difficulties(chapter.tool, seed=seed)
     demo_trials = [demo_trial(chapter, at % SCENARIOS, hard[at % SCENARIOS], rng) for at in range(trials)]
     columns = _columns(chapter, demo_trials, rng)

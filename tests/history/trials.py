@@ -8,7 +8,7 @@ from random import Random
 from evaluators.grading.evaluate import Evaluation, outcome
 from evaluators.model import Json, Judging, Score, Usage
 from runs.engine.trial_result import TrialResult
-from runs.exchange.demo_data.catalogue import (
+from tests.history.catalogue import (
     GATES,
     HIGHLIGHTS,
     ISSUES,
@@ -24,8 +24,8 @@ from runs.exchange.demo_data.catalogue import (
     WRONG,
     DemoTool,
 )
-from runs.exchange.demo_data.sessions import VARIANTS, DemoSession, make_session
-from runs.exchange.demo_data.story import Chapter, chance
+from tests.history.sessions import VARIANTS, DemoSession, make_session
+from tests.history.story import Chapter, chance
 
 ERROR_SHARE = 0.015
 _ERRORS = (

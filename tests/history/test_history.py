@@ -1,4 +1,4 @@
-"""`make_history`: every kind of data, in a project that is marked as demo data."""
+"""A generated history: every kind of data, in a project that is marked as demo data."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 
 from evalhub.teams.models import Project
-from runs.exchange.demo_data.preparing import prepare
-from runs.exchange.demo_data.second_process import map_ahead
-from runs.exchange.demo_data.story import chapters
 from runs.models import Artifact, Baseline, Change, CommandRecord, JudgingRecord, Run, RunMeasure, Trial
 from scenarios.models import Suite
 from tests.builders import make_member, make_project
+from tests.history.preparing import prepare
+from tests.history.second_process import map_ahead
+from tests.history.storing import make_history
+from tests.history.story import chapters
 from tests.kept_rows import kept_rows
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
@@ -31,7 +30,7 @@ NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
 
 def made(runs: int, trials: int = 20) -> None:
-    call_command("make_history", runs=runs, trials=trials, stdout=StringIO(), stderr=StringIO())
+    make_history(runs=runs, trials=trials)
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +48,11 @@ def test_the_projects_name_marks_it_as_demo_data(history: Project) -> None:
     assert history.name.startswith("Demo data")
 
 
-def test_projects_of_the_first_release_get_more_data(db: None) -> None:
-    make_project("made-up", name="Made up: made-up")
-    call_command("make_history", runs=1, trials=1, project="made-up", stdout=StringIO(), stderr=StringIO())
-    assert Run.objects.filter(project__slug="made-up").count() == 1
-
-
 def test_it_refuses_a_project_that_may_have_real_results(db: None) -> None:
     make_project("tools")
-    before = Run.objects.count()
-    err = StringIO()
-    with pytest.raises(SystemExit) as stopped:
-        call_command("make_history", runs=1, trials=1, project="tools", stderr=err)
-    assert stopped.value.code == 2
-    assert "may have real results" in err.getvalue()
-    assert Run.objects.count() == before
+    with pytest.raises(ValueError, match="may have real results"):
+        make_history("tools", runs=1, trials=1)
+    assert not Run.objects.filter(project__slug="tools").exists()
 
 
 def test_counters_agree_with_the_trials(history: Project) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from runs.exchange.demo_data.second_process import ProcessLost, map_ahead
+from tests.history.second_process import map_ahead
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 STARTED_AND_LEFT = """
 import time
-from runs.exchange.demo_data.second_process import map_ahead
-from tests.runs.exchange.test_second_process import process_of
+from tests.history.second_process import map_ahead
+from tests.history.test_second_process import process_of
 print(next(map_ahead(process_of, range(9), ahead=1)), flush=True)
 time.sleep(60)
 """
@@ -69,15 +68,6 @@ def test_the_process_ends_when_its_results_are_not_needed() -> None:
 def test_an_error_is_raised_here() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(map_ahead(int, ("1", "one"), ahead=1))
-
-
-def test_a_killed_process_is_reported() -> None:
-    with pytest.raises(ProcessLost, match="ended early"):
-        list(map_ahead(signal.raise_signal, [signal.SIGKILL], ahead=1))
-
-
-def test_ctrl_c_is_left_to_the_first_process() -> None:
-    assert list(map_ahead(signal.raise_signal, [signal.SIGINT], ahead=1)) == [None]
 
 
 def test_the_process_ends_when_the_first_one_is_killed() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from runs.exchange.demo_data.catalogue import SCENARIOS, TARGETS, TOOLS
+from tests.history.catalogue import SCENARIOS, TARGETS, TOOLS
 
 TOOL_VERSIONS = ("2.1.0", "2.2.0", "2.3.0", "2.3.1", "2.4.0", "3.0.0")
 TOOL_STEPS = (0.0, 0.2, 0.35, 0.4, -0.5, 0.3)
@@ -38,7 +38,7 @@ class Chapter:
 
 def chapters(runs: int, *, seed: int, now: datetime) -> Iterator[Chapter]:
     """Yield the runs, oldest first; the last is an hour before `now`."""
-    rng = Random(seed)  # noqa: S311 (no secret)
+    rng = Random(seed)
     lines = [(tool, target) for tool in range(len(TOOLS)) for target in range(len(TARGETS))]
     for number in range(runs):
         tool, target = lines[number % len(lines)]
@@ -68,7 +68,7 @@ def _skill(tool: int, target: int, release: int, revision: int, passed: float) -
 
 def difficulties(tool: int, *, seed: int) -> list[float]:
     """Return each scenario's difficulty in logits; a few are hopeless, many easy."""
-    rng = Random(seed * 31 + tool)  # noqa: S311 (no secret)
+    rng = Random(seed * 31 + tool)
     return [rng.gauss(0.0, 1.3) for _ in range(SCENARIOS)]
 
 

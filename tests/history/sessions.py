@@ -17,11 +17,11 @@ from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import diagnose
 from evaluators.tool_use.interaction import Interaction, scores
 from evaluators.tool_use.tool import Tool
-from runs.exchange.demo_data.catalogue import PASSED, TOOLS, UNCHANGED, UNWRITTEN, WRONG, DemoTool
 from runs.models import TranscriptRecord
 from runs.models.trial import command_row, json_of
 from runs.results.files.artifacts import StoredFile, keep_content
 from runs.results.search.search_index import entry
+from tests.history.catalogue import PASSED, TOOLS, UNCHANGED, UNWRITTEN, WRONG, DemoTool
 
 VARIANTS = 6
 """Sessions per scenario and course; trials share them."""
@@ -59,7 +59,7 @@ class DemoSession:
 def make_session(tool: int, place: int, failures: int, course: str, variant: int) -> DemoSession:
     """Return a scenario's session that begins with `failures` failed commands and ends as `course` says."""
     tested = TOOLS[tool]
-    rng = Random(f"{tool} {place} {failures} {course} {variant}")  # noqa: S311 (no secret)
+    rng = Random(f"{tool} {place} {failures} {course} {variant}")
     events = tuple(_with_times(_events(tested, place, failures, course, rng), rng))
     done = course in (PASSED, WRONG)
     answer = f"The {tested.key(place)} task is done." if done else "I could not finish the last step."

@@ -12,22 +12,25 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.utils import timezone
 
-from evalhub.teams.models import Project
+from evalhub.teams.models import Membership, Project
+from evalhub.teams.roles import Role
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_with_baseline
 from runs.db import statements
-from runs.exchange.demo_data.catalogue import JUDGE, SCENARIOS, TARGETS, TOOLS, bundle
-from runs.exchange.demo_data.preparing import PreparedRows, PreparedRun, prepare
-from runs.exchange.demo_data.second_process import map_ahead
-from runs.exchange.demo_data.story import GUIDANCE_STEPS, chapters
 from runs.models import Launch, Run, Target
 from runs.models.run import Trigger
 from runs.results.rollups import write_rollups
 from runs.results.search.search_index import facets_by_outcome
 from runs.targets.import_targets import import_targets
+from scenarios.commands import acting_user
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
+from tests.history.catalogue import JUDGE, SCENARIOS, TARGETS, TOOLS, bundle
+from tests.history.preparing import PreparedRows, PreparedRun, prepare
+from tests.history.second_process import map_ahead
+from tests.history.story import GUIDANCE_STEPS, chapters
 
 RUNS_AT_ONCE = 50
 """Runs per transaction."""
@@ -84,21 +87,29 @@ def _targets(project: Project, by: User | None) -> list[Target]:
     return [named[name] for name, _, _ in TARGETS]
 
 
-def make_runs(
-    stage: DemoRows,
+MARK = "Demo data"
+"""Names of projects with demo data begin with it; no other project gets any."""
+
+
+def make_history(
+    slug: str = "demo-data",
     *,
     runs: int,
     trials: int,
-    seed: int,
-    by: User | None,
-    now: datetime,
-    progress: Callable[[int], None],
+    seed: int = 1,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> None:
     """Store `runs` runs of `trials` trials each; call `progress` with the number stored after each batch.
 
-    A second process prepares the rows of a large history. Raises `ProcessLost`.
+    A second process prepares the rows of a large history. Raises `ValueError` for a project that may have real results.
     """
-    done = 0
+    by, now, done = acting_user(), timezone.now(), 0
+    project, _ = Project.objects.get_or_create(slug=slug, defaults={"name": f"{MARK}: {slug}"[:120]})
+    if not project.name.startswith(MARK):
+        raise ValueError(f"The project '{slug}' may have real results. Choose another one.")
+    if by is not None:
+        Membership.objects.get_or_create(project=project, user=by, defaults={"role": Role.ADMIN})
+    stage = make_stage(project, by=by)
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
@@ -112,7 +123,7 @@ def make_runs(
 
 
 def _prepare_runs(runs: int, *, trials: int, seed: int, now: datetime) -> Generator[PreparedRun, None, None]:
-    """Yield the runs, oldest first, prepared by a second process if they are many. Raises `ProcessLost`."""
+    """Yield the runs, oldest first, prepared by a second process if they are many."""
     story = chapters(runs, seed=seed, now=now)
     prepare_chapter = partial(prepare, trials=trials, seed=seed)
     if runs <= RUNS_AT_ONCE:
