@@ -19,7 +19,7 @@ from evalhub.health import broker_problem
 from evalhub.lib.numbers import counted
 from evalhub.web.commands import ensure_database
 from runs.db.clock import database_now
-from runs.db.disk import folders_to_write, free_bytes, shortage
+from runs.db.disk import disk_shortage, folders_to_write, free_bytes
 from runs.errors import RequestError
 from runs.results.files.store_identity import store_problems
 from runs.sandbox.sandbox import MEANING, Level
@@ -210,7 +210,7 @@ def _packages() -> Iterator[PartStatus]:
 
 
 def _disk() -> Iterator[PartStatus]:
-    problem = shortage()
+    problem = disk_shortage()
     free = min(map(free_bytes, folders_to_write()))
     text = f"{free / 1e9:.1f} GB free in {settings.DATA_DIR}."
     yield PartStatus("disk", State.PROBLEM, problem) if problem else PartStatus("disk", State.OK, text)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from evalhub.broker import broker_address
 from evalhub.operators import sees_details
-from runs.db.disk import shortage
+from runs.db.disk import disk_shortage
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.results.files.store_identity import store_problems
@@ -42,7 +42,7 @@ def broker_problem() -> str:
     return ""
 
 
-def queue(now: datetime) -> dict[str, Any]:
+def queue_health(now: datetime) -> dict[str, Any]:
     """Return how many trials wait, and for how many seconds the longest does. Two queries."""
     waiting = Trial.objects.filter(state=TrialState.QUEUED)
     oldest = Run.objects.filter(pk__in=waiting.values("run")).aggregate(at=Min("created"))["at"]
@@ -70,7 +70,7 @@ def read_queue_state(now: datetime) -> tuple[dict[str, Any], str]:
     """Return queue and workers from the database, or nothing and the reason why it doesn't answer."""
     try:
         connection.ensure_connection()
-        return {"queue": queue(now), "workers": workers(now), "waiting": waiting_runs_by_labels()}, ""
+        return {"queue": queue_health(now), "workers": workers(now), "waiting": waiting_runs_by_labels()}, ""
     except Error as error:
         return {}, f"The database does not answer: {type(error).__name__}."
 
@@ -79,7 +79,7 @@ def _storage_problem(workers: list[dict[str, Any]]) -> str:
     """Return why trials can't be stored, as an online worker reports or as this process sees."""
     lately = Worker.HEARD_WITHIN.total_seconds()
     problems = (each["problem"] for each in workers if each["seen_seconds"] <= lately)
-    return next(filter(None, problems), "") or shortage()
+    return next(filter(None, problems), "") or disk_shortage()
 
 
 def state() -> dict[str, Any]:

@@ -21,7 +21,7 @@ from scenarios.guidance import named_guidelines, suite_guidance
 from scenarios.hashing import content_hash, rubric_hash, suite_hash, task_fixture_hashes
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion, Upload
 from scenarios.reading import read_suites
-from scenarios.storing import keep_files, keep_fixture, keep_guidance, keep_scenarios
+from scenarios.storing import keep_files, keep_scenarios, store_fixture, store_guidance
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def store_suite(
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
     documents = suite_guidance(parsed, named)
-    guidance, new_guidance = keep_guidance(suite, documents, by=by) if documents else (None, False)
+    guidance, new_guidance = store_guidance(suite, documents, by=by) if documents else (None, False)
     sha256 = suite_hash(parsed, named)
     version = suite.versions.filter(sha256=sha256).first()
     new_version = version is None
@@ -163,7 +163,7 @@ def _new_version(
         created_by=by,
     )
     named = named_guidelines(parsed)
-    fixtures = {name: keep_fixture(suite.project, files, named) for name, files in parsed.fixtures.items()}
+    fixtures = {name: store_fixture(suite.project, files, named) for name, files in parsed.fixtures.items()}
     scenario_versions = keep_scenarios(suite, parsed.scenarios, fixtures, task_fixture_hashes(parsed))
     SuiteEntry.objects.bulk_create(
         [

@@ -56,7 +56,7 @@ def unpack(archive: bytes) -> FixtureFiles:
         )
 
 
-def keep_fixture(project: Project, files: FixtureFiles, extra: Sequence[str] = ()) -> Fixture:
+def store_fixture(project: Project, files: FixtureFiles, extra: Sequence[str] = ()) -> Fixture:
     """Return the stored fixture of these files without guidance; `extra` are more guidance patterns."""
     rest, _ = split(files, extra)
     return keep_files(project, rest)
@@ -84,7 +84,7 @@ def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:
     return stored
 
 
-def keep_guidance(
+def store_guidance(
     suite: Suite,
     files: FixtureFiles,
     *,

@@ -107,7 +107,7 @@ def age(at: datetime, *, now: datetime) -> str:
     return f"{old.seconds // 3600} h" if not old.days else f"{old.days} d"
 
 
-def when(at: datetime, *, now: datetime) -> str:
+def format_moment(at: datetime, *, now: datetime) -> str:
     """Return how long ago something was, or from half a day on its date and time."""
     ago = now - at
     if not NOTHING <= ago < HALF_A_DAY:
@@ -117,7 +117,7 @@ def when(at: datetime, *, now: datetime) -> str:
     return f"{ago.seconds // 60} min ago" if ago < HOUR else f"{ago.seconds // 3600} h ago"
 
 
-def on_day(at: datetime, *, now: datetime) -> str:
+def format_day(at: datetime, *, now: datetime) -> str:
     """Return on which day something was: `today`, `yesterday`, `on Tuesday`, and from a week on `on 1 Nov 2026`."""
     days = (now.date() - at.date()).days
     if days in (0, 1):

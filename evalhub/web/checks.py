@@ -74,7 +74,7 @@ def sandbox(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMess
 
 
 @register(TAG)
-def egress(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def check_egress(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Warn of agents that reach the workers' own network where several people bring them."""
     if settings.EMBEDDED or (settings.EGRESS != "full" and not settings.EGRESS_UNENFORCED):
         return []

@@ -160,7 +160,7 @@ def when(at: datetime | None) -> SafeString:
 
 def on_day(at: datetime | None) -> SafeString:
     """Return on which day something was as a `time` element, for a sentence."""
-    return timed(at, "" if at is None else numbers.on_day(at, now=datetime.now(UTC)))
+    return timed(at, "" if at is None else numbers.format_day(at, now=datetime.now(UTC)))
 
 
 def age(at: datetime | None) -> SafeString:
@@ -170,7 +170,7 @@ def age(at: datetime | None) -> SafeString:
 
 def ago(at: datetime | None) -> str:
     """Return a time relative to now, for `timed`."""
-    return "" if at is None else numbers.when(at, now=datetime.now(UTC))
+    return "" if at is None else numbers.format_moment(at, now=datetime.now(UTC))
 
 
 def timed(at: datetime | None, text: str) -> SafeString:

@@ -81,7 +81,7 @@ class LookState:
 
 
 @dataclass(frozen=True)
-class Look:
+class InterimLook:
     """One look, and what follows."""
 
     p: float
@@ -236,7 +236,7 @@ def _growing(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(rounded)
 
 
-def decide_look(state: LookState, levels: Levels, *, is_last: bool) -> Look:
+def decide_look(state: LookState, levels: Levels, *, is_last: bool) -> InterimLook:
     """Return what follows a look. `is_last` says that no trial may follow."""
     corrected = benjamini_hochberg([scenario.p for scenario in state.table.values()])
     rows = list(zip(state.table.items(), corrected, strict=True))
@@ -251,7 +251,9 @@ def decide_look(state: LookState, levels: Levels, *, is_last: bool) -> Look:
     else:
         undecided = _find_undecided(state)
         decision = LookDecision.GO_ON if undecided else LookDecision.FUTILE
-    return Look(state.p, levels.pass_rate, min(corrected, default=1.0), levels.scenarios, decision, undecided)
+    return InterimLook(
+        state.p, levels.pass_rate, min(corrected, default=1.0), levels.scenarios, decision, undecided
+    )
 
 
 def _find_undecided(state: LookState) -> tuple[str, ...]:

@@ -148,9 +148,9 @@ class MeasureChange:
     of interest in 80 % of cases; None where 1,000 are too few."""
     below_threshold: bool = False
     """The change is significant and smaller than the smallest effect of interest."""
-    broke: tuple[str, ...] = ()
+    regressed: tuple[str, ...] = ()
     """Of the suite's pass rate, the scenarios whose own pass rate regressed, by key."""
-    mended: tuple[str, ...] = ()
+    improved: tuple[str, ...] = ()
     """Of the suite's pass rate, the scenarios whose own pass rate improved, by key."""
     runs_before: int = 1
     """How many runs the old side has: more than one for a line, to which only the new side can add trials."""

@@ -101,7 +101,7 @@ def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]
     def named(verdict: ChangeVerdict) -> tuple[str, ...]:
         return tuple(key for key, each in scenarios.items() if each.verdict is verdict)
 
-    return replace(change, broke=named(ChangeVerdict.REGRESSED), mended=named(ChangeVerdict.IMPROVED))
+    return replace(change, regressed=named(ChangeVerdict.REGRESSED), improved=named(ChangeVerdict.IMPROVED))
 
 
 def compare_measures(
@@ -156,9 +156,9 @@ def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
     verdicts = [change.verdict for change in changes]
     if verdicts[:1] == [ChangeVerdict.NOT_COMPARABLE]:
         return ChangeVerdict.NOT_COMPARABLE
-    if any(change.broke for change in changes) or ChangeVerdict.REGRESSED in verdicts:
+    if any(change.regressed for change in changes) or ChangeVerdict.REGRESSED in verdicts:
         return ChangeVerdict.REGRESSED
-    if any(change.mended for change in changes) or ChangeVerdict.IMPROVED in verdicts:
+    if any(change.improved for change in changes) or ChangeVerdict.IMPROVED in verdicts:
         return ChangeVerdict.IMPROVED
     return verdicts[0] if verdicts else ChangeVerdict.NOT_COMPARABLE
 
@@ -169,7 +169,9 @@ def find_deciding(headline: Sequence[MeasureChange]) -> MeasureChange:
     The pass rate where scenarios broke or improved, else the first with the verdict.
     """
     verdict = overall(headline)
-    named = (each for each in headline if (each.broke if verdict is ChangeVerdict.REGRESSED else each.mended))
+    named = (
+        each for each in headline if (each.regressed if verdict is ChangeVerdict.REGRESSED else each.improved)
+    )
     if verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED) and (first := next(named, None)):
         return first
     return next((each for each in headline if each.verdict is verdict), headline[0])

@@ -80,7 +80,7 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     """
     if change.verdict is ChangeVerdict.NOT_COMPARABLE:
         return "No scenario of both sides can be compared." if change.runs_before > 1 else _NONE_OF_BOTH
-    if change.broke or change.mended:
+    if change.regressed or change.improved:
         return _named_scenarios(change)
     if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED, ChangeVerdict.CHANGED):
         scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
@@ -109,7 +109,7 @@ def _named_scenarios(change: MeasureChange) -> str:
     """Return which scenarios broke or improved, and whether the whole suite's pass rate changed, too."""
     parts = [
         f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {list_names(keys, _MOST_NAMED)}"
-        for keys, word in ((change.broke, "broke"), (change.mended, "improved"))
+        for keys, word in ((change.regressed, "broke"), (change.improved, "improved"))
         if keys
     ]
     whole = {

@@ -10,8 +10,8 @@ from statistics import fmean
 
 from evaluators.statistics.line import FEWEST_RUNS, compare_amount
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample, Scale
-from runs.compare.line import OldSide
-from runs.compare.measure_changes import LineRuns, Pool, RunComparison, samples_of
+from runs.compare.line import Reference
+from runs.compare.measure_changes import LineRuns, PooledRuns, RunComparison, samples_of
 from runs.models import Trial
 from runs.models.comparison import OF_AMOUNTS, AlertKind
 from runs.models.trial import TrialState
@@ -22,7 +22,7 @@ _Samples = Mapping[int, Mapping[str, Sample]]
 """By run and scenario key."""
 
 
-def amounts_against_line(compared: RunComparison, side: OldSide, new: Pool) -> RunComparison:
+def amounts_against_line(compared: RunComparison, side: Reference, new: PooledRuns) -> RunComparison:
     """Return a comparison whose amounts are compared with the run's line, where it has enough runs. Two queries."""
     lines = {measure: side.amounts[kind] for kind, measure in OF_AMOUNTS.items() if kind in side.amounts}
     relative = [each for each in compared.others if each.rule.scale is Scale.RELATIVE]
@@ -46,19 +46,21 @@ def amounts_against_line(compared: RunComparison, side: OldSide, new: Pool) -> R
     return replace(compared, others=tuple(changes.get(each.rule.name, each) for each in compared.others))
 
 
-def _compare_counts(change: MeasureChange, line: LineRuns, new: Pool, samples: _Samples) -> MeasureChange:
+def _compare_counts(
+    change: MeasureChange, line: LineRuns, new: PooledRuns, samples: _Samples
+) -> MeasureChange:
     return compare_amount(change.rule, line.line(change.rule, samples), samples.get(new.run.pk, {}))
 
 
 def _compare_logs(
-    change: MeasureChange, line: LineRuns, new: Pool, samples: tuple[_Samples, _Samples]
+    change: MeasureChange, line: LineRuns, new: PooledRuns, samples: tuple[_Samples, _Samples]
 ) -> MeasureChange:
     (logs, amounts), key = samples, new.run.pk
     plain = line.line(change.rule, amounts), amounts.get(key, {})
     return compare_amount(change.rule, line.line(change.rule, logs), logs.get(key, {}), plain)
 
 
-def _read_trials(pools: Sequence[Pool]) -> dict[str, tuple[_Samples, _Samples]]:
+def _read_trials(pools: Sequence[PooledRuns]) -> dict[str, tuple[_Samples, _Samples]]:
     """Return each amount's logarithms, and the amounts themselves, of trials that have it. One query."""
     counts_for = {key: pool.run.pk for pool in pools for key in pool.keys}
     trials = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED, is_retest=False)

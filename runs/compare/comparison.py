@@ -12,10 +12,10 @@ from evaluators.statistics.retest import Passes, RetestOutcome, has_fallen
 from runs.compare.amounts import amounts_against_line, worse_amounts
 from runs.compare.baselines import LAST_PASS
 from runs.compare.intended_changes import changed_on_purpose
-from runs.compare.line import OldSide, old_side_of
+from runs.compare.line import Reference, reference_of
 from runs.compare.measure_changes import (
     PASS,
-    Pool,
+    PooledRuns,
     RunComparison,
     against_line,
     compare_pools,
@@ -86,7 +86,7 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's baseline, verdict, changes and alerts; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
     has_no_old_side = options.baseline_file or options.is_old_side or options.is_previous_arm
-    side = OldSide(None) if has_no_old_side else old_side_of(run, options.baseline)
+    side = Reference(None) if has_no_old_side else reference_of(run, options.baseline)
     baseline = run.baseline = side.baseline
     if options.baseline == LAST_PASS:
         run.warnings = [
@@ -123,12 +123,12 @@ def _last_pass(baseline: Run | None) -> str:
     )
 
 
-def _held_that_look_worse(side: OldSide, baseline: Run, run: Run) -> list[str]:
+def _held_that_look_worse(side: Reference, baseline: Run, run: Run) -> list[str]:
     """Return the scenarios of open alerts that look worse in a run than before. One query, none without them."""
     if not side.held:
         return []
-    old = side.line or (Pool(baseline),)
-    samples = samples_of([Pool(run), *old], [PASS]).get(PASS, {})
+    old = side.line or (PooledRuns(baseline),)
+    samples = samples_of([PooledRuns(run), *old], [PASS]).get(PASS, {})
     tonight = samples.get(run.pk, {})
     return [
         key
@@ -148,24 +148,24 @@ def _passes(samples: Iterable[Sample]) -> Passes:
     return Passes(sum(round(each.mean * each.n) for each in known), sum(each.n for each in known))
 
 
-def _compare_with(side: OldSide, baseline: Run, run: Run, worse: Sequence[str]) -> RunComparison:
+def _compare_with(side: Reference, baseline: Run, run: Run, worse: Sequence[str]) -> RunComparison:
     """Compare a run with its old side; scenarios that fresh trials name broke, and those of open alerts that look worse."""
-    new = Pool(run)
+    new = PooledRuns(run)
     # Against a line these runs are its old side already.
     spreads = spreads_of(side.earlier, new) if side.is_alone else {}
-    (comparison,) = compare_pools(Pool(baseline), [new], spreads=spreads)
+    (comparison,) = compare_pools(PooledRuns(baseline), [new], spreads=spreads)
     if side.line:
         comparison = amounts_against_line(against_line(comparison, side.earlier, new), side, new)
     return with_broken(comparison, [*run.retested(RetestOutcome.NAMED), *worse])
 
 
-def compare_chosen(base: Pool, new: Pool) -> RunComparison:
+def compare_chosen(base: PooledRuns, new: PooledRuns) -> RunComparison:
     """Compare two runs that somebody chose. Runs that did not run in turn are judged by their line, too.
 
     At most ten queries more than `compare_pools`, none for runs of one launch.
     """
     in_turn = base.run.launch_id == new.run.launch_id
-    spreads = {} if in_turn else spreads_of(old_side_of(new.run, str(base.run.pk)).earlier, new)
+    spreads = {} if in_turn else spreads_of(reference_of(new.run, str(base.run.pk)).earlier, new)
     return compare_pools(base, [new], spreads=spreads)[0]
 
 

@@ -50,7 +50,9 @@ def _problem(new: Run, old: Run) -> str:
 
 
 def _sentence(compared: RunComparison) -> str:
-    changes = [each for each in compared.headline if each.verdict is ChangeVerdict.REGRESSED or each.broke]
+    changes = [
+        each for each in compared.headline if each.verdict is ChangeVerdict.REGRESSED or each.regressed
+    ]
     shown = changes or list(compared.headline[:1])
     sizes = "; ".join(map(_sizes, shown)) or "nothing could be compared"
     return f"Both configurations ran again, in turn: {sizes}."

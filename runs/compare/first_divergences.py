@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evaluators.tool_use.command_alignment import Divergence, closest_pair, first_divergence, most_common
-from runs.compare.measure_changes import Pool, RunComparison
+from runs.compare.measure_changes import PooledRuns, RunComparison
 from runs.models import Trial
 from runs.models.trial import TrialState
 from runs.results.digests import command_sequences
@@ -74,7 +74,9 @@ def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences
     return FirstDivergences(len(failing), {key: each for key, each in diverging.items() if each})
 
 
-def divergences_from(base: Pool, others: Sequence[tuple[Pool, RunComparison]]) -> list[FirstDivergences]:
+def divergences_from(
+    base: PooledRuns, others: Sequence[tuple[PooledRuns, RunComparison]]
+) -> list[FirstDivergences]:
     """Return where each later run's newly failing scenarios part ways with the first run's.
 
     One query, and up to two for each run with newly failing scenarios.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.compare.differences import LABELS, fingerprint_differences
-from runs.compare.measure_changes import Pool
+from runs.compare.measure_changes import PooledRuns
 from runs.models import Run
 from runs.models.run import RunState
 from runs.results.counting import countings_of
@@ -64,6 +64,8 @@ def changed_meanwhile(run: Run, fresh: Run) -> tuple[str, ...]:
     return tuple(changed)
 
 
-def pool_of(run: Run, fresh: Sequence[FreshRun]) -> Pool:
+def pool_of(run: Run, fresh: Sequence[FreshRun]) -> PooledRuns:
     """Return a run with those further trials that count."""
-    return Pool(run, tuple(each.run.pk for each in fresh if each.is_pooled and each.run.more_of_id == run.pk))
+    return PooledRuns(
+        run, tuple(each.run.pk for each in fresh if each.is_pooled and each.run.more_of_id == run.pk)
+    )

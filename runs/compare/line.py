@@ -17,7 +17,7 @@ from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.retest import RetestOutcome
 from runs.compare.baselines import NEWEST_FIRST, baseline_of, newest_among, pinned_run, runs_alike
 from runs.compare.fresh_trials import fresh_runs, pool_of
-from runs.compare.measure_changes import LineRuns, Pool
+from runs.compare.measure_changes import LineRuns, PooledRuns
 from runs.models import Alert, Run, RunMeasure
 from runs.models.comparison import OF_AMOUNTS, OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger
@@ -38,7 +38,7 @@ _DECISIONS = {
 
 
 @dataclass(frozen=True)
-class OldSide:
+class Reference:
     """What a run's verdict is made with."""
 
     baseline: Run | None
@@ -62,7 +62,7 @@ class OldSide:
     """All known runs of the line, oldest first; empty for that of the default branch."""
 
     @property
-    def line(self) -> tuple[Pool, ...]:
+    def line(self) -> tuple[PooledRuns, ...]:
         """The runs that the new one is compared with, one to ten, newest first; none where the baseline alone decides."""
         return () if self.is_alone else self.earlier.old
 
@@ -88,7 +88,7 @@ class OldSide:
         }
 
 
-def old_side_of(run: Run, choice: str) -> OldSide:
+def reference_of(run: Run, choice: str) -> Reference:
     """Return what a run is compared with; `choice` is its request's baseline.
 
     In order: the request's choice, the pinned run, the line of its branch, that of the default branch, and with fewer
@@ -96,7 +96,7 @@ def old_side_of(run: Run, choice: str) -> OldSide:
     compared with. At most twelve queries.
     """
     if run.trigger == Trigger.CONFIRM or run.more_of_id or run.looks:
-        return OldSide(baseline_of(run, choice), is_alone=True)
+        return Reference(baseline_of(run, choice), is_alone=True)
     pinned = pinned_run(run)
     history = _History(run)
     branches: list[tuple[str, ...]] = list(dict.fromkeys((run.line_branches, MAINLINE)))
@@ -108,9 +108,9 @@ def old_side_of(run: Run, choice: str) -> OldSide:
     members, earlier = lines[chosen], found[chosen]
     own = lines[0] if lines[0].pending or choice or pinned else members
     frozen = (
-        OldSide(None)
+        Reference(None)
         if run.is_experiment
-        else OldSide(None, since=own.since, held=_held(own), is_red=own.is_red)
+        else Reference(None, since=own.since, held=_held(own), is_red=own.is_red)
     )
     if choice:
         return replace(frozen, baseline=baseline_of(run, choice), earlier=earlier, is_alone=True)
@@ -238,7 +238,7 @@ class _History:
         return tuple(pool_of(each, fresh) for each in usable), tuple(reasons)
 
 
-_Usable = tuple[tuple[Pool, ...], tuple[Mapping[str, Reasons], ...]]
+_Usable = tuple[tuple[PooledRuns, ...], tuple[Mapping[str, Reasons], ...]]
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 
 from evaluators.statistics.error_shares import ONE_LOOK, Levels
 from evaluators.statistics.looks import (
-    Look,
+    InterimLook,
     LookDecision,
     LookState,
     StoredLook,
@@ -29,7 +29,7 @@ Passes = dict[str, Sample]
 """Passes by scenario key."""
 
 
-def look_as_stored(look: Look, sides: ComparedSides, *, reason: str = "") -> StoredLook:
+def look_as_stored(look: InterimLook, sides: ComparedSides, *, reason: str = "") -> StoredLook:
     """Return a look as it is stored."""
     return StoredLook(
         sides.against,

@@ -30,7 +30,7 @@ class FirstDifference:
 
 
 @dataclass(frozen=True)
-class LostScenario:
+class RegressedScenario:
     """A scenario that passes less often than before, or one that fails where there is no baseline."""
 
     key: str
@@ -141,7 +141,7 @@ def lost_keys(changes: Mapping[str, MeasureChange]) -> list[str]:
     return sorted(lost, key=lambda key: (lost[key], key))
 
 
-def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[LostScenario]:
+def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[RegressedScenario]:
     """Return what differs in these scenarios, at most `MOST_SCENARIOS`, without secrets. Up to five queries."""
     described = list(keys)[:MOST_SCENARIOS]
     before, after = _results(base, described), _results(new, described)
@@ -160,13 +160,13 @@ def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[LostScenari
     ]
 
 
-def failing_scenarios(run: Run) -> tuple[list[LostScenario], int]:
+def failing_scenarios(run: Run) -> tuple[list[RegressedScenario], int]:
     """Return a run's failing scenarios, at most `MOST_SCENARIOS`, and the number of all. Two queries."""
     failed = Trial.objects.filter(run=run, is_retest=False, outcome="fail").order_by("position", "pk")
     keys = list(dict.fromkeys(failed.values_list("scenario__key", flat=True)))
     results = _results(run, keys[:MOST_SCENARIOS])
     lost = [
-        LostScenario(key, None, _count_passes(trials), new_reasons=_reasons(trials))
+        RegressedScenario(key, None, _count_passes(trials), new_reasons=_reasons(trials))
         for key, trials in results.items()
     ]
     return lost, len(keys)
@@ -178,14 +178,14 @@ def _describe_loss(
     after: Sequence[_TrialResult],
     pair: tuple[_TrialResult | None, _TrialResult | None],
     commands: Mapping[int, Sequence[str]],
-) -> LostScenario:
+) -> RegressedScenario:
     passed, failed = pair
     difference = (
         first_difference(commands.get(passed.pk, ()), commands.get(failed.pk, ()))
         if passed and failed
         else None
     )
-    return LostScenario(
+    return RegressedScenario(
         key, _count_passes(before), _count_passes(after), difference, _reasons(before), _reasons(after)
     )
 

@@ -109,7 +109,7 @@ class RunComparison:
         return self.pass_rate.scenarios if self.pass_rate else 0
 
 
-class Pool(NamedTuple):
+class PooledRuns(NamedTuple):
     """A run, and the runs whose trials count for it."""
 
     run: Run
@@ -124,12 +124,12 @@ class Pool(NamedTuple):
 
 def compare_run_measures(before: Run, after: Run) -> RunComparison:
     """Compare two closed runs from their rollups. One to three queries."""
-    return compare_pools(Pool(before), [Pool(after)])[0]
+    return compare_pools(PooledRuns(before), [PooledRuns(after)])[0]
 
 
 def compare_pools(
-    base: Pool,
-    others: Sequence[Pool],
+    base: PooledRuns,
+    others: Sequence[PooledRuns],
     only: Collection[str] = (),
     spreads: Mapping[str, Spread] | None = None,
 ) -> list[RunComparison]:
@@ -164,7 +164,7 @@ def compare_pools(
 class LineRuns:
     """The earlier runs of a line, newest first, those that wait for a decision before the others."""
 
-    pools: tuple[Pool, ...] = ()
+    pools: tuple[PooledRuns, ...] = ()
     reasons: tuple[Mapping[str, Reasons], ...] = ()
     """What changed in each scenario since each of them, by key."""
     pending: int = 0
@@ -173,7 +173,7 @@ class LineRuns:
     """As the last three of `evaluators.statistics.line.Line`."""
 
     @property
-    def old(self) -> tuple[Pool, ...]:
+    def old(self) -> tuple[PooledRuns, ...]:
         """The runs that the new one alone is compared with, at most `MOST_RUNS`."""
         return self.pools[self.pending :][:MOST_RUNS]
 
@@ -195,7 +195,7 @@ class LineRuns:
         return Line(runs, self.pending, self.since_fixed, self.largest)
 
 
-def against_line(compared: RunComparison, earlier: LineRuns, new: Pool) -> RunComparison:
+def against_line(compared: RunComparison, earlier: LineRuns, new: PooledRuns) -> RunComparison:
     """Return a comparison whose headline measures and scenarios are those of a run against its line. One query.
 
     Takes the run's comparison with the newest run of the line, which keeps its headline where the line is too short.
@@ -233,7 +233,7 @@ def against_line(compared: RunComparison, earlier: LineRuns, new: Pool) -> RunCo
     )
 
 
-def spreads_of(earlier: LineRuns, new: Pool) -> dict[str, Spread]:
+def spreads_of(earlier: LineRuns, new: PooledRuns) -> dict[str, Spread]:
     """Return how much each headline measure varies from run to run of a line, by name. One query, none without one."""
     if len(earlier.old) < FEWEST_RUNS:
         return {}
@@ -255,13 +255,15 @@ def with_broken(compared: RunComparison, keys: Collection[str]) -> RunComparison
         for key, change in compared.scenarios.items()
     }
     headline = [
-        replace(each, broke=tuple(dict.fromkeys((*each.broke, *keys)))) if each.rule.name == PASS else each
+        replace(each, regressed=tuple(dict.fromkeys((*each.regressed, *keys))))
+        if each.rule.name == PASS
+        else each
         for each in compared.headline
     ]
     return replace(compared, headline=tuple(headline), scenarios=scenarios)
 
 
-def _levels(base: Pool, other: Pool) -> Levels:
+def _levels(base: PooledRuns, other: PooledRuns) -> Levels:
     """Return the levels of a comparison by how often it was looked at. Two queries with further trials."""
     if base.also or other.also:
         return levels_of_pools(base.keys, other.keys)
@@ -345,7 +347,7 @@ _Samples = dict[_Named, dict[int, dict[str, Sample]]]
 """By measure, run and scenario key."""
 
 
-def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
+def _samples(pools: Sequence[PooledRuns], only: Collection[str]) -> _Samples:
     """Return the pools' samples. One query."""
     counts_for = {key: pool.run.pk for pool in pools for key in pool.keys}
     rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
@@ -367,7 +369,9 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
     return samples
 
 
-def samples_of(pools: Sequence[Pool], names: Collection[str]) -> dict[str, dict[int, dict[str, Sample]]]:
+def samples_of(
+    pools: Sequence[PooledRuns], names: Collection[str]
+) -> dict[str, dict[int, dict[str, Sample]]]:
     """Return measures' samples, by name, run and scenario key. One query, none without names."""
     samples = _samples(pools, names) if names else {}
     return {f"{layer}/{name}": sides for (layer, name, _, _), sides in samples.items()}

@@ -18,7 +18,7 @@ from evaluators.statistics.retest import LEAST_FALL, RetestOutcome
 from runs.compare.amounts import worse_amounts
 from runs.compare.drift import Decline, decline_of
 from runs.compare.intended_changes import kind_of_regression
-from runs.compare.line import OldSide
+from runs.compare.line import Reference
 from runs.compare.measure_changes import PASS, RunComparison, smallest_of_pass_rate
 from runs.compare.stored_changes import stored_changes, stored_scenario_changes
 from runs.db import outbox
@@ -29,7 +29,7 @@ _Wanted = dict[AlertKind, dict[str, Any]]
 """Alerts to raise, by kind, with their fields."""
 
 
-def keep_alerts(run: Run, side: OldSide, comparison: RunComparison | None, *, is_new: bool) -> None:
+def keep_alerts(run: Run, side: Reference, comparison: RunComparison | None, *, is_new: bool) -> None:
     """Raise a run's alerts, take back those that nobody has triaged otherwise, and decide on earlier ones.
 
     Expects the run's verdict to be stored. Requires a transaction.
@@ -68,11 +68,11 @@ def is_red(comparison: RunComparison) -> bool:
     return any(each.verdict is ChangeVerdict.REGRESSED for each in comparison.headline)
 
 
-def _alerts_of_suite(run: Run, side: OldSide, comparison: RunComparison) -> _Wanted:
+def _alerts_of_suite(run: Run, side: Reference, comparison: RunComparison) -> _Wanted:
     if run.verdict != ChangeVerdict.REGRESSED or run.baseline is None:
         return {}
     kind = kind_of_regression(run.baseline, run)
-    named = [key for each in comparison.headline for key in each.broke if key not in side.held]
+    named = [key for each in comparison.headline for key in each.regressed if key not in side.held]
     if kind is not None and side.is_red and named:
         named = _add_names(run, side, named)
     if kind is None or (side.since and not named and not _is_new_loss(run, side, comparison)):
@@ -87,7 +87,7 @@ def _alerts_of_suite(run: Run, side: OldSide, comparison: RunComparison) -> _Wan
     return {kind: {"evidence": evidence, "named": named}}
 
 
-def _add_names(run: Run, side: OldSide, keys: Sequence[str]) -> list[str]:
+def _add_names(run: Run, side: Reference, keys: Sequence[str]) -> list[str]:
     """Add scenarios to the open alert of the suite in whose run they fell already; return the others."""
     alert = Alert.objects.filter(run=side.since, kind__in=OF_SUITE, state__in=OPEN_ALERTS).first()
     before = stored_scenario_changes(side.since or 0)
@@ -101,7 +101,7 @@ def _add_names(run: Run, side: OldSide, keys: Sequence[str]) -> list[str]:
     return [key for key in keys if key not in fell]
 
 
-def _is_new_loss(run: Run, side: OldSide, comparison: RunComparison) -> bool:
+def _is_new_loss(run: Run, side: Reference, comparison: RunComparison) -> bool:
     """Return whether the suite is worse without the scenarios that open alerts name, and no alert says so."""
     if side.is_red or not is_red(comparison):
         return False
@@ -110,13 +110,13 @@ def _is_new_loss(run: Run, side: OldSide, comparison: RunComparison) -> bool:
     return _is_worse_elsewhere(run, side, comparison)
 
 
-def _is_worse_elsewhere(run: Run, side: OldSide, comparison: RunComparison) -> bool:
+def _is_worse_elsewhere(run: Run, side: Reference, comparison: RunComparison) -> bool:
     """Return whether the scenarios that no open alert names fell by the smallest effect."""
     others = [each.effect or 0.0 for key, each in comparison.scenarios.items() if key not in side.held]
     return bool(others) and sum(others) / len(others) <= -smallest_of_pass_rate(run.project)
 
 
-def _alerts_of_amounts(run: Run, side: OldSide, comparison: RunComparison) -> _Wanted:
+def _alerts_of_amounts(run: Run, side: Reference, comparison: RunComparison) -> _Wanted:
     raised = {kind for kind in worse_amounts(comparison.others) if _is_on(run.project, kind)}
     return {
         kind: {"evidence": Evidence.CONFIRMED} for kind in sorted(raised) if not side.amounts[kind].pending
@@ -135,12 +135,12 @@ def _store_fall(run: Run, decline: Decline) -> None:
     run.save(update_fields=["old_side"])
 
 
-def _find_drift(run: Run, side: OldSide) -> Decline | None:
+def _find_drift(run: Run, side: Reference) -> Decline | None:
     is_known = run.verdict == ChangeVerdict.REGRESSED or run.configuration_changed or side.since
     return decline_of(run, side.members) if side.members and not is_known else None
 
 
-def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
+def _settle(run: Run, side: Reference, comparison: RunComparison) -> None:
     """Decide on the suspected alerts of a frozen line: is the run worse than the frozen line, too?"""
     if not side.since:
         return
@@ -159,7 +159,7 @@ def _settle(run: Run, side: OldSide, comparison: RunComparison) -> None:
         _settle_alert(alert, run, side, comparison)
 
 
-def _settle_alert(alert: Alert, run: Run, side: OldSide, comparison: RunComparison) -> None:
+def _settle_alert(alert: Alert, run: Run, side: Reference, comparison: RunComparison) -> None:
     suspected = {
         each.rule.name for each in stored_changes(alert.run_id) if each.verdict is ChangeVerdict.REGRESSED
     }
@@ -181,7 +181,7 @@ def _settle_alert(alert: Alert, run: Run, side: OldSide, comparison: RunComparis
         notify(alert, run)
 
 
-def _close_fixed(run: Run, side: OldSide) -> None:
+def _close_fixed(run: Run, side: Reference) -> None:
     """Close alerts as fixed whose last scenario fresh trials of the run showed as fixed."""
     fixed = set(run.retested(RetestOutcome.FIXED))
     for since in {side.held[key] for key in side.held.keys() & fixed}:

@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 from evaluators.name_lists import list_names
 from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.retest import NONE, Passes, Retest, RetestOutcome, describe_retest
-from runs.compare.line import old_side_of
+from runs.compare.line import reference_of
 from runs.models import Alert, Run, RunMeasure, Target, Trial
 from runs.models.comparison import OF_SUITE, OPEN_ALERTS
 from runs.models.run_options import RunOptions
@@ -68,7 +68,7 @@ def old_passes(run: Run, choice: str) -> dict[str, Passes]:
     `choice` is its request's baseline. They are those of the runs of its line, else of its baseline. The run's own
     measures have to be stored.
     """
-    side = old_side_of(run, choice)
+    side = reference_of(run, choice)
     if side.line:
         return _sum_passes([each.run for each in side.line], side.reasons)
     if side.baseline is None or side.baseline.is_unusable or side.baseline.is_unchecked:
@@ -117,7 +117,7 @@ def named_since(run: Run, choice: str) -> dict[str, int]:
     alerts = Alert.objects.filter(
         **{f"run__{name}": value for name, value in alike.items()}, state__in=OPEN_ALERTS, kind__in=OF_SUITE
     )
-    return dict(old_side_of(run, choice).held) if alerts.exists() else {}
+    return dict(reference_of(run, choice).held) if alerts.exists() else {}
 
 
 def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:

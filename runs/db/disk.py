@@ -113,7 +113,7 @@ def least_free_bytes() -> int | None:
         return None
 
 
-def shortage() -> str:
+def disk_shortage() -> str:
     """Return a sentence about the disk with less than EVALHUB_MIN_FREE_MB free; empty if there is none."""
     for place in folders_to_write():
         try:
@@ -157,7 +157,7 @@ class StorageGuard:
 
     def blocking_reason(self) -> str:
         """Return why no trial should start now; empty if there is space."""
-        return self._problem or shortage()
+        return self._problem or disk_shortage()
 
     def _probe(self) -> None:
         """Try to write until it works, in a thread of its own: the file store may not answer."""

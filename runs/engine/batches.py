@@ -116,7 +116,7 @@ def must_wait(run_id: int) -> bool:
     """Return whether a run's trials must wait for its batch. Asks its provider if that is due and ours to do."""
     if not _find_submitted(run_id).exists():
         return False
-    for job in jobs.waiting().filter(kind=Job.Kind.BATCH, subject=run_id):
+    for job in jobs.due_jobs().filter(kind=Job.Kind.BATCH, subject=run_id):
         run_job(job.pk, check_batch)
     return _find_submitted(run_id).exists()
 

@@ -21,7 +21,7 @@ from evaluators.statistics.looks import (
     unplanned_levels,
 )
 from runs.compare.fresh_trials import changed_meanwhile, fresh_runs
-from runs.compare.line import old_side_of
+from runs.compare.line import reference_of
 from runs.compare.looks import ComparedSides, information_so_far, look_as_stored, looks_of, read_state
 from runs.compare.measure_changes import HEADLINE, rule_of
 from runs.engine import retesting
@@ -119,7 +119,7 @@ def _plan_of(run_id: int) -> _Plan | None:
         if other is None:
             return None
         run, other = other, run
-    old = other or old_side_of(run, options.baseline).baseline
+    old = other or reference_of(run, options.baseline).baseline
     if old is None or old.is_unusable:
         return None
     before, after, changed = _sides(old, run)

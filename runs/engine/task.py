@@ -19,7 +19,7 @@ from runs.engine.workspace.guidance import copies
 from runs.engine.workspace.judging_files import commands_of_target, judging_files, may_be_rubric, rubric_files
 from runs.engine.workspace.protected_files import ProtectedFiles
 from runs.engine.workspace.trial_folder import TrialFolder
-from runs.targets.providers.base import Invocation, Look
+from runs.targets.providers.base import Invocation, PollCalls
 from runs.targets.providers.registry import MODELS
 from runs.workers.claims import Claim
 from scenarios.formats.parsed import FixtureFile
@@ -41,7 +41,7 @@ class Task:
     context: RunContext
     stopped: Callable[[], bool]
     """Returns whether the trial is cancelled or its claim lost."""
-    watch: Callable[[Look], None]
+    watch: Callable[[PollCalls], None]
     """Called with a function that returns the agent's latest calls, ready to be stored."""
 
     @property
@@ -203,7 +203,7 @@ class Task:
             watch=self._watch,
         )
 
-    def _watch(self, read_calls: Look) -> None:
+    def _watch(self, read_calls: PollCalls) -> None:
         secrets = self.secrets
         self.watch(lambda: storable_calls(read_calls(), secrets))
 
@@ -230,7 +230,7 @@ def load_task(
     context: RunContext,
     *,
     stopped: Callable[[], bool] = lambda: False,
-    watch: Callable[[Look], None] = lambda read_calls: None,
+    watch: Callable[[PollCalls], None] = lambda read_calls: None,
 ) -> Task:
     """Return the claim's task. What it needs after the agent is read before: the agent's work must not be lost."""
     context.prefetch()

@@ -29,7 +29,7 @@ from runs.engine.workspace.safeguards import Safeguards
 from runs.engine.workspace.trial_folder import TrialFolder, placeholder_paths, trial_folder
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.errors import ProviderError
-from runs.targets.providers.base import Invocation, Look, Recording
+from runs.targets.providers.base import Invocation, PollCalls, Recording
 from runs.workers.claims import Claim
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def execute(
     load_context: Callable[[], RunContext],
     *,
     stopped: Callable[[], bool],
-    watch: Callable[[Look], None] = lambda read_calls: None,
+    watch: Callable[[PollCalls], None] = lambda read_calls: None,
 ) -> TrialResult:
     """Run a claimed trial and return its result; a failure becomes its error.
 

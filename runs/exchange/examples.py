@@ -29,7 +29,7 @@ from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
 from scenarios.models import Guidance, SuiteVersion
-from scenarios.storing import keep_guidance
+from scenarios.storing import store_guidance
 from scenarios.tool_descriptions import ToolDescriptions, read_descriptions
 
 FOLDER = Path(settings.BASE_DIR) / "scenarios" / "examples"
@@ -131,7 +131,7 @@ def _load(project: Project, example: Example, *, by: User | None) -> tuple[Suite
 
 def _store_guidance(suite: Any, folder: Path, name: str, by: User | None) -> Guidance:
     content = (folder / "guidance" / name / "AGENTS.md").read_bytes()
-    return keep_guidance(suite, (FixtureFile("AGENTS.md", content),), by=by, name=name)[0]
+    return store_guidance(suite, (FixtureFile("AGENTS.md", content),), by=by, name=name)[0]
 
 
 def _earlier(example: Example, version: SuiteVersion, guidance: list[Guidance]) -> list[Run]:

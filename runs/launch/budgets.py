@@ -29,7 +29,7 @@ def _estimate(project: Project, planned: Sequence[PlannedRun], *, judged: bool) 
     return estimate_plan(planned, history, judged=judged, smallest=smallest_of_pass_rate(project))
 
 
-def over_budget(project: Project, planned: Sequence[PlannedRun], options: RunOptions) -> str:
+def warn_over_budget(project: Project, planned: Sequence[PlannedRun], options: RunOptions) -> str:
     """Return a warning if the plan's estimated cost is above a budget, its own or the month's, else an empty text."""
     if options.max_usd is None and project.month_usd is None:
         return ""

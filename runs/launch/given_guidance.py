@@ -13,7 +13,7 @@ from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.guidance import Unplaced, place_documents, replace_documents
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.naming import LONGEST_NAME
-from scenarios.storing import guidance_files, keep_guidance
+from scenarios.storing import guidance_files, store_guidance
 
 
 class OutsideWorkspace(Unplaced):
@@ -60,4 +60,4 @@ def keep_document(
     """Store the suite's guidance with the document; return the version and whether it is new. Raises `Unplaced`."""
     laid = place_document(version, document)
     place = document.file[-LONGEST_NAME:], laid.path
-    return keep_guidance(version.suite, laid.files, by=by, name_if_new=laid.name, laid=place)
+    return store_guidance(version.suite, laid.files, by=by, name_if_new=laid.name, laid=place)

@@ -17,7 +17,7 @@ from scenarios.guidance import skill_files, with_skills, without_skills
 from scenarios.models import Guidance, Suite, SuiteVersion
 from scenarios.naming import find_version
 from scenarios.sources import source_of
-from scenarios.storing import guidance_files, keep_guidance, plan_guidance
+from scenarios.storing import guidance_files, plan_guidance, store_guidance
 
 LIFT_OPTIONS: dict[str, Any] = {"until_decided": True, "experiment": True}
 """What every lift is: all arms are experiments, because their looks would bias a baseline."""
@@ -75,7 +75,7 @@ def lift_arms(
 def keep_arms(arms: Sequence[Guidance], *, by: User | None) -> list[Guidance]:
     """Return the arms of a lift, stored."""
     return [
-        arm if arm.pk else keep_guidance(arm.suite, guidance_files(arm), by=by, name_if_new=arm.name)[0]
+        arm if arm.pk else store_guidance(arm.suite, guidance_files(arm), by=by, name_if_new=arm.name)[0]
         for arm in arms
     ]
 

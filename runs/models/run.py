@@ -263,7 +263,7 @@ class Run(models.Model):
     verdict = models.CharField(max_length=14, blank=True, default="", db_default="")
     """A `ChangeVerdict` against its line or its baseline; empty without one."""
     old_side = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
-    """What the verdict was made with, as `runs.compare.line.OldSide.stored`; empty without a verdict, and of older
+    """What the verdict was made with, as `runs.compare.line.Reference.stored`; empty without a verdict, and of older
     releases."""
     is_experiment = models.BooleanField(default=False, db_default=False)
     """Its guidance is not the adopted one, or somebody called it an experiment: never a baseline, never an alert."""

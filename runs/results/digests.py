@@ -26,7 +26,7 @@ from evaluators.tool_use.interaction import Interaction
 from runs.models import CommandRecord, Run, RunDigest, Trial
 from runs.models.trial import TrialState
 from runs.results.counting import why_not_recorded
-from runs.results.diagnosis_thresholds import cut_offs
+from runs.results.diagnosis_thresholds import thresholds
 from runs.results.failure_reasons import is_verdict, reasons_of
 from runs.results.layer_totals import (
     GateKind,
@@ -130,7 +130,7 @@ class Digest(Struct, frozen=True):
     """Trials with a judging whose total contradicts its weighted criteria; none in digests of older releases."""
     diagnosis: list[Finding] = []
     """Most frequent first."""
-    cut_offs: DiagnosisThresholds | None = None
+    thresholds: DiagnosisThresholds | None = None
     """The thresholds of the diagnosis; None in digests of older releases."""
     subcommands: list[SubcommandTotal] | None = None
     """By name; None in digests of older releases."""
@@ -280,7 +280,7 @@ def digest_of(run: Run) -> Digest:
                 )
     said = statements([run.pk])
     # A proof's run belongs to no project.
-    limits = cut_offs(run.project if run.project_id else None, before=run.pk)
+    limits = thresholds(run.project if run.project_id else None, before=run.pk)
     return Digest(
         trials=trials,
         retests=retests,
@@ -292,7 +292,7 @@ def digest_of(run: Run) -> Digest:
         judged=said.judged,
         contradictory=said.contradictory,
         diagnosis=diagnose_run(_with_failed(run.pk, diagnosed), limits.limits),
-        cut_offs=limits,
+        thresholds=limits,
         subcommands=totals_by_subcommand(used),
         layers=layer_totals(run.pk, totalled),
     )

@@ -39,7 +39,7 @@ Standards = Mapping[int, Mapping[int, Standard]]
 
 
 @dataclass(frozen=True)
-class Strip:
+class OutcomeHistory:
     """Outcomes of one scenario, oldest first; `gap` marks a change of tool or guidance."""
 
     outcomes: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Sibling:
 class Around(NamedTuple):
     """Context of a trial: its scenario's recent trials, those of its run, and the baseline's."""
 
-    strip: Strip
+    strip: OutcomeHistory
     siblings: list[Sibling]
     """By index."""
     baseline: Sibling | None
@@ -105,7 +105,7 @@ def strips(
     up_to: int | None = None,
     version: int | None = None,
     known: Standards | None = None,
-) -> dict[int, Strip]:
+) -> dict[int, OutcomeHistory]:
     """Return a strip for each recently run scenario of a suite. One query, and two more for open runs and changed suites.
 
     Trials count if they can be compared with `version` of the suite, by default that of the newest run. `known` are
@@ -169,7 +169,7 @@ def strips_of(
     digests: Mapping[int, Digest],
     version: int | None = None,
     known: Standards | None = None,
-) -> dict[int, Strip]:
+) -> dict[int, OutcomeHistory]:
     """Return the strips of runs: closed ones from digests, open ones from trials. At most two queries."""
     ended = {run: digests[run].by_scenario for run in recent if run in digests}
     missing = tuple([run for run in recent if run not in digests])
@@ -309,7 +309,7 @@ def _of_scenario(
 
 def _strips(
     recent: Mapping[int, RecentRun], ended: Ended, left_out: Mapping[int, frozenset[int]]
-) -> dict[int, Strip]:
+) -> dict[int, OutcomeHistory]:
     scenarios = dict.fromkeys(key for run in recent if run in ended for key in ended[run])
     return {key: _strip(key, ended, recent, left_out) for key in scenarios}
 
@@ -319,7 +319,7 @@ def _strip(
     ended: Ended,
     recent: Mapping[int, RecentRun],
     left_out: Mapping[int, frozenset[int]] | None = None,
-) -> Strip:
+) -> OutcomeHistory:
     """Return a scenario's recent trials from runs ordered newest first."""
     newest: list[tuple[int, str]] = []
     after: tuple[str, int | None] | None = None
@@ -336,4 +336,4 @@ def _strip(
         if room <= 0:
             break
     newest.reverse()
-    return Strip(tuple([outcome for _, outcome in newest]), tuple([pk for pk, _ in newest]))
+    return OutcomeHistory(tuple([outcome for _, outcome in newest]), tuple([pk for pk, _ in newest]))

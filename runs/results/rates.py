@@ -35,6 +35,14 @@ class Rate:
         """Return the upper end of the 95 % interval, 1 if n is 0."""
         return wilson(self.share * self.n, self.n).upper
 
+    def change_from(self, before: Rate) -> str:
+        """Return worse, better or same, by counts and without a test; empty if either has no trials."""
+        if not (before.n and self.n):
+            return ""
+        if before.share == self.share:
+            return "same"
+        return "worse" if self.share < before.share else "better"
+
     def all_of(self, k: int) -> float | None:
         """Return pass^k, the chance that k trials drawn from these all pass; None below k trials."""
         return pass_hat_k(self.passed, self.n, k)

@@ -48,7 +48,7 @@ def find_bubblewrap() -> str:
     return ""
 
 
-def options(
+def bwrap_options(
     *,
     network: bool,
     tmp_bytes: int,
@@ -116,7 +116,7 @@ def _packaged_program() -> str:
 
 def _works(program: str) -> bool:
     """Return whether it works here: containers often forbid namespaces, older versions lack options."""
-    words = options(network=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
+    words = bwrap_options(network=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
     spawn = Spawn(
         ("/bin/true",), Path("/"), {}, Bubblewrap(program, words, nested=False, filters_sockets=True)
     )

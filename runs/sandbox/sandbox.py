@@ -391,7 +391,7 @@ class Sandbox:
         return self.scratch / name
 
     def _bubblewrap(self, cwd: Path) -> Bubblewrap:
-        options = bubblewrap.options(
+        options = bubblewrap.bwrap_options(
             network=self.egress is not Egress.NONE,
             tmp_bytes=self.profile.tmp_bytes,
             readable=(*self.containment.readable_folders(), *self.readable),

@@ -23,7 +23,7 @@ from runs.targets.entries import TargetDefinition, TargetEntry, find_reference, 
 from runs.targets.paths import refuse_using
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import MODELS
-from scenarios.formats.positions import Location, PositionedDocument, Positions, where
+from scenarios.formats.positions import Location, PositionedDocument, Positions, line_of
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.hashing import content_hash
 from scenarios.reading import read_yaml
@@ -110,7 +110,7 @@ def resolve_definition(
     except ValidationError as error:
         first = error.errors()[0]
         raise ProviderError(
-            f"The target '{definition.name}' cannot be used: {where(first['loc'])}: {validation_message(first)}. "
+            f"The target '{definition.name}' cannot be used: {line_of(first['loc'])}: {validation_message(first)}. "
             "Correct the field, or the variable that it refers to.",
             kind="configuration",
         ) from error
@@ -163,7 +163,7 @@ class _Resolution:
         if not value.strip():
             state = "is empty" if name in self.env else "is not set, or this project may not use it"
             raise ProviderError(
-                f"The target '{self.definition.name}' needs the variable {name} for {where(at)}, and it {state}. "
+                f"The target '{self.definition.name}' needs the variable {name} for {line_of(at)}, and it {state}. "
                 "Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
                 kind="configuration",
             )

@@ -35,7 +35,7 @@ class JobLost(RequestError):
     """Another worker has the job, or it has ended."""
 
 
-def waiting() -> QuerySet[Job]:
+def due_jobs() -> QuerySet[Job]:
     """Return the jobs that are due and that nobody works on."""
     ours = Q(launch=None) | Exists(Launch.objects.filter(is_ours(""), pk=OuterRef("launch")))
     unexpired = Q(expires=None) | Q(expires__gt=timezone.now())
@@ -45,7 +45,7 @@ def waiting() -> QuerySet[Job]:
 def take(job_id: int) -> Job | None:
     """Return a waiting job to the first worker with its labels that takes it, None to any other."""
     token = new_token()
-    free = waiting().filter(LabelsWithin("labels", own_labels()), pk=job_id)
+    free = due_jobs().filter(LabelsWithin("labels", own_labels()), pk=job_id)
     held = Job.objects.filter(pk=job_id, token=token)
 
     def claim() -> bool:

@@ -122,14 +122,14 @@ def wake(job: Job) -> None:
 def wake_for_waiting_jobs() -> None:
     """Ask workers to do the oldest jobs that are due, so many of each kind."""
     online, sent = labels_online(), Counter[str]()
-    for job in jobs.waiting().order_by("pk").iterator():
+    for job in jobs.due_jobs().order_by("pk").iterator():
         if sent[job.kind] < MOST_WOKEN:
             sent[job.kind] += _wake(job, online)
 
 
 def wake_for_messages() -> None:
     """Ask workers to send the messages that are due. One query without any."""
-    for job in jobs.waiting().filter(kind=Job.Kind.CHANNEL).order_by("pk")[:MOST_WOKEN]:
+    for job in jobs.due_jobs().filter(kind=Job.Kind.CHANNEL).order_by("pk")[:MOST_WOKEN]:
         wake(job)
 
 

@@ -15,7 +15,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from evalhub.lib.limits import LONGEST_ERROR
-from runs.db.disk import least_free_bytes, shortage, storage_guard
+from runs.db.disk import disk_shortage, least_free_bytes, storage_guard
 from runs.db.outage import outage
 from runs.models import Trial, Worker
 from runs.models.trial import TrialState
@@ -150,7 +150,7 @@ def workers_online(labels: Sequence[str] = ()) -> tuple[int, str]:
     """Return the number of workers online with these labels, and why they start no trials. One query."""
     rows = list(Worker.heard(now=timezone.now()).values_list("labels", "problem"))
     able = [(own, problem) for own, problem in rows if with_labels(labels, [own])]
-    return len(able), next((problem for _, problem in able if problem), "") or shortage()
+    return len(able), next((problem for _, problem in able if problem), "") or disk_shortage()
 
 
 class WorkerJudge(NamedTuple):

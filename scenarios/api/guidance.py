@@ -21,7 +21,7 @@ from scenarios.formats.upload import inside
 from scenarios.guidance import Unplaced, place_documents
 from scenarios.models import Guidance, Suite
 from scenarios.naming import NameRefused, rename_guidance
-from scenarios.storing import guidance_files, keep_guidance
+from scenarios.storing import guidance_files, store_guidance
 
 router = Router(tags=["guidance"])
 
@@ -107,7 +107,7 @@ def create_guidance(request: ApiRequest, body: GuidanceIn) -> Status[dict[str, A
             raise ApiError(
                 422, f"{error} Give each document the `path` of the one that it replaces.", id="guidance/path"
             ) from error
-        guidance, new = keep_guidance(
+        guidance, new = store_guidance(
             suite, tuple(sorted(files, key=lambda file: file.path)), by=request.access.user, name=body.name
         )
         if new:

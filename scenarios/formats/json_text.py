@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from evaluators.model import Json
-from scenarios.formats.positions import Location, PositionedDocument, Positions, where
+from scenarios.formats.positions import Location, PositionedDocument, Positions, line_of
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.text_decoding import (
     MAX_DEPTH,
@@ -106,7 +106,7 @@ class _Walk:
         level = self.levels[-1]
         level.part = key
         if key in level.seen:
-            self.problems.append(duplicate_key(self.file, line, where(self._location()), key))
+            self.problems.append(duplicate_key(self.file, line, line_of(self._location()), key))
         level.seen.add(key)
         self.lines.setdefault(self._location(), line)
 
@@ -139,7 +139,7 @@ def read_jsonl(content: bytes, file: str) -> PositionedDocument:
         try:
             values.append(read_json(text.encode(), file).value)
         except ScenarioFileError as error:
-            problems += [replace(problem, line=number, where=where(location)) for problem in error.problems]
+            problems += [replace(problem, line=number, where=line_of(location)) for problem in error.problems]
             values.append(None)
         lines[location] = number
     if problems:

@@ -39,7 +39,7 @@ class PositionedDocument:
         return Problem(
             file=self.file,
             line=self.positions.line(at),
-            where=where(at),
+            where=line_of(at),
             what=what,
             fix=fix,
             id=id,
@@ -47,7 +47,7 @@ class PositionedDocument:
         )
 
 
-def where(location: Location) -> str:
+def line_of(location: Location) -> str:
     """Return a location as text: `evaluation.gates[2].type`."""
     text = ""
     for part in location:

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 import yaml
 
 from evaluators.model import Json
-from scenarios.formats.positions import Location, PositionedDocument, Positions, where
+from scenarios.formats.positions import Location, PositionedDocument, Positions, line_of
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.text_decoding import decode_document, decoding_error, duplicate_key, empty
 from scenarios.formats.yaml_scan import Scan
@@ -134,7 +134,7 @@ def _duplicate_keys(node: yaml.MappingNode, location: Location, file: str) -> li
             continue
         if key.value in seen:
             problems.append(
-                duplicate_key(file, key.start_mark.line + 1, where((*location, key.value)), key.value)
+                duplicate_key(file, key.start_mark.line + 1, line_of((*location, key.value)), key.value)
             )
         seen.add(key.value)
     return problems

@@ -26,7 +26,7 @@ from runs.models import (
 )
 from runs.results.files.artifacts import keep_content
 from scenarios.formats.parsed import FixtureFile
-from scenarios.storing import keep_fixture
+from scenarios.storing import store_fixture
 from tests.builders import (
     close,
     interaction_scores,
@@ -232,7 +232,7 @@ def _leave_files(trial: Trial) -> None:
     log = "".join(f"{n} list --tag infra\n" for n in range(40))
     start = (FixtureFile("history.log", log.encode()), FixtureFile("draft.txt", b"Not yet.\n"))
     version = trial.scenario_version
-    version.fixture = keep_fixture(trial.run.project, start)
+    version.fixture = store_fixture(trial.run.project, start)
     version.save()
     added = json.dumps([{"id": 7, "title": f"Rotate the token {HOSTILE}"}] * 3, indent=1)
     left = {

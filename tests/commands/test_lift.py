@@ -113,9 +113,7 @@ def test_a_previous_version_runs_beside_and_is_tested_once_at_the_end(tmp_path):
     lines = ended.out.splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("On scripted-agent"))
     assert "the skill adds 67 points of pass rate" in lines[at]
-    assert lines[at + 1].startswith(
-        "Against the previous version, skill 2: improved, pass rate +33 points ("
-    )
+    assert lines[at + 1].startswith("Against the previous version, skill 2: improved, pass rate +33 points (")
     assert "67 % with that version, 100 % with this one; share of statements +" in lines[at + 1]
     assert lines[at + 1].endswith(". The change helps on order-low.")
     assert lines[at + 2] == (

@@ -128,8 +128,8 @@ def draw_questions() -> Drawing:
             drawing.text(left, y + 5, key, GREY)
             drawing.line(first, y, last, y, PALE, 3)
             drawing.dot(first, y, GREY, filled=False)
-            drawing.dot(last, y, RED if key in change.broke else BLUE)
-        found = [f"{', '.join(change.broke)} broke."] if change.broke else []
+            drawing.dot(last, y, RED if key in change.regressed else BLUE)
+        found = [f"{', '.join(change.regressed)} broke."] if change.regressed else []
         if change.verdict is ChangeVerdict.REGRESSED:
             found.append(f"The pass rate fell by {-100 * (change.effect or 0):.0f} points.")
         drawing.text(left, 300, overall([change]).label, RED, bold=True)

@@ -19,7 +19,7 @@ from runs.sandbox.sandbox import Containment, Level
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.model_server.script import read_script
 from runs.targets.model_server.server import ScriptPlayer, SeenRequest, serve_models
-from runs.targets.providers.base import Invocation, Look, Provider
+from runs.targets.providers.base import Invocation, PollCalls, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.waiting import PATIENCE
@@ -121,7 +121,7 @@ class Watched:
 
     def __init__(self, until: str) -> None:
         self.until, self.looks, self.seen = until, [], LatestCalls()
-        self.looks: list[Look]
+        self.looks: list[PollCalls]
 
     def cancelled(self) -> bool:
         """Cancel the session once the awaited command runs."""

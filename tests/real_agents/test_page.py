@@ -19,7 +19,7 @@ from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite
-from scenarios.storing import keep_guidance
+from scenarios.storing import store_guidance
 from tests.browser.conftest import PATIENCE_MS, SCREENSHOTS, follow
 from tests.real_agents.real import (
     AGENTS,
@@ -102,7 +102,7 @@ def test_three_agents_with_two_guidances_in_a_browser(
 def guidance(of: Suite, rule: str) -> Guidance:
     """Guidance under the names that the three agents read."""
     files = tuple(FixtureFile(name, rule.encode()) for name in ("AGENTS.md", "CLAUDE.md"))
-    return keep_guidance(of, files, by=None, name=rule)[0]
+    return store_guidance(of, files, by=None, name=rule)[0]
 
 
 def draw(page: Page, name: str) -> None:

@@ -11,7 +11,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
 from scenarios.models import Suite
 from scenarios.sources import source_of
-from scenarios.storing import keep_guidance
+from scenarios.storing import store_guidance
 from tests.builders import make_guidance, make_project, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def upload(**more: bytes) -> Suite:
 
 
 def version_of(suite: Suite, *documents: tuple[str, bytes]):
-    return keep_guidance(suite, tuple(FixtureFile(*each) for each in documents), by=None, name="better")[0]
+    return store_guidance(suite, tuple(FixtureFile(*each) for each in documents), by=None, name="better")[0]
 
 
 def test_an_adopted_version_is_in_the_suites_files():

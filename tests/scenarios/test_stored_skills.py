@@ -10,7 +10,7 @@ from scenarios.bundles import Bundle
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import SKILLS
 from scenarios.imports import Imported, import_files
-from scenarios.storing import keep_guidance
+from scenarios.storing import store_guidance
 from tests.builders import make_project
 from tests.scenarios.formats.agent_skills_files import SKILL, case, evals
 
@@ -30,5 +30,5 @@ def test_documents_over_rest_and_of_archives_are_stored_without_answers() -> Non
         FixtureFile(f"{SKILLS}/notetool/{path}", text.encode())
         for path, text in sorted({"SKILL.md": SKILL, "evals/evals.json": "{}", **ANSWER}.items())
     )
-    guidance, is_new = keep_guidance(first.suite, files, by=None)
+    guidance, is_new = store_guidance(first.suite, files, by=None)
     assert (guidance, is_new) == (first.guidance, False)

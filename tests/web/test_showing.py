@@ -72,7 +72,7 @@ def test_it_shows_numbers(shown, text):
     ],
 )
 def test_it_shows_times(ago, text):
-    assert numbers.when(NOW - ago, now=NOW) == text
+    assert numbers.format_moment(NOW - ago, now=NOW) == text
 
 
 @pytest.mark.parametrize(

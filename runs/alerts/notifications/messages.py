@@ -69,7 +69,7 @@ def compose(notification: Notification) -> NotificationMessage:
     return _compose_alert(notification.alert, run)
 
 
-def absolute(path: str) -> str:
+def absolute_url(path: str) -> str:
     """Return the address of a page, from EVALHUB_URL."""
     return f"{settings.PUBLIC_URL}{path}"
 
@@ -147,20 +147,20 @@ def _compose_alert(alert: Alert, run: Run) -> NotificationMessage:
         "named": alert.named,
         "measures": measures,
     }
-    return NotificationMessage(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
+    return NotificationMessage(title, lines, absolute_url(run.get_absolute_url()), _facts(run), data)
 
 
 def _is_about(alert: Alert, change: MeasureChange) -> bool:
     """Return whether a change is one of those that an alert is about, also where only scenarios of it broke."""
     if alert.kind in OF_AMOUNTS:
         return change.rule.name == OF_AMOUNTS[AlertKind(alert.kind)]
-    is_worse = change.verdict is ChangeVerdict.REGRESSED or bool(change.broke)
+    is_worse = change.verdict is ChangeVerdict.REGRESSED or bool(change.regressed)
     return alert.kind in OF_SUITE and change.rule.name in HEADLINE and is_worse
 
 
 def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
     """Return the tool's version, the command that failed most and the scenarios that broke, as one line or none."""
-    broke = list(dict.fromkeys(key for change in changes for key in change.broke))
+    broke = list(dict.fromkeys(key for change in changes for key in change.regressed))
     broke = broke or lost_keys(changes_of_run(run.pk))
     parts = []
     if run.tool_version:
@@ -194,7 +194,7 @@ def verdict_sentence(change: MeasureChange) -> str:
     moved = f"{label_of_key(change.rule.name)} {size(change, change.effect)}{within}"
     moved = f"{moved}, {scenarios_worse(change)}."
     # The p of a regression is on the run's page.
-    is_by_p = change.verdict is ChangeVerdict.REGRESSED and not (change.broke or change.mended)
+    is_by_p = change.verdict is ChangeVerdict.REGRESSED and not (change.regressed or change.improved)
     return moved if is_by_p else f"{moved} {explanation(change)}"
 
 
@@ -203,7 +203,7 @@ def _run_failed(run: Run) -> NotificationMessage:
     why = why or f"{run.errors} of {run.trials} trials ended as errors; no trial failed."
     title = f"Run {run.pk} failed: {run.suite.name} on {run.target.name}"
     return NotificationMessage(
-        title, [why], absolute(run.get_absolute_url()), _facts(run), {**_data(run), "error": why}
+        title, [why], absolute_url(run.get_absolute_url()), _facts(run), {**_data(run), "error": why}
     )
 
 
@@ -222,7 +222,7 @@ def _compose_assigned(notification: Notification, alert: Alert, run: Run) -> Not
         lines.append(f"Note: {redact_patterns(alert.note)[:LONGEST_ERROR]}")
     data = {**_data(run), "alert": alert.pk, "assignee": name, "by": by}
     return NotificationMessage(
-        title, lines, absolute(f"/p/{run.project.slug}/regressions/?assignee={name}"), _facts(run), data
+        title, lines, absolute_url(f"/p/{run.project.slug}/regressions/?assignee={name}"), _facts(run), data
     )
 
 
@@ -232,7 +232,7 @@ def _test(notification: Notification) -> NotificationMessage:
     return NotificationMessage(
         f"Test from evalhub, project {project.name}",
         [f"{by} sent this test. The channel works."],
-        absolute(project.get_absolute_url()),
+        absolute_url(project.get_absolute_url()),
         [["Project", project.name]],
         {"project": project.slug},
     )

@@ -43,7 +43,8 @@ class ComparedScenario:
             return "removed" if self.base else "added"
         if self.changed:
             return "incomparable"
-        return by_counts(*self.rates)
+        before, after = self.rates
+        return after.change_from(before) or "unmeasured"
 
     @property
     def is_comparable(self) -> bool:
@@ -61,15 +62,6 @@ class ComparedScenario:
         """Return the absolute difference of the pass rates in percentage points."""
         before, after = self.rates
         return abs(after.share - before.share) * 100
-
-
-def by_counts(before: Rate, after: Rate) -> str:
-    """Return how a pass rate changed, by counts and without a test; `unmeasured` if a side has only errors."""
-    if not before.n or not after.n:
-        return "unmeasured"
-    if before.share == after.share:
-        return "same"
-    return "worse" if after.share < before.share else "better"
 
 
 def _outcomes(trials: Sequence[EndedTrial]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
 from runs.compare.first_divergences import FirstDivergences, first_divergences
 from runs.compare.fresh_trials import FreshRun, pool_of
-from runs.compare.measure_changes import HEADLINE, Pool, compare_pools
+from runs.compare.measure_changes import HEADLINE, PooledRuns, compare_pools
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
 from runs.compare.side_by_side import measures_with_cells
 from runs.compare.stored_changes import stored_changes, stored_scenario_changes
@@ -80,7 +80,7 @@ class ComparedRuns:
     verdict: ShownVerdict | None
     """None where no scenario can be compared."""
     divergences: FirstDivergences = field(default_factory=FirstDivergences)
-    pools: tuple[Pool, ...] = ()
+    pools: tuple[PooledRuns, ...] = ()
     levels: Levels | None = None
     """The levels of a comparison to which trials were added after a look; None for any other."""
 
@@ -140,7 +140,7 @@ def _worse_first(rule: MeasureRule, value: ScenarioValue) -> float:
     return -value.difference if rule.better == "lower" else value.difference
 
 
-def scenario_values(pools: Sequence[Pool], measure: str) -> list[ScenarioValue]:
+def scenario_values(pools: Sequence[PooledRuns], measure: str) -> list[ScenarioValue]:
     """Return a measure's values by scenario, the worst change first; none if it isn't compared. One to three queries."""
     layer, _, name = measure.partition("/")
     if len(pools) != 2 or not (layer and name):
@@ -190,7 +190,7 @@ Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | N
 """The measures' changes, headline first, the pass rate's by scenario, and the levels of pooled trials."""
 
 
-def _read_stored(pools: Sequence[Pool]) -> Changes | None:
+def _read_stored(pools: Sequence[PooledRuns]) -> Changes | None:
     """Return what was stored when the newer run closed; None unless the other alone is its old side, with nothing pooled."""
     base, new = pools
     others = new.run.old_side.get("runs")
@@ -200,7 +200,7 @@ def _read_stored(pools: Sequence[Pool]) -> Changes | None:
     return (stored, stored_scenario_changes(new.run.pk), None) if stored else None
 
 
-def _compute(pools: Sequence[Pool]) -> Changes:
+def _compute(pools: Sequence[PooledRuns]) -> Changes:
     compared = compare_chosen(*pools)
     pooled = any(each.also for each in pools)
     return [*compared.headline, *compared.others], compared.scenarios, compared.levels if pooled else None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.compare_page.chosen_runs import numbers_of
-from runs.compare.compare_page.compared_scenarios import ScenarioSide, by_counts, sides_of
+from runs.compare.compare_page.compared_scenarios import ScenarioSide, sides_of
 from runs.compare.fresh_trials import FreshRun, pool_of
-from runs.compare.measure_changes import HEADLINE, Pool, RunComparison, compare_pools
+from runs.compare.measure_changes import HEADLINE, PooledRuns, RunComparison, compare_pools
 from runs.compare.shown_changes import ShownChange
 from runs.compare.side_by_side import Cell, measures_with_cells
 from runs.models import Measure, Run
@@ -168,7 +168,7 @@ def _summary_cell(cell: Cell | None, change: MeasureChange | None) -> SummaryCel
     return SummaryCell(change.after, ShownChange(change))
 
 
-def _scenarios(runs: Sequence[Run], pools: Sequence[Pool]) -> tuple[MatrixScenario, ...]:
+def _scenarios(runs: Sequence[Run], pools: Sequence[PooledRuns]) -> tuple[MatrixScenario, ...]:
     sides = sides_of({key: pool.run.pk for pool in pools for key in pool.keys})
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
     reasons = outcomes_changed_since(runs[0], runs[1:])
@@ -193,7 +193,7 @@ def _cells(sides: Sequence[ScenarioSide | None], changed: Sequence[bool]) -> tup
 def _change(base: ScenarioSide | None, side: ScenarioSide | None, differs: bool) -> str:
     if base is None or side is None:
         return "" if base is side else "absent"
-    return "incomparable" if differs else by_counts(base.rate, side.rate)
+    return "incomparable" if differs else side.rate.change_from(base.rate) or "unmeasured"
 
 
 def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]]) -> tuple[MatrixRun, ...]:

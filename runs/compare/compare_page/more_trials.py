@@ -25,7 +25,7 @@ from runs.compare.fresh_trials import fresh_runs
 from runs.compare.measure_changes import (
     HEADLINE,
     PASS,
-    Pool,
+    PooledRuns,
     RunComparison,
     compare_pools,
     smallest_of_pass_rate,
@@ -121,7 +121,7 @@ def _number(text: str) -> int | None:
 def _plan(
     request: ProjectRequest,
     runs: Sequence[Run],
-    pools: Sequence[Pool],
+    pools: Sequence[PooledRuns],
     keys: list[str],
     trials: int | None,
     *,

@@ -31,7 +31,7 @@ RequestFailed = (OSError, http.client.HTTPException)
 """What a request raises if a server can't be reached or answers in no HTTP."""
 
 
-class Face(BaseHTTPRequestHandler):
+class HttpFrontend(BaseHTTPRequestHandler):
     """One HTTP connection of the agent."""
 
     protocol_version = "HTTP/1.1"

@@ -27,7 +27,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 # Run with -I, the program finds only the standard library.
 sys.path.insert(0, os.path.abspath(__file__).rsplit("/runs/", 1)[0])  # noqa: PTH100
 
-from runs.engine.mcp.mcp_face import Face, Upstream
+from runs.engine.mcp.mcp_face import HttpFrontend, Upstream
 from runs.engine.mcp.mcp_messages import Record, is_response, read_message
 from runs.engine.mcp.mcp_probe import probe_address
 from runs.engine.mcp.mcp_stdio import GREETING, HELLO, NOT_STARTED
@@ -218,7 +218,7 @@ class _HttpServer(ThreadingHTTPServer):
         """Ignore agents that hang up."""
 
 
-class Door:
+class AgentSocket:
     """The socket that agents connect to, for lines or for HTTP."""
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ class Door:
 
     def serve_http(self, record: Record, upstream: Upstream) -> None:
         """Serve Streamable HTTP."""
-        face = type("OwnFace", (Face,), {"upstream": upstream, "record": record})
+        face = type("OwnFace", (HttpFrontend,), {"upstream": upstream, "record": record})
         self._http = _HttpServer(self._path, face)  # type: ignore[arg-type]  # a Unix socket's address is a path
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
 
@@ -252,7 +252,7 @@ def _accept(listening: socket.socket, record: Record, take: Callable[[], Child])
 
 def serve(settings: dict[str, Any], record: Record) -> tuple[Callable[[float], None], Callable[[], None]]:
     """Listen for the agent; return what waits until the server is ready, and what ends it."""
-    door = Door()
+    door = AgentSocket()
     if url := settings.get("url"):
         upstream = Upstream(url, settings.get("headers") or {})
         door.serve_http(record, upstream)

@@ -109,7 +109,7 @@ def serve_mcp(
     if server is None:
         yield None
         return
-    lay_out(folder.server, folder.door)
+    write_programs(folder.server, folder.door)
     proxy = _Proxy(task, server, folder, workspace, env)
     if tool and server.command and copy_packages(_fetch_packages(task, tool, server), folder.server):
         proxy.take_packages()
@@ -140,7 +140,7 @@ def _fetch_packages(task: Task, tool: Tool, server: McpServer) -> Path:
     return stored
 
 
-def lay_out(server: Path, door: Path) -> None:
+def write_programs(server: Path, door: Path) -> None:
     """Write the programs into new folders: the proxy's with its packages, and the agent's connection."""
     for path in (server, door):
         path.mkdir()

@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runs.models import Run
-from runs.results.outcome_history import Strip, strips
+from runs.results.outcome_history import OutcomeHistory, strips
 from scenarios.models import Suite, SuiteVersion
 
 USUAL_K = 3
 
 
-def run_strips(run: Run) -> dict[str, Strip]:
+def run_strips(run: Run) -> dict[str, OutcomeHistory]:
     """Return the strips of a run's suite version on the run's target as of the run, by scenario key."""
     by_scenario = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
     entries = SuiteVersion.scenario_versions.through.objects.filter(suite_version=run.suite_version_id)
     keys = entries.order_by("position").values_list(
         "scenario_version__scenario", "scenario_version__scenario__key"
     )
-    return {key: by_scenario.get(pk, Strip()) for pk, key in keys}
+    return {key: by_scenario.get(pk, OutcomeHistory()) for pk, key in keys}
 
 
 def scenarios_json(
-    suite: Suite, by_key: Mapping[str, Strip], retests: Sequence[Mapping[str, Any]] = ()
+    suite: Suite, by_key: Mapping[str, OutcomeHistory], retests: Sequence[Mapping[str, Any]] = ()
 ) -> list[dict[str, Any]]:
     """Return each scenario's class and chances; `retests` are a run's, as stored."""
     k = suite.release_k or USUAL_K

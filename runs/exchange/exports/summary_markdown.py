@@ -23,13 +23,13 @@ from evaluators.statistics.regression import find_deciding, overall
 from evaluators.statistics.retest import describe_retest
 from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.lost_scenarios import (
-    LostScenario,
+    RegressedScenario,
     changes_of_run,
     failing_scenarios,
     lost_keys,
     lost_scenarios,
 )
-from runs.compare.measure_changes import HEADLINE, PASS, Pool
+from runs.compare.measure_changes import HEADLINE, PASS, PooledRuns
 from runs.compare.old_side import old_side_words, since_words
 from runs.compare.retests import retests_of
 from runs.compare.stored_changes import stored_changes
@@ -63,7 +63,7 @@ class Compared:
     base: int
     headline: tuple[MeasureChange, ...]
     """The pass rate first; empty if nothing could be compared."""
-    lost: tuple[LostScenario, ...]
+    lost: tuple[RegressedScenario, ...]
     lost_count: int
     not_comparable: Mapping[str, Reasons]
     no_verdict: str = ""
@@ -101,7 +101,7 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
 
 def comparison_summary(base: Run, new: Run) -> str:
     """Return the summary of a run against another one. Expects suite, suite_version and target to be loaded."""
-    compared = compare_chosen(Pool(base), Pool(new))
+    compared = compare_chosen(PooledRuns(base), PooledRuns(new))
     keys = lost_keys(compared.scenarios)
     lost = tuple(lost_scenarios(base, new, keys)) if keys else ()
     return _compared_summary(
@@ -195,7 +195,7 @@ def _value(change: MeasureChange, value: float | None) -> str:
 
 
 def _scenarios(
-    title: str, lost: Sequence[LostScenario], count: int, transcripts: Transcripts | None = None
+    title: str, lost: Sequence[RegressedScenario], count: int, transcripts: Transcripts | None = None
 ) -> list[str]:
     """Return the section of the scenarios; nothing without any."""
     if not lost:
@@ -209,7 +209,7 @@ def _scenarios(
     return [f"**{title}**", "\n".join(items)]
 
 
-def _scenario(lost: LostScenario) -> list[str]:
+def _scenario(lost: RegressedScenario) -> list[str]:
     passed = f"{lost.new[0]} of {counted(lost.new[1], 'trial')} passed"
     if lost.base is not None:
         passed = f"{lost.base[0]} of {lost.base[1]} → {passed}"

@@ -42,7 +42,7 @@ from scenarios.bundles import Bundle
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.imports import restore_version
 from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
-from scenarios.storing import keep_guidance, restore_documents
+from scenarios.storing import restore_documents, store_guidance
 
 
 def store_archived(
@@ -168,7 +168,7 @@ def _guidance(suite: Suite, archived: ArchivedGuidance | None, by: User | None) 
         return None
     files = restore_documents(archived.files)
     laid = (archived.laid_file, archived.laid_path)
-    return keep_guidance(suite, files, by=by, name_if_new=archived.name, laid=laid)[0]
+    return store_guidance(suite, files, by=by, name_if_new=archived.name, laid=laid)[0]
 
 
 def _store_trials(

@@ -20,7 +20,7 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    count_of,
+    as_count,
     decode_storable_json,
     format_of_suite,
     key_of_text,
@@ -214,7 +214,7 @@ def _seconds(row: Mapping[str, Any]) -> float | None:
 def _usage(value: Mapping[str, Any]) -> Usage | None:
     if not value:
         return None
-    counts = {name: count_of(value.get(name)) for name in ("input", "output", "cached", "reasoning")}
+    counts = {name: as_count(value.get(name)) for name in ("input", "output", "cached", "reasoning")}
     return Usage(
         counts["input"], counts["output"], cache_read=counts["cached"], reasoning=counts["reasoning"]
     )

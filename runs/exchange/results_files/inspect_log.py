@@ -19,7 +19,7 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    count_of,
+    as_count,
     decode_storable_json,
     key_of_text,
     list_of,
@@ -62,7 +62,7 @@ def _in_turn(log: Mapping[str, Any], samples: list[dict[str, Any]]) -> list[dict
     ids = list_of(object_of(object_of(log.get("eval")).get("dataset")).get("sample_ids"))
     places = {str(id): place for place, id in enumerate(ids)}
     return sorted(
-        samples, key=lambda each: (count_of(each.get("epoch")), places.get(str(each.get("id")), len(ids)))
+        samples, key=lambda each: (as_count(each.get("epoch")), places.get(str(each.get("id")), len(ids)))
     )
 
 
@@ -92,7 +92,7 @@ def _warnings(log: Mapping[str, Any], samples: int) -> Iterator[str]:
     if log.get("invalidated") is True:
         yield "Somebody marked this log as invalid in Inspect."
     ids = list_of(object_of(about.get("dataset")).get("sample_ids"))
-    planned = len(ids) * (count_of(object_of(about.get("config")).get("epochs")) or 1)
+    planned = len(ids) * (as_count(object_of(about.get("config")).get("epochs")) or 1)
     if planned > samples:
         yield f"The log has {samples:,} of {planned:,} samples; the others did not run."
 

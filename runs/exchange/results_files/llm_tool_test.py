@@ -21,7 +21,7 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    count_of,
+    as_count,
     decode_storable_json,
     key_of_text,
     list_of,
@@ -209,10 +209,10 @@ def _trial(record: _Record) -> ExternalTrial:
 
 def _usage(tokens: dict[str, Any]) -> Usage:
     """Return the tokens of a record; evalhub's own exports have their parts."""
-    parts = {name: count_of(tokens.get(name)) for name in PARTS}
+    parts = {name: as_count(tokens.get(name)) for name in PARTS}
     return Usage(
-        count_of(tokens.get("input")),
-        count_of(tokens.get("output")),
+        as_count(tokens.get("input")),
+        as_count(tokens.get("output")),
         estimated=False,
         output_unknown=False,
         **parts,

@@ -13,7 +13,7 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    count_of,
+    as_count,
     decode_storable_json,
     key_of_text,
     list_of,
@@ -105,12 +105,12 @@ def _usage(row: dict[str, Any]) -> Usage | None:
     promptfoo passes on whether its provider counts the cache within the prompt; more than the prompt is apart from it.
     """
     tokens = object_of(object_of(row.get("response")).get("tokenUsage")) or object_of(row.get("tokenUsage"))
-    prompt, written = count_of(tokens.get("prompt")), count_of(tokens.get("completion"))
+    prompt, written = as_count(tokens.get("prompt")), as_count(tokens.get("completion"))
     if not prompt and not written:
         return None
     details = object_of(tokens.get("completionDetails"))
     cached, created = (
-        count_of(details.get(name)) for name in ("cacheReadInputTokens", "cacheCreationInputTokens")
+        as_count(details.get(name)) for name in ("cacheReadInputTokens", "cacheCreationInputTokens")
     )
     is_within = cached + created <= prompt
     return Usage(
@@ -118,7 +118,7 @@ def _usage(row: dict[str, Any]) -> Usage | None:
         written,
         cache_read=cached,
         cache_write=created,
-        reasoning=count_of(details.get("reasoning")),
+        reasoning=as_count(details.get("reasoning")),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
-from runs.exchange.results_files.values import count_of, object_of
+from runs.exchange.results_files.values import as_count, object_of
 
 _LONGEST_VARS = 80
 """Characters of variables in a scenario's name."""
@@ -39,14 +39,14 @@ def _test(row: Mapping[str, Any]) -> Hashable:
     case = object_of(row.get("testCase"))
     parts = {name: case[name] for name in _PARTS if case.get(name)}
     if not parts.keys() & {"vars", "description", "assert"}:
-        return count_of(row.get("testIdx"))
+        return as_count(row.get("testIdx"))
     return json.dumps(parts, sort_keys=True)
 
 
 def _prompt(row: Mapping[str, Any]) -> Hashable:
     """Return what identifies a prompt in every provider; `promptIdx` counts over providers and prompts."""
     known = (row.get("promptId"), object_of(row.get("prompt")).get("label"))
-    return json.dumps(known) if any(known) else count_of(row.get("promptIdx"))
+    return json.dumps(known) if any(known) else as_count(row.get("promptIdx"))
 
 
 def _several_within_provider(rows: Sequence[Mapping[str, Any]], prompts: Sequence[Hashable]) -> bool:
@@ -62,7 +62,7 @@ def _ranks(
     """Return each part's place among the different ones, from 1, by its lowest number."""
     lowest: dict[Hashable, int] = {}
     for row, part in zip(rows, parts, strict=True):
-        lowest[part] = min(lowest.get(part, count_of(row.get(by))), count_of(row.get(by)))
+        lowest[part] = min(lowest.get(part, as_count(row.get(by))), as_count(row.get(by)))
     ordered = sorted(lowest, key=lambda part: lowest[part])
     return {part: place for place, part in enumerate(ordered, start=1)}
 

@@ -20,7 +20,7 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    count_of,
+    as_count,
     decode_storable_json,
     key_of_text,
     left_out,
@@ -292,13 +292,13 @@ def _trial(graded: _Graded) -> ExternalTrial:
     written = [each for each in list_of(values.get("expectations")) if isinstance(each, dict)]
     # A statement that wasn't judged is neither passed nor failed.
     statements = [each for each in written if each.get("passed") is not None]
-    passed, total = count_of(result.get("passed")), count_of(result.get("total"))
+    passed, total = as_count(result.get("passed")), as_count(result.get("total"))
     if not total:
         passed, total = sum(each.get("passed") is True for each in statements), len(statements)
     share = number_of(result.get("pass_rate"), 1)
     if share is None and total:
         share = passed / total
-    tokens = count_of(result.get("tokens"))
+    tokens = as_count(result.get("tokens"))
     is_graded = bool(total) and bool(statements or not written)
     name = str(values.get("eval_name") or graded.case.get("eval_name") or "")
     holds = total == passed

@@ -12,7 +12,7 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    count_of,
+    as_count,
     format_of_suite,
     key_of_text,
     list_of,
@@ -83,8 +83,8 @@ def _trial(
     outcome = "pass" if passed else ("error" if broken else "fail")
     detail = {
         "error": "" if broken else error,
-        "assertions_run": count_of(result.get("assertionsRun")),
-        "assertions_skipped": count_of(result.get("assertionsSkipped")),
+        "assertions_run": as_count(result.get("assertionsRun")),
+        "assertions_skipped": as_count(result.get("assertionsSkipped")),
         "skipped_tokens": list(map(str, list_of(details.get("skippedTokens")))),
         "all_failures": list(map(str, list_of(details.get("allFailures")))),
         "vacuous": bool(details.get("vacuous")),

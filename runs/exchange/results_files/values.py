@@ -168,7 +168,7 @@ def key_of_text(value: Any) -> str:
     return key
 
 
-def count_of(value: Any) -> int:
+def as_count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 

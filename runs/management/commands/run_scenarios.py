@@ -53,7 +53,7 @@ from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.launch import inputs
 from runs.launch.arms import deciding_runs
 from runs.launch.baseline_choice import chosen_baseline
-from runs.launch.budgets import estimates_of, over_budget
+from runs.launch.budgets import estimates_of, warn_over_budget
 from runs.launch.look_plan import look_plan
 from runs.launch.looks import with_looks
 from runs.launch.option_files import apply_config, given_sources
@@ -105,7 +105,7 @@ class Command(EvalhubCommand):
             if options["fail_on_regression"] or options["fail_on_release_rule"]:
                 self._warn(plan(project, request), options, with_looks(request.options).max_trials or 0)
             planned = plan(project, request)
-            if warning := over_budget(project, planned, request.options):
+            if warning := warn_over_budget(project, planned, request.options):
                 self.stderr.write(warning)
             here = options["now"]
             workers = find_own_judge if here else judges_of_workers

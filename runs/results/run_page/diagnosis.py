@@ -40,11 +40,11 @@ def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
     """Return the findings of a run as `find_run` returns it. One query if there are any and some were reviewed."""
     findings = digest.diagnosis
     reviewed = precisions(run) if findings and vars(run)["has_reviews"] else {}
-    cut_offs = digest.cut_offs or DiagnosisThresholds()
+    thresholds = digest.thresholds or DiagnosisThresholds()
     return [
         ShownFinding(
             finding,
-            threshold_sentence(finding.pattern, cut_offs.limits),
+            threshold_sentence(finding.pattern, thresholds.limits),
             reviewed.get(finding.pattern, NO_REVIEW),
         )
         for finding in findings

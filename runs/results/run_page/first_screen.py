@@ -141,7 +141,7 @@ def _sentence(
             aside,
         )
     of = counted(deciding.change.scenarios, "scenario")
-    changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
+    changed = deciding.change.regressed if answer is RunAnswer.REGRESSED else deciding.change.improved
     if changed:
         did = f"{len(changed)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
     elif fewer and answer is RunAnswer.REGRESSED:

@@ -13,7 +13,7 @@ from evaluators.statistics.retest import Retest, RetestOutcome, describe_retest
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models import Run
 from runs.results.digests import DigestedTrial
-from runs.results.outcome_history import RecentRun, Strip, strips_of
+from runs.results.outcome_history import OutcomeHistory, RecentRun, strips_of
 from runs.results.rates import Rate
 from runs.results.run_trials import RunTrials
 
@@ -30,7 +30,7 @@ class ScenarioRow:
     key: str
     trials: tuple[DigestedTrial, ...]
     baseline: tuple[str, ...]
-    strip: Strip
+    strip: OutcomeHistory
     marks: tuple[str, ...]
     """The dots of its trials."""
     kind: ScenarioClass
@@ -84,7 +84,7 @@ class ScenarioRow:
 def _row(
     trials: tuple[DigestedTrial, ...],
     baseline: tuple[str, ...],
-    strip: Strip,
+    strip: OutcomeHistory,
     fresh: tuple[DigestedTrial, ...],
     retest: Retest | None,
 ) -> ScenarioRow:
@@ -108,7 +108,7 @@ def _row(
         known=sum(known) if (known := [each.known for each in trials if each.known is not None]) else None,
         seconds=_mean([each.seconds for each in trials]),
         cost=sum(costs) if costs else None,
-        change=_change(_rate(baseline), rate),
+        change=rate.change_from(_rate(baseline)),
         lost=_count_lost(_rate(baseline), rate),
     )
 
@@ -121,14 +121,6 @@ def _rate(marks: tuple[str, ...]) -> Rate:
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _change(before: Rate, now: Rate) -> str:
-    if not (before.n and now.n):
-        return ""
-    if before.share == now.share:
-        return "same"
-    return "worse" if now.share < before.share else "better"
 
 
 def _count_lost(before: Rate, now: Rate) -> tuple[int, int]:
@@ -207,7 +199,7 @@ def scenario_rows(
         _row(
             tuple(trials),
             _before(read, trials[0].key, left_out),
-            last.get(pk, Strip()),
+            last.get(pk, OutcomeHistory()),
             tuple(again.get(pk, ())),
             said.get(trials[0].key),
         )

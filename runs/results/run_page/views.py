@@ -100,7 +100,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "all_calls": total_row(used),
         "call_columns": call_columns(used),
         "diagnosis": shown_findings(run, read.digest),
-        "cut_offs": read.digest.cut_offs,
+        "thresholds": read.digest.thresholds,
         "may_review": request.access.may("review"),
         **_compare_with_line(run, read, rows, left_out, answer, release, verdict),
         "shared_error": _shared_error(run, read),
@@ -197,7 +197,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
 def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
     """Return the scenarios that broke and those that improved by the verdict's own table."""
     change = verdict.headline[0].change if verdict else None
-    return (change.broke, change.mended) if change else ((), ())
+    return (change.regressed, change.improved) if change else ((), ())
 
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:

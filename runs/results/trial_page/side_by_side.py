@@ -16,7 +16,7 @@ from evalhub.teams.models import Project
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.models import CommandRecord, JudgingRecord, Trial
 from runs.results.counting import compared_by
-from runs.results.outcome_history import Strip
+from runs.results.outcome_history import OutcomeHistory
 from runs.results.trial_page.aligned_commands import CommandPair, DoneCommand, align_trials, done_commands
 from runs.results.trial_page.timeline import AT_ONCE, timeline
 from runs.results.trial_page.trial_page import TrialPage, trials_by_key
@@ -199,7 +199,7 @@ def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
         siblings=[],
         timeline=timeline(transcript, commands),
         transcript=transcript,
-        strip=Strip(),
+        strip=OutcomeHistory(),
         typical=TypicalValues(),
     )
 

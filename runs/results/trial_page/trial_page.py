@@ -28,7 +28,7 @@ from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_no
 from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single, is_vacuous
 from runs.results.measures import CRITERION, INTERACTION, unit_of
-from runs.results.outcome_history import Sibling, Strip, strip_around
+from runs.results.outcome_history import OutcomeHistory, Sibling, strip_around
 from runs.results.rates import Rate
 from runs.results.statement_texts import statements_of
 from runs.results.trial_costs import token_parts, trial_warnings
@@ -83,7 +83,7 @@ class TrialPage:
     """The scenario's trials in this run, by index."""
     timeline: Timeline
     transcript: Transcript | None
-    strip: Strip
+    strip: OutcomeHistory
     typical: TypicalValues
     attempts: list[TrialAttempt] = field(default_factory=list)
     """Earlier attempts, newest first; none if it was never retried."""

@@ -19,7 +19,7 @@ from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts, without_bare_arms
 from runs.launch.lift import has_skill
 from runs.models import Run, Target
-from runs.results.outcome_history import Strip, strips
+from runs.results.outcome_history import OutcomeHistory, strips
 from runs.results.seals import ScenarioSeal, count_seals, seals_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
 from runs.suites.suite_page.versions import VersionChange, version_change
@@ -103,7 +103,7 @@ class ScenarioLine:
     checks: int
     """Gates, assertions and evaluators."""
     judged: bool
-    strip: Strip
+    strip: OutcomeHistory
     seal: ScenarioSeal
 
     @property
@@ -302,7 +302,7 @@ def _default_guidance(suite: Suite, loaded: Sequence[Guidance]) -> Guidance | No
 
 
 def _line(
-    entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip], seals: dict[int, ScenarioSeal]
+    entry: SuiteEntry, criteria: Criteria, last: dict[int, OutcomeHistory], seals: dict[int, ScenarioSeal]
 ) -> ScenarioLine:
     version = entry.scenario_version
     content = version.content
@@ -312,6 +312,6 @@ def _line(
         tags=tuple(content.get("tags", ())),
         checks=criteria.checks,
         judged=criteria.asks_model,
-        strip=last.get(version.scenario_id, Strip()),
+        strip=last.get(version.scenario_id, OutcomeHistory()),
         seal=seals[version.pk],
     )

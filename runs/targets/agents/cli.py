@@ -27,7 +27,7 @@ from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_paths import read_beneath, remove_beneath, write_next_to_workspace
 from runs.sandbox.target_roots import Use
 from runs.targets.agents.cli_answer import CliAnswer, note_on_end, outage_of, read_answer
-from runs.targets.agents.command_template import TemplateValues, quote, render, uses
+from runs.targets.agents.command_template import TemplateValues, quote, render, uses_placeholder
 from runs.targets.agents.known_programs import how_to_read
 from runs.targets.agents.program_lookup import advise_on_program, look_up, missing_word
 from runs.targets.providers.base import Availability, Invocation, Recording
@@ -250,15 +250,17 @@ class Cli:
     @property
     def _names_files(self) -> bool:
         names = ("EVENTS_FILE", "PROMPT_FILE")
-        return self._writes_answer or any(uses(self._options.command_template, name) for name in names)
+        return self._writes_answer or any(
+            uses_placeholder(self._options.command_template, name) for name in names
+        )
 
     @property
     def _writes_answer(self) -> bool:
-        return uses(self._options.command_template, "OUTPUT_FILE")
+        return uses_placeholder(self._options.command_template, "OUTPUT_FILE")
 
     def _watch(self, invocation: Invocation, files: CliFiles) -> None:
         """Report the calls from the events file; output is not reliable."""
-        if uses(self._options.command_template, "EVENTS_FILE"):
+        if uses_placeholder(self._options.command_template, "EVENTS_FILE"):
             written, calls = WrittenLines(files.events), CallsSoFar("events")
             invocation.watch(lambda: calls.read(written.complete(), missed=written.missed))
 
@@ -283,7 +285,7 @@ class Cli:
         )
 
     def _render(self, invocation: Invocation, sandbox: Sandbox, files: CliFiles) -> str:
-        if uses(self._options.command_template, "PROMPT_FILE"):
+        if uses_placeholder(self._options.command_template, "PROMPT_FILE"):
             write_next_to_workspace(
                 files.prompt.parent, files.prompt.name, invocation.prompt.encode(), "The prompt"
             )

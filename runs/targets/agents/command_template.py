@@ -45,7 +45,7 @@ def _placeholders(template: str) -> tuple[str, ...]:
     return tuple(_PLACEHOLDER.findall(template))
 
 
-def uses(template: str, placeholder: str) -> bool:
+def uses_placeholder(template: str, placeholder: str) -> bool:
     """Return whether a template has a placeholder."""
     return placeholder in _placeholders(template)
 

@@ -15,7 +15,7 @@ from evaluators.transcripts.latest import LatestCalls
 from runs.sandbox.recording.record import ToolRecord
 from runs.targets.language_models.stub_chat import ToolSchema
 
-Look = Callable[[], LatestCalls]
+PollCalls = Callable[[], LatestCalls]
 """Returns an agent's calls so far. Called from another thread."""
 
 
@@ -87,7 +87,7 @@ class Invocation:
     """The most turns of the agent, for programs that limit them; None is the target's."""
     max_usd: float | None = None
     """The cost in dollars at which to stop an agent that reports it while it works."""
-    watch: Callable[[Look], None] = lambda look: None
+    watch: Callable[[PollCalls], None] = lambda look: None
     """Registers a callback for the agent's calls so far; a provider that can't report them skips it."""
 
 

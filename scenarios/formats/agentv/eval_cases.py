@@ -30,7 +30,7 @@ from scenarios.formats.agentv.prompt_matrix import (
     fill_case,
 )
 from scenarios.formats.agentv.prompt_values import find_prompt_values, merge_metadata
-from scenarios.formats.positions import Location, PositionedDocument, where
+from scenarios.formats.positions import Location, PositionedDocument, line_of
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind, validate
 from scenarios.spec import MatrixEntry, ScenarioSpec, TrialLimits
@@ -178,7 +178,7 @@ def _read_case(
 
 def _without_missing(problems: Sequence[Problem], at: Location) -> list[Problem]:
     """Return the problems without that of the missing input, which later versions name otherwise."""
-    place = where((*at, "input_messages"))
+    place = line_of((*at, "input_messages"))
     return [problem for problem in problems if problem.where != place]
 
 

@@ -56,7 +56,7 @@ def test_scenarios_that_broke_are_a_regression_however_many_others_moved():
     before = outcomes(10, 8, *[9] * 6, *[10] * 12, trials=10)
     after = outcomes(0, 0, *[10] * 6, *[9] * 6, *[10] * 6, trials=10)
     change = compared(PASS, before, after)
-    assert change.broke == ("s0", "s1")
+    assert change.regressed == ("s0", "s1")
     assert overall([change]) is ChangeVerdict.REGRESSED
 
 
@@ -64,7 +64,7 @@ def test_broken_scenarios_outweigh_improved_ones():
     before = outcomes(10, *[0] * 3, *[5] * 8, trials=10)
     after = outcomes(0, *[10] * 3, *[5] * 8, trials=10)
     change = compared(PASS, before, after)
-    assert (change.broke, change.mended) == (("s0",), ("s1", "s2", "s3"))
+    assert (change.regressed, change.improved) == (("s0",), ("s1", "s2", "s3"))
     assert change.verdict is ChangeVerdict.IMPROVED
     assert overall([change]) is ChangeVerdict.REGRESSED
     assert verdict_sentences.explanation(change) == (
@@ -257,7 +257,7 @@ def test_two_trials_of_two_scenarios_miss_most():
 def test_a_single_scenario_has_one_level():
     change = compared(PASS, outcomes(3, trials=3), outcomes(0, trials=3))
     assert change.p == pytest.approx(1 / 32)
-    assert (overall([change]), change.broke) == (ChangeVerdict.TOO_LITTLE, ())
+    assert (overall([change]), change.regressed) == (ChangeVerdict.TOO_LITTLE, ())
     assert verdict_sentences.could_show(change) == "So few trials can't reach a verdict, whatever they show."
 
 

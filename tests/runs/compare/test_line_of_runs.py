@@ -13,7 +13,7 @@ from runs.alerts.triage import triage
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_chosen, compare_with_baseline
 from runs.compare.line import RECENT, line_runs
-from runs.compare.measure_changes import Pool, compare_pools
+from runs.compare.measure_changes import PooledRuns, compare_pools
 from runs.compare.old_side import shown_old_side
 from runs.compare.recompute import recompute
 from runs.models import Alert, Run
@@ -233,8 +233,10 @@ def test_two_runs_of_a_line_that_varies_need_a_larger_difference(version: SuiteV
     given = {"options": {"baseline": str(runs[0].pk)}}
     last = run_of(version, low, **given)
     assert last.verdict != "regressed"
-    chosen = compare_chosen(Pool(runs[0]), Pool(runs[5]))
-    assert compare_pools(Pool(runs[0]), [Pool(runs[5])])[0].verdict == "regressed" != chosen.verdict
+    chosen = compare_chosen(PooledRuns(runs[0]), PooledRuns(runs[5]))
+    assert (
+        compare_pools(PooledRuns(runs[0]), [PooledRuns(runs[5])])[0].verdict == "regressed" != chosen.verdict
+    )
     Run.objects.filter(pk__in=[last.pk, *(run.pk for run in runs[1::2])]).update(branch="other")
     for _ in range(3):
         run_of(version)

@@ -16,7 +16,7 @@ from evalhub.teams.access import default_project
 from evalhub.teams.models import AuditEvent, Project
 from runs.alerts.notifications.messages import compose
 from runs.compare.comparison import compare_with_baseline
-from runs.compare.line import old_side_of
+from runs.compare.line import reference_of
 from runs.engine import recording
 from runs.models import Alert, Job, Notification, Run
 from runs.workers.wakeups import carried_by
@@ -119,7 +119,7 @@ def test_a_named_scenario_freezes_the_line_and_stays_red(version: SuiteVersion, 
     assert only_alert().run == first
     good = run_of(version)
     assert good.verdict != "regressed"
-    assert old_side_of(good, "").held == {"task-0": first.pk}
+    assert reference_of(good, "").held == {"task-0": first.pk}
 
 
 def test_another_scenario_raises_an_alert_of_its_own(version: SuiteVersion, steady: list[Run]) -> None:
@@ -137,7 +137,7 @@ def test_three_runs_that_do_not_look_worse_release_a_scenario(
     good = [run_of(version) for _ in range(3)]
     run = run_of(version)
     assert run.old_side["runs"][:4] == [*(each.pk for each in good[::-1]), first.pk]
-    assert old_side_of(run, "").earlier.largest == 4
+    assert reference_of(run, "").earlier.largest == 4
 
 
 def test_the_last_fixed_scenario_closes_its_alert(version: SuiteVersion, steady: list[Run]) -> None:
@@ -149,7 +149,7 @@ def test_the_last_fixed_scenario_closes_its_alert(version: SuiteVersion, steady:
     assert AuditEvent.objects.get().detail["state"] == "fixed"
     run = run_of(version)
     assert run.old_side["runs"] == [fixed.pk, *(each.pk for each in steady[::-1])]
-    assert old_side_of(run, "").earlier.largest == 2
+    assert reference_of(run, "").earlier.largest == 2
 
 
 def test_an_alert_stays_open_while_one_of_its_scenarios_is_broken(
@@ -160,7 +160,7 @@ def test_an_alert_stays_open_while_one_of_its_scenarios_is_broken(
     run_of(version, {**GOOD, "task-1": ["fail"] * 3}, retests=[retest("task-0", "fixed")])
     later = run_of(version)
     assert only_alert().state == "untriaged"
-    side = old_side_of(later, "")
+    side = reference_of(later, "")
     assert (set(side.held), side.earlier.since_fixed) == ({"task-1"}, {"task-0": 1, "task-1": 1})
 
 
@@ -251,18 +251,18 @@ def test_a_suite_that_falls_while_a_scenario_is_broken_raises_one_more(
 def test_a_window_lies_within_one_guidance(version: SuiteVersion, steady: list[Run]) -> None:
     guidance = make_guidance(version.suite)
     first = run_of(version, guidance=guidance)
-    side = old_side_of(first, "")
+    side = reference_of(first, "")
     assert (len(side.line), side.earlier.largest) == (6, 1)
     for _ in range(4):
         run_of(version, guidance=guidance)
-    assert len(old_side_of(run_of(version, guidance=guidance), "").line) == 5
+    assert len(reference_of(run_of(version, guidance=guidance), "").line) == 5
 
 
 def test_a_window_lies_within_one_branch(version: SuiteVersion, steady: list[Run]) -> None:
     first = run_of(version, branch="fix")
-    side = old_side_of(first, "")
+    side = reference_of(first, "")
     assert (len(side.line), side.earlier.largest) == (6, 1)
-    assert old_side_of(run_of(version), "").earlier.largest == 7
+    assert reference_of(run_of(version), "").earlier.largest == 7
 
 
 COSTS = (0.10, 0.11, 0.10, 0.12, 0.11, 0.10)
@@ -295,7 +295,7 @@ def test_dearer_trials_raise_an_alert_that_freezes_their_own_line(
     assert message.lines == ["A typical trial +79 %, the bill +106 %."]
     later = dear(version, 0.16)
     assert later.old_side["runs"][0] == run.pk
-    cost = old_side_of(later, "").amounts["dearer"]
+    cost = reference_of(later, "").amounts["dearer"]
     assert [pool.run.pk for pool in cost.old] == [each.pk for each in before[::-1]]
     assert (cost.pending, Alert.objects.count()) == (1, 1)
 

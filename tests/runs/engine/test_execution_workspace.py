@@ -7,7 +7,7 @@ import pytest
 from evalhub.teams.models import Project
 from runs.engine import run_here
 from scenarios.formats.parsed import FixtureFile
-from scenarios.storing import keep_fixture
+from scenarios.storing import store_fixture
 from tests.runs.carried import one, shell_project
 from tests.runs.carrying import launch, suite_of
 
@@ -22,7 +22,7 @@ def project() -> Project:
 def test_a_trial_records_its_workspaces_changes(project):
     files = (FixtureFile("notes.txt", b"one\n"), FixtureFile("old.txt", b"goes\n"))
     version = suite_of(project, edits={"prompt": "echo two >> notes.txt; rm old.txt; echo x > new.txt"})
-    version.scenario_versions.update(fixture=keep_fixture(project, files))
+    version.scenario_versions.update(fixture=store_fixture(project, files))
     run = launch(version, targets=["shell"]).runs.get()
     run_here.run_here(run.launch)
     assert run.trial_set.get().detail["workspace"] == {
@@ -41,7 +41,7 @@ def test_a_trial_records_its_workspaces_changes(project):
 
 def test_an_emptied_workspace_is_recorded_as_empty(project):
     version = suite_of(project, empties={"prompt": "rm notes.txt"})
-    version.scenario_versions.update(fixture=keep_fixture(project, (FixtureFile("notes.txt", b"x"),)))
+    version.scenario_versions.update(fixture=store_fixture(project, (FixtureFile("notes.txt", b"x"),)))
     run = launch(version, targets=["shell"]).runs.get()
     run_here.run_here(run.launch)
     trial = run.trial_set.get()

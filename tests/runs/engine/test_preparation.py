@@ -10,7 +10,7 @@ from runs.models import Run, RunSlot, Trial
 from runs.targets.definitions import definition_hash
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
-from scenarios.storing import keep_fixture
+from scenarios.storing import store_fixture
 from tests.builders import make_project, make_suite
 from tests.runs.carrying import (
     NO_GATES,
@@ -26,7 +26,7 @@ def test_the_fingerprint_names_fixtures_and_rubrics():
     project = make_project()
     edits = {"fixture": "shop", **NO_GATES}
     version = suite_of(project, a=edits, b=edits, c={"fixture": "garden", **NO_GATES}, d=edits)
-    fixtures = [keep_fixture(project, (FixtureFile("a.txt", name),)) for name in (b"shop", b"garden")]
+    fixtures = [store_fixture(project, (FixtureFile("a.txt", name),)) for name in (b"shop", b"garden")]
     rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="capture", content={})
     stored = {each.scenario.key: each for each in version.scenario_versions.all()}
     for key, fixture in (("a", fixtures[0]), ("b", fixtures[0]), ("c", fixtures[1]), ("d", None)):

@@ -21,7 +21,7 @@ from scenarios.bundles import Bundle
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
 from scenarios.models import Suite, SuiteVersion
-from scenarios.storing import keep_guidance
+from scenarios.storing import store_guidance
 from tests.builders import make_compared, make_project
 from tests.runs.looking import failing, ran, suite
 
@@ -42,7 +42,7 @@ def uploaded(project: Project, *, prompt: str = "Do") -> SuiteVersion:
 def stored(version: SuiteVersion, **outcomes: str) -> Run:
     """Return a closed run with a transcript, commands, a judging and an artifact."""
     files = (FixtureFile("AGENTS.md", b"Be short."),)
-    guidance, _ = keep_guidance(version.suite, files, by=None, name="short")
+    guidance, _ = store_guidance(version.suite, files, by=None, name="short")
     chosen = outcomes or dict.fromkeys("abc", "pass")
     run = make_compared(
         version, chosen, trials=2, guidance=guidance, branch="main", commit="c0ffee", tags=["nightly"]

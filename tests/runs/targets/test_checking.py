@@ -103,7 +103,7 @@ def test_a_lost_message_is_sent_again_while_somebody_may_wait():
     checks = [request_check(make_target(make_project(name)), by=None) for name in ("one", "two", "three")]
     jobs.take(job_of(checks[1]).pk)
     Job.objects.filter(pk=job_of(checks[2]).pk).update(expires=timezone.now() - timedelta(seconds=1))
-    assert list(jobs.waiting()) == [job_of(checks[0])]
+    assert list(jobs.due_jobs()) == [job_of(checks[0])]
     jobs.remove_expired()
     assert Job.objects.count() == 2
 

@@ -85,4 +85,4 @@ def test_a_message_that_comes_while_others_are_sent_is_not_forgotten(project: An
     assert job
     send_test(channel, by=None)
     jobs.put_off(job, 3600.0)
-    assert jobs.waiting().get() == job
+    assert jobs.due_jobs().get() == job

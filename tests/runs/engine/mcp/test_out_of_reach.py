@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runs.engine.mcp import mcp_proxy
-from runs.engine.mcp.mcp_serving import lay_out
+from runs.engine.mcp.mcp_serving import write_programs
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.sandbox import Level
@@ -37,7 +37,7 @@ def test_the_record_is_out_of_reach(tmp_path: Path, level: Level) -> None:
     )
     for folder in (workspace, scratch):
         folder.mkdir()
-    lay_out(server, door)
+    write_programs(server, door)
     proxy = containment(level).around(workspace, server, profile=AGENT, writable=(door,))
     places = {"folder": proxy.inside(server), "door_folder": str(door), "workspace": proxy.inside(workspace)}
     (server / "settings.json").write_text(json.dumps({**places, "command": SERVER}))

@@ -123,15 +123,15 @@ def test_the_batch_is_not_polled_too_early(models):
     models.script.looks_until_done = 9
     run = batch_run(models)
     preparation.prepare_run(run.pk)
-    assert not jobs.waiting().exists()
+    assert not jobs.due_jobs().exists()
     for _ in range(20):
         lanes.run_lane(run.pk)
     assert models.script.batches["batch_1"].looks == 1  # that of handing it in
     let_a_look_be_due(run)
-    assert jobs.waiting().get() == job_of(run)
+    assert jobs.due_jobs().get() == job_of(run)
     lanes.run_lane(run.pk)
     assert models.script.batches["batch_1"].looks == 2
-    assert not jobs.waiting().exists()
+    assert not jobs.due_jobs().exists()
 
 
 def test_a_batch_whose_id_is_known_is_never_submitted_again(models):

@@ -146,7 +146,7 @@ def test_a_cancelled_run_cancels_its_batch(models):
     preparation.prepare_run(run.pk)
     recording.cancel_run(run.pk)
     let_a_look_be_due(run)
-    assert jobs.waiting().get().subject == run.pk
+    assert jobs.due_jobs().get().subject == run.pk
     lanes.run_lane(run.pk)
     assert len(models.script.requests("/cancel")) == 1
     assert ProviderBatch.objects.get(run=run).state == "cancelled"

@@ -24,7 +24,7 @@ from runs.targets.agents.known_programs import how_to_read
 from runs.targets.agents.program_lookup import hidden_files
 from runs.targets.agents.session_end import broken_by
 from runs.targets.definitions import define, resolve_definition
-from runs.targets.providers.base import Look, Provider
+from runs.targets.providers.base import PollCalls, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, unique_seconds
@@ -68,7 +68,7 @@ def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
 
 def test_its_last_call_is_reported_while_it_works(tmp_path):
     event = json.dumps({"type": "tool_call", "name": "bash", "command": "taskmgr list"})
-    looks: list[Look] = []
+    looks: list[PollCalls] = []
     asked = invocation(
         tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == LatestCalls("taskmgr list", 1)
     )
@@ -76,7 +76,7 @@ def test_its_last_call_is_reported_while_it_works(tmp_path):
 
 
 def test_a_command_without_events_reports_no_calls(tmp_path):
-    looks: list[Look] = []
+    looks: list[PollCalls] = []
     provider("echo hi > {OUTPUT_FILE}").invoke(invocation(tmp_path, watch=looks.append))
     assert looks == []
 

@@ -11,7 +11,7 @@ from evaluators.transcripts import parse
 from evaluators.transcripts.latest import LatestCalls
 from runs.errors import ProviderError
 from runs.sandbox.sandbox import Level
-from runs.targets.providers.base import Look
+from runs.targets.providers.base import PollCalls
 from tests.runs.targets.providers.agents import SECRET, agent, beside, invocation
 
 pytestmark = pytest.mark.one_database
@@ -89,7 +89,7 @@ def test_it_checks_that_its_program_exists(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_calls_are_reported_and_counted_once(tmp_path, kind):
-    looks: list[Look] = []
+    looks: list[PollCalls] = []
     session(kind).invoke(invocation(tmp_path, watch=looks.append))
     [look] = looks
     assert [look(), look()] == [LatestCalls("./taskmgr list", 6, 0)] * 2
@@ -102,7 +102,7 @@ def test_its_last_call_is_reported_while_it_works(tmp_path):
     # It is asked for its version first.
     program.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && exit\necho '{line}'\nsleep 60\n")
     program.chmod(0o755)
-    looks: list[Look] = []
+    looks: list[PollCalls] = []
     asked = invocation(
         tmp_path, watch=looks.append, cancelled=lambda: looks[0]().last == "taskmgr list", in_workspace=True
     )

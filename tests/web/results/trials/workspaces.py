@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Guidance
-from scenarios.storing import keep_fixture
+from scenarios.storing import store_fixture
 from tests.builders import make_run, make_suite, make_trial
 from tests.trial_parts import make_workspace
 from tests.web.results.trials.pages import address
@@ -21,7 +21,7 @@ def trial_of(project, *, start=START, kept=None, guidance=None, detail=None, **c
     scenario_version = version.scenario_versions.get()
     if start:
         files = tuple(FixtureFile(path, content) for path, content in start.items())
-        scenario_version.fixture = keep_fixture(project, files)
+        scenario_version.fixture = store_fixture(project, files)
         scenario_version.save()
     if guidance:
         documents = [{"path": path, "content": text} for path, text in guidance.items()]
