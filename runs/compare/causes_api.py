@@ -33,7 +33,7 @@ class ArmOut(Schema):
     """The factor that is as in the baseline; null for the control, a fresh run of the same configuration."""
     state: str
     verdict: str | None
-    """Of the control against the baseline, of the others against the control."""
+    """The control is compared with the baseline, the others with the control."""
     verdict_against_baseline: str | None
     """Where all others still regress against it, a factor that can't be set back is the cause."""
 
@@ -48,12 +48,12 @@ class CausesOut(Schema):
     """The other factors: why no fresh run sets them back, and what you can do instead."""
     fresh: list[ArmOut]
     conclusion: str
-    """Which cause the fresh runs point at; empty before they have finished."""
+    """The cause that the fresh runs indicate; empty until they have finished."""
 
 
 @router.get("/runs/{run_id}/causes", auth=Bearer(), response=declare_answers(CausesOut))
 def get_causes(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
-    """Get what changed since a run's baseline, and what fresh runs say of it."""
+    """Get what changed since a run's baseline, and what fresh runs show."""
     return _causes_json(find_run(request, run_id))
 
 

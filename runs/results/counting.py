@@ -18,7 +18,7 @@ def unknown_ends(ends: EndTotals) -> str:
 
 
 def ends_texts(ends: EndTotals, rules: str) -> list[str]:
-    """Return what a reader must know of these ends beside how many are unknown; nothing where every call counts.
+    """Return notes on these ends, besides the number of unknown ones; none if every call counts.
 
     `rules` are the versions of the rules that counted them, as `rules_of_run` returns them.
     """
@@ -37,7 +37,7 @@ FIRST_RULES = "1"
 """The version of trials without one."""
 RECORDED, REPORTED, ESTIMATED = "recorded", "reported", "estimated"
 NOT_RECORDED = "The tool was not recorded: "
-"""How the note of a trial begins that says why its tool was not recorded."""
+"""How a trial's note begins that gives the reason why its tool was not recorded."""
 FEWEST_KNOWN = 3
 """Fewer known exit codes give no rate on pages."""
 MISREAD_BY = "an old recipe"
@@ -57,7 +57,7 @@ class Counting(NamedTuple):
     beside: bool = False
     """Whether every recorded trial also has the metrics by its agent's events."""
     decided: str = ""
-    """By which counting outcomes were decided, in words; empty if by this one. A recount leaves outcomes as they are."""
+    """The counting that decided the outcomes, in words; empty if it is this one."""
 
     @property
     def words(self) -> str:
@@ -84,7 +84,7 @@ class TrialCounting(NamedTuple):
     beside: bool
     """Whether the metrics by the agent's events are stored beside recorded ones."""
     decided: str = ""
-    """By which counting its outcome was decided, in words; empty if by this one."""
+    """The counting that decided its outcome, in words; empty if it is this one."""
 
     @property
     def words(self) -> str:

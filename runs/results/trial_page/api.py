@@ -58,7 +58,7 @@ class CommandOut(Schema):
     end: str
     """How its end is known: recorded, reported, estimated or unknown; empty in trials counted by the first rules."""
     at_least: bool
-    """Whether it ran once or more, such as in a loop."""
+    """Whether it ran at least once, such as in a loop."""
     seconds: float | None
     """The time it ran, if recorded."""
 

@@ -234,7 +234,7 @@ def test_a_suite_opens_with_the_newest_runs_target(signed_in, tried, project):
     run = make_run(tried, target=make_target(project, "codex"))
     make_trial(run, "new-one")
     page = parse(signed_in().get("/p/tools/suites/basics/?target=local"))
-    assert "on local, last 20 comparable trials" in page
+    assert "on local, last 20 trials with the adopted guidance" in page
     assert page.table("Scenarios").row("solid-one").cell("Class").text.startswith("solid")
     page = parse(signed_in().get("/p/tools/suites/basics/"))
     assert "on codex, last 20 comparable trials" in page
