@@ -127,11 +127,7 @@ def _sentence(
     if answer is RunAnswer.BELOW_ITS_BAR:
         return "Below threshold", f". {rule}", ""
     if verdict is None:
-        return (
-            passed,
-            ". Nothing comparable ran before, so this begins a line: later runs are compared with it.",
-            "",
-        )
+        return passed, ". Nothing comparable ran before: this begins a line for later runs.", ""
     deciding = verdict.deciding
     aside = f"({', '.join(filter(None, (deciding.size, deciding.interval)))})"
     if answer is RunAnswer.AS_EXPECTED:
