@@ -25,7 +25,7 @@ _MOST_REMOVED = 100
 
 
 def admit(address: str, name: str, *, now: datetime) -> int:
-    """Count a guess and return 0 where it may be tried, else the seconds to wait; those are not counted.
+    """Count a guess. Returns 0 if it may be checked, else the seconds to wait.
 
     Concurrent guesses are serialized, so each is counted before it is checked.
     """

@@ -52,7 +52,7 @@ def hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessag
         return []
     return [
         Warning(
-            "EVALHUB_HOSTS is '*', so forged Host headers are answered.",
+            "EVALHUB_HOSTS is '*', so forged Host headers are accepted.",
             hint="Name the hosts under which evalhub is reached, separated by commas.",
             id="evalhub.W001",
         )

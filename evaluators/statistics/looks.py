@@ -58,7 +58,7 @@ class ScenarioState(NamedTuple):
     is_large: bool
     """Whether its change is at least the smallest effect of interest."""
     then: float
-    """The p at the limit of trials if its pass rates stay as they are; 1 if no trial is left."""
+    """p-value at the trial limit if pass rates don't change; 1 if none remain."""
 
 
 @dataclass(frozen=True)

@@ -105,9 +105,9 @@ class RunComparisonOut(Schema):
     scenarios: int
     """Scenarios that both runs have results of."""
     comparable: int
-    """Those whose outcomes can be compared."""
+    """Scenarios with comparable outcomes."""
     not_comparable: dict[str, list[str]]
-    """The others, with what changed in them."""
+    """Scenarios that aren't comparable, with what changed."""
     measures: list[MeasureChangeOut]
     ends: list[str]
     """The sources of exit codes that layer 1 is compared by, those that both runs have: recorded, reported, estimated."""

@@ -131,7 +131,7 @@ def pinned_run(run: Run) -> Run | None:
 
 
 def runs_alike(run: Run) -> QuerySet[Run]:
-    """Return the finished runs of the suite on the target and model, without experiments and those of errors."""
+    """Return finished runs with the run's suite, target and model; no experiments, no failed runs."""
     same = Run.objects.filter(suite=run.suite_id, target=run.target_id, model=run.model, is_experiment=False)
     return same.filter(MOSTLY_MEASURED, state=RunState.FINISHED, error="")
 

@@ -114,7 +114,7 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
 
 
 def _last_pass(baseline: Run | None) -> str:
-    """Say what the last run that passed is, and what choosing it does to a verdict."""
+    """Name the last run that passed, and warn of the bias of choosing it."""
     if baseline is None:
         return f"{_LAST_PASS}: no earlier run passed every trial, so there is nothing to compare with."
     return (
@@ -149,7 +149,7 @@ def _passes(samples: Iterable[Sample]) -> Passes:
 
 
 def _compare_with(side: Reference, baseline: Run, run: Run, worse: Sequence[str]) -> RunComparison:
-    """Compare a run with its old side; scenarios that fresh trials name broke, and those of open alerts that look worse."""
+    """Compare a run with its reference. Scenarios that fresh trials or open alerts name may have regressed."""
     new = PooledRuns(run)
     # Against a line these runs are its old side already.
     spreads = spreads_of(side.earlier, new) if side.is_alone else {}

@@ -54,7 +54,7 @@ def decline_of(run: Run, members: Sequence[int]) -> Decline | None:
 
 
 def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:
-    """Return the pass rate of each run as far as it tells of the new run's scenarios, oldest first."""
+    """Return each run's pass rate over the new run's scenarios, oldest first."""
     known = Run.objects.in_bulk(keys)
     earlier = [known[key] for key in keys if key in known]
     changed = [outcome_reasons(why) for why in parts_changed_since(run, earlier, prices=False)]

@@ -22,7 +22,7 @@ class _Command(NamedTuple):
 
 
 def failing_commands(pairs: Collection[tuple[int, int]]) -> dict[int, str]:
-    """Return by failed trial what its first command did that fails now and exited with 0 before, as a clause.
+    """Return, by failed trial, a clause about its first command that fails now and exited with 0 before.
 
     `pairs` are trials that passed and failed. Two queries, none without pairs.
     """

@@ -65,7 +65,7 @@ def changed_meanwhile(run: Run, fresh: Run) -> tuple[str, ...]:
 
 
 def pool_of(run: Run, fresh: Sequence[FreshRun]) -> PooledRuns:
-    """Return a run with those further trials that count."""
+    """Return a run and its further trials that count."""
     return PooledRuns(
         run, tuple(each.run.pk for each in fresh if each.is_pooled and each.run.more_of_id == run.pk)
     )

@@ -1,4 +1,4 @@
-"""What people changed on purpose between two runs, so that what got worse with it isn't the tool's."""
+"""Find what people changed on purpose between two runs, so the tool isn't blamed for its effects."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Reference:
     """What a run's verdict is made with."""
 
     baseline: Run | None
-    """The one run that lists and measures without a line are compared with: the newest of the line."""
+    """The line's newest run, the reference of lists and of measures without a line."""
     earlier: LineRuns = field(default_factory=LineRuns)
     """The runs of the line, from one on; none of experiments, looks and confirmations."""
     is_alone: bool = False
@@ -274,7 +274,7 @@ def _red(run: Run) -> Collection[str]:
 
 
 def decision_on(alert: Alert) -> AlertDecision:
-    """Return what became of an alert: a person's decision, or that it wasn't confirmed."""
+    """Return how an alert ended: a person's decision, or not confirmed."""
     if alert.state not in OPEN_ALERTS:
         return _DECISIONS[alert.state]
     if alert.evidence == Evidence.NOT_CONFIRMED:

@@ -46,7 +46,7 @@ class DrawnRun(NamedTuple):
 
     @property
     def is_measured(self) -> bool:
-        """Whether it says what its line is like."""
+        """Whether its pass rate belongs in the picture of a line."""
         return bool(self.rate.n) and not has_too_many_errors(self.passed, self.failed, self.errors)
 
 

@@ -159,7 +159,7 @@ def information_of(trials: Sequence[tuple[int, int]]) -> tuple[float, float]:
 
 
 def levels_between(before: Run, after: Run) -> Levels:
-    """Return the levels of a comparison of two runs: those of the last look where one looked at the other. No query."""
+    """Return the levels of a comparison of two runs, lower where interim looks compared them. No query."""
     for run, other in ((after, before), (before, after)):
         if run.looks and other.pk in (run.looks[-1]["against"], run.options.get("looks_with")):
             last = run.looks[-1]

@@ -1,4 +1,4 @@
-"""Say of the scenarios that pass less often what differs: the first command, else the reasons."""
+"""Say what differs in scenarios that pass less often: the first command, else the reasons."""
 
 from __future__ import annotations
 

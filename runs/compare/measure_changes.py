@@ -264,14 +264,14 @@ def with_broken(compared: RunComparison, keys: Collection[str]) -> RunComparison
 
 
 def _levels(base: PooledRuns, other: PooledRuns) -> Levels:
-    """Return the levels of a comparison by how often it was looked at. Two queries with further trials."""
+    """Return a comparison's levels, lower if there were looks before. Two queries with further trials."""
     if base.also or other.also:
         return levels_of_pools(base.keys, other.keys)
     return levels_between(base.run, other.run)
 
 
 def without_verdict(compared: RunComparison, runs: Sequence[Run]) -> RunComparison:
-    """Return a comparison without what one of the runs can't show."""
+    """Return a comparison without measures that one of the runs can't have."""
     stopped = next((run for run in sorted(runs, key=lambda run: not run.is_unusable) if run.no_verdict), None)
     if stopped is None:
         return compared

@@ -1,4 +1,4 @@
-"""Read what a stored verdict was made with, and say it."""
+"""Read and describe the reference of a stored verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ShownRun:
 
     run: Run
     changed_later: bool
-    """Its results were written again after the verdict."""
+    """Its results changed after the verdict."""
 
     @property
     def pass_rate(self) -> float | None:
@@ -40,12 +40,12 @@ class ShownOldSide:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a run of it was measured again, or deleted, after the verdict."""
+        """Whether one of its runs changed or was deleted after the verdict."""
         return bool(self.gone) or any(each.changed_later for each in self.runs)
 
 
 def shown_old_side(run: Run) -> ShownOldSide | None:
-    """Return what a run's verdict was made with; None without a verdict, and of older releases. One query."""
+    """Return the reference of a run's verdict; None without a verdict and in runs of older releases. One query."""
     stored = run.old_side
     if not stored:
         return None
@@ -60,7 +60,7 @@ def shown_old_side(run: Run) -> ShownOldSide | None:
 
 
 def old_side_words(stored: Mapping[str, Any], baseline: int | None) -> str:
-    """Return what a verdict was made with, such as `its line of 10 runs` or `run 7`, from `Run.old_side`."""
+    """Return the name of a verdict's reference, such as `its line of 10 runs` or `run 7`, from `Run.old_side`."""
     if runs := len(stored.get("runs", ())):
         return f"its line of {counted(runs, 'run')}"
     return f"{'the pinned ' if stored.get('is_pinned') else ''}run {baseline}"
@@ -81,6 +81,6 @@ def since_words(stored: Mapping[str, Any]) -> str:
 
 
 def old_side_json(run: Run) -> dict[str, Any] | None:
-    """Return what a run's verdict was made with, as REST answers it; None without a verdict."""
+    """Return the reference of a run's verdict for REST; None without a verdict."""
     stored = run.old_side
     return {name: stored[name] for name in ("runs", "since", "is_pinned", "compared")} if stored else None

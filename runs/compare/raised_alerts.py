@@ -30,7 +30,7 @@ _Wanted = dict[AlertKind, dict[str, Any]]
 
 
 def keep_alerts(run: Run, side: Reference, comparison: RunComparison | None, *, is_new: bool) -> None:
-    """Raise a run's alerts, take back those that nobody has triaged otherwise, and decide on earlier ones.
+    """Raise a run's alerts, remove untriaged ones that no longer apply, and decide on earlier ones.
 
     Expects the run's verdict to be stored. Requires a transaction.
     """

@@ -1,4 +1,4 @@
-"""Fresh trials of single scenarios within a run: what they were compared with, what they say, which are named."""
+"""Fresh trials of single scenarios within a run: their reference, their result, and which scenarios are named."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def describe_lost_together(runs: Iterable[Run]) -> list[str]:
 
 
 def old_passes(run: Run, choice: str) -> dict[str, Passes]:
-    """Return the first trials that a run's are compared with, by scenario key: those with the same content alone.
+    """Return the reference trials for a run's retests, by scenario key; only scenarios with the same content.
 
     `choice` is its request's baseline. They are those of the runs of its line, else of its baseline. The run's own
     measures have to be stored.

@@ -87,7 +87,7 @@ class ForestRow:
     after: str
     picture: SafeString
     section: str = ""
-    """What the row and those after it are about; empty if that of the row before goes on."""
+    """The heading of the row and those below; empty under the same heading as the row above."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def stored_changes(run: int) -> list[MeasureChange]:
 
 
 def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
-    """Return the pass rate's stored changes by scenario key, of those that changed. One query."""
+    """Return the stored changes of the pass rate by scenario key; unchanged scenarios are left out. One query."""
     rows = Change.objects.filter(run=run).exclude(scenario=None).values_list("scenario__key", "detail")
     return {key: change_from_json(detail) for key, detail in rows if "measure" in detail}
 

@@ -89,7 +89,9 @@ def _look_at(run: Run) -> tuple[int, ...]:
     """Make the next look at a run; return the runs without further trials of looks."""
     plan = _plan_of(run.pk)
     if plan is None:
-        _note(run, NO_BASELINE)
+        # Arms are each other's reference.
+        if not run.options.get("looks_with") and NO_BASELINE not in run.warnings:
+            Run.objects.filter(pk=run.pk).update(warnings=[*run.warnings, NO_BASELINE])
         return (run.pk,)
     runs = plan.runs
     ending = [each for each in runs if each.is_open]
@@ -100,11 +102,6 @@ def _look_at(run: Run) -> tuple[int, ...]:
     if not _look(plan):
         return done
     return tuple(each for each in done if each not in [run.pk for run in plan.growing])
-
-
-def _note(run: Run, sentence: str) -> None:
-    if sentence not in run.warnings:
-        Run.objects.filter(pk=run.pk).update(warnings=[*run.warnings, sentence])
 
 
 def _plan_of(run_id: int) -> _Plan | None:

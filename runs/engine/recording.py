@@ -1,4 +1,4 @@
-"""The only writer of results: one transaction a trial, fenced by its claim's token."""
+"""Record the results that workers report: one transaction a trial, fenced by its claim's token."""
 
 from __future__ import annotations
 
@@ -38,8 +38,6 @@ from runs.results.spending import month_spent_sentence
 from runs.results.trial_rows import NewRows, TrialParts, insert_parts, rows_of_parts
 from runs.workers import claims, wakeups
 from runs.workers.claims import Claim
-
-"""A model and the rows to insert into its table."""
 
 START_KINDS = frozenset({"start", "configuration"})
 START_ERRORS = 3

@@ -99,7 +99,7 @@ def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> Suit
 def changed_between(
     known: SuiteStandards, pair: tuple[Configuration, Configuration], *, strict: bool = True
 ) -> dict[str, Reasons]:
-    """Return the scenarios that both have and in which something changed, by key, with what did.
+    """Return what changed in each common scenario, by key; unchanged ones are left out.
 
     Unless it is strict, the source of exit codes has not changed where both runs have one in common.
     """
@@ -128,7 +128,7 @@ def changed_between(
 
 
 def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, Reasons]:
-    """Return the scenarios of both runs in which something changed, by key, with what did.
+    """Return what changed in each scenario of both runs, by key; unchanged ones are left out.
 
     `prices` says whether where costs come from counts. One query, none where both ran the same version of the suite
     with the same judge and prices.

@@ -18,7 +18,7 @@ def unknown_ends(ends: EndTotals) -> str:
 
 
 def ends_texts(ends: EndTotals) -> list[str]:
-    """Return what a reader must know of these ends beside how many are unknown; nothing where every call counts."""
+    """Return notes on these ends, besides the number of unknown ones; none if every call counts."""
     texts = list[str]()
     if ends.estimated:
         texts.append(f"{ends.estimated:,} estimated from text")
@@ -32,7 +32,7 @@ def ends_texts(ends: EndTotals) -> list[str]:
 
 RECORDED, REPORTED, ESTIMATED = "recorded", "reported", "estimated"
 NOT_RECORDED = "The tool was not recorded: "
-"""How the note of a trial begins that says why its tool was not recorded."""
+"""How a trial's note begins that gives the reason why its tool was not recorded."""
 FEWEST_KNOWN = 3
 """Fewer known exit codes give no rate on pages."""
 _BY_SOURCE = {"recorded": RECORDED, "transcript": ESTIMATED}

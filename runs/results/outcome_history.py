@@ -57,7 +57,7 @@ class OutcomeHistory:
 
     @property
     def evidence(self) -> ClassEvidence:
-        """Return what the class rests on."""
+        """Return the reason for the class."""
         return class_probability(self.outcomes)
 
     @property

@@ -53,7 +53,7 @@ class Rate:
 
 
 class CountedRun(Protocol):
-    """A run's totals, whether it is read as a model or as a row."""
+    """A run's totals, of a model or a row."""
 
     @property
     def passed(self) -> int: ...

@@ -35,7 +35,7 @@ class JudgeStatements(Struct, frozen=True):
     """What the judges of some runs said."""
 
     issues: list[RepeatedStatement]
-    """Those of most trials first."""
+    """Those in most trials first."""
     highlights: list[RepeatedStatement]
     judged: int
     """Number of judgings that count."""

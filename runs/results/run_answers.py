@@ -19,7 +19,7 @@ class RunAnswer(StrEnum):
     RUNNING = "running"
     CANCELLED = "cancelled"
     ERROR = "error"
-    """It could not run."""
+    """None of its trials could run."""
     TOOL_NOT_STARTED = "tool_not_started"
     """Its agents called the tool, which never started."""
     ERRORS = "errors"
@@ -34,7 +34,7 @@ class RunAnswer(StrEnum):
     IMPROVED = "improved"
     SMALL_CHANGE = "small_change"
     AS_EXPECTED = "as_expected"
-    """It lies where its line lets it be expected."""
+    """Its pass rate is in the expected range of its line."""
     AS_BEFORE = "as_before"
     """A change of the smallest effect would have been found."""
     UNDECIDED = "undecided"
@@ -57,7 +57,7 @@ BY_VERDICT = {
 
 
 class EndedRun(Outcomes, Protocol):
-    """What the answer of a run needs of it, whether it is read as a model or as a row."""
+    """The fields of a run that its answer depends on, of a model or a row."""
 
     @property
     def state(self) -> str: ...
@@ -106,7 +106,7 @@ def answer_of_run(run: Run, release: ReleaseResult | None = None) -> RunAnswer:
 
 
 def badge_of(run: Run) -> str:
-    """Return what a run's badge says: its state before the end, else its answer; people's sessions have none."""
+    """Return a run's badge: its state while open, else its answer; none for people's sessions."""
     if run.suite.has_sessions:
         return SESSIONS
     return run.state if run.is_open else answer_of_run(run).value

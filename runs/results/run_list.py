@@ -62,7 +62,7 @@ class RunRow:
 
     @property
     def answer(self) -> RunAnswer:
-        """Return what its badge says."""
+        """Return its badge."""
         return answer_of(self.run, rule=self.rule, needs_all=self.run.needs_all)
 
     @property

@@ -75,7 +75,7 @@ class ListedRun(BaseModel):
     """Path in the workspace that the document of its guidance took; null for guidance uploaded with the suite."""
     cost_usd: float | None
     cost_is_partial: bool
-    """Whether the cost of some of its trials isn't known, so that it cost more."""
+    """Whether its cost is a lower bound, because that of some trials is unknown."""
     cost_per_success: float | None
     """In USD, judges included, for each passed trial; null if unknown or none passed."""
     tokens: TokenTotals
@@ -91,7 +91,7 @@ class ListedRun(BaseModel):
     unchecked: nothing checked its trials. Of the first two, a run is never a baseline.
     """
     no_verdict: str
-    """The same in sentences, with what to do; empty where nothing is in the way of a verdict."""
+    """The same in sentences, with what to do; empty if nothing prevents a verdict."""
     experiment: bool
     """Never a baseline, never an alert."""
     configuration_changed: bool

@@ -27,7 +27,7 @@ class MeasureChangeOut(Schema):
     smallest_effect: float
     scenarios: int
     trials: list[int]
-    """Of the old side, all runs of a line together, and of the run."""
+    """Trials of the reference (all runs of a line together), and of the run."""
     worse: int
     better: int
     before: float | None
@@ -41,23 +41,23 @@ class MeasureChangeOut(Schema):
     p_corrected: float | None
     """Below 0.05 it is significant: corrected for everything that is tested together."""
     detectable: float | None
-    """The smallest effect that is called one in 80 % of such comparisons; null where none is."""
+    """The smallest effect found in 80 % of such comparisons; null if none is."""
     most_found: float | None = None
-    """Of a pass rate, the share of such comparisons that find the loss of every pass; 0: no result can be a change."""
+    """Pass rates only: the share of such comparisons that find a fall to 0 %. 0: no result can be significant."""
     more_trials: int | None
     """Trials that each scenario needs more in both runs to find one and a half times the smallest effect in 80 % of
     cases; null if 1,000 are too few, and against a line."""
     below_threshold: bool
     broke: list[str] = []
-    """Of the suite's pass rate, the scenarios whose own pass rate regressed."""
+    """Suite's pass rate only: scenarios that regressed."""
     mended: list[str] = []
-    """Of the suite's pass rate, the scenarios whose own pass rate improved."""
+    """Suite's pass rate only: scenarios that improved."""
     runs_before: int = 1
-    """How many runs the old side has; more than 1 for a line."""
+    """Number of runs in the reference; more than 1 for a line."""
     window: int = 1
     """Against a line, how many of the newest runs changed together; the sizes are theirs."""
     expected: list[float] | None = None
-    """Of a rate or score against a line, where 95 % of such runs are expected, from 0 to 1."""
+    """The expected range of a rate or score against a line (95 %), from 0 to 1."""
 
 
 class RetestedOut(Schema):
@@ -159,7 +159,7 @@ class LookOut(Schema):
 
 
 class RetestOut(Schema):
-    """What the fresh trials of a scenario say, which ran again because it looked worse or passes again."""
+    """A scenario that ran again, because it looked worse or because its alert may be fixed."""
 
     key: str
     """The scenario's key."""
@@ -171,15 +171,15 @@ class RetestOut(Schema):
     first: list[int]
     """Its first trials: how many passed, and of how many."""
     old: list[int]
-    """What the fresh trials are compared with, likewise."""
+    """The reference trials, as `first`."""
     planned: int
     """Fresh trials; 0 where there were too few earlier ones."""
     level: float
-    """The p that names it is smaller than this."""
+    """The scenario is named if p is smaller than this."""
     fresh: list[int]
     """Its fresh trials, as `first`."""
     p: float | None
-    """Of the fresh trials, one-sided; null before they ended."""
+    """One-sided p of the fresh trials; null until they end."""
     outcome: Literal["named", "passes_again", "not_decided", "too_few_earlier_trials", "fixed"] | None
     """Null before they ended. A named scenario broke."""
     replaced: int

@@ -1,4 +1,4 @@
-"""The tokens of trials, and what a reader must know of their costs, in sentences."""
+"""The tokens of trials, and notes on their costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PaidTrial(Struct, frozen=True):
 
 
 def trial_warnings(detail: Mapping[str, Any]) -> list[str]:
-    """Return what became of a trial's cost limit, and what its cost is to be read with; empty if nothing."""
+    """Return notes on a trial's cost and its limit; empty without any."""
     limit = detail.get("cost_limit") or ""
     return [*([limit] if limit else []), *cost_sentences(detail.get("cost") or {}, money)]
 

@@ -66,11 +66,11 @@ class UsageRow:
     name: str
     counts: SubcommandCalls
     errors: Interval
-    """Of the error rate, 95 % (Wilson)."""
+    """95 % interval of the error rate (Wilson)."""
     shrunken: float
     """The error rate drawn towards that of all subcommands: what the colour shows."""
     before: SubcommandCalls | None
-    """In what these runs are compared with; None if it was never called there."""
+    """The same in the reference runs; None if they never called it."""
 
     @property
     def error_rate(self) -> float | None:
@@ -124,7 +124,7 @@ class ConfusionRow:
 
 @dataclass(frozen=True)
 class SubcommandUsage:
-    """Subcommands, those that fail most first, and confusions, the most frequent first."""
+    """Subcommands by failures, confusions by frequency, the highest first."""
 
     runs: int
     subcommands: list[UsageRow]

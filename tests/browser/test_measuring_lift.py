@@ -55,6 +55,6 @@ def test_a_skill_is_uploaded_and_its_lift_is_said_in_three_minutes(tmp_path: Pat
         picture = page.get_by_role("region", name="Measures at a glance")
         expect(picture.get_by_role("img", name=re.compile(r"^Pass rate \+67 points"))).to_be_visible()
         page.goto(suite)
-        page.get_by_role("link", name="What the skill adds").click()
+        page.get_by_role("region", name="What the skill adds").get_by_role("link").click()
         expect(lift).to_contain_text("It helps on count-shelf, order-low.")
         page.context.close()

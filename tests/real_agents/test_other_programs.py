@@ -1,6 +1,6 @@
 """Other agent programs with the tool recorded: calls and ends are those of the tool's own log, whatever they print.
 
-Install any of them with npm or pip and name their folders of programs in EVALHUB_TEST_PROGRAMS (docs/layer-1.md).
+Install any of them with npm or pip and name their folders of programs in EVALHUB_TEST_PROGRAMS (docs/development.md).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class CardButtons:
 
 @dataclass(frozen=True)
 class OfferedButtons:
-    """What a person with these rights is offered."""
+    """Actions available to this role."""
 
     rights: Collection[str]
 

@@ -48,7 +48,7 @@ class ComparedScenario:
 
     @property
     def is_comparable(self) -> bool:
-        """Return whether both runs have it with the same task, gates, judge and rubric."""
+        """Return whether both runs have the scenario with the same task, gates, judge and rubric."""
         return bool(self.base and self.new and not self.changed)
 
     @property

@@ -191,7 +191,7 @@ Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | N
 
 
 def _read_stored(pools: Sequence[PooledRuns]) -> Changes | None:
-    """Return what was stored when the newer run closed; None unless the other alone is its old side, with nothing pooled."""
+    """Return the comparison stored when the newer run closed; None unless the other run alone is its reference."""
     base, new = pools
     others = new.run.old_side.get("runs")
     if new.run.baseline_id != base.run.pk or base.also or new.also or others:

@@ -64,7 +64,7 @@ class MorePage:
 
     chosen: ChosenRuns
     scenarios: list[ComparedScenario]
-    """Those that both runs can get more trials of."""
+    """Scenarios that can get more trials in both runs."""
     keys: list[str]
     """The selected ones."""
     trials: int | None

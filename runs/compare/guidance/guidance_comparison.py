@@ -53,7 +53,7 @@ Stored = tuple[int, int, str]
 
 
 def read_comparisons(wanted: Collection[Stored]) -> dict[Stored, bytes]:
-    """Return the contents of those that are stored. One query."""
+    """Return the stored comparisons' contents. One query."""
     before, after, bases = zip(*wanted, strict=True) if wanted else ((), (), ())
     rows = GuidanceComparison.objects.filter(before__in=before, after__in=after, basis__in=bases)
     stored = rows.values_list("before", "after", "basis", "content")

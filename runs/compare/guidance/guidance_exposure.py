@@ -29,12 +29,12 @@ class ExposureLevel:
 
     name: str
     before: Rate
-    """Trials of A that reached it, of those where it is known."""
+    """Trials of A that reached the level, of those in which it is known."""
     after: Rate
     exposed: Rate
-    """Passed trials of B among those that reached it."""
+    """Passes among the trials of B that reached the level."""
     baseline: Rate
-    """Passed trials of A, all of them, on the same scenarios."""
+    """Passes among all trials of A on the same scenarios."""
 
 
 def exposed_trials(runs: Sequence[Run]) -> list[ExposedTrial]:

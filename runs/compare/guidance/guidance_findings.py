@@ -83,7 +83,7 @@ class Findings:
     compared: RunComparison
     documents: Sequence[DocumentDifference]
     before: dict[str, Reasons]
-    """Each scenario's last reasons in A, by key; of those with the largest change."""
+    """The last reasons in A, by scenario key, where the change is largest."""
     after: dict[str, Reasons]
     levels: Sequence[ExposureLevel]
 

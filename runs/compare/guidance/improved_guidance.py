@@ -62,7 +62,7 @@ class _Row(NamedTuple):
 
     @property
     def is_by_guidance(self) -> bool:
-        """Whether it improved and guidance, not the tool, is another one; a skill beside none has a card of its own."""
+        """Whether another guidance, with the same tool, improved it; lifts have cards of their own."""
         return (
             not self.is_lift
             and self.verdict == ChangeVerdict.IMPROVED

@@ -40,9 +40,9 @@ class PreviousArm:
 
     guidance: Guidance
     runs: tuple[Run, ...]
-    """Those with the previous version, newest first."""
+    """Runs with the previous version, newest first."""
     compared: RunComparison
-    """The skill's runs of the same launches, compared with them."""
+    """The skill's runs of the same launches, compared with the previous version's."""
 
     @property
     def sentence(self) -> str:
@@ -65,7 +65,7 @@ class BenchmarkMean:
     """The mean share of statements of one configuration, from 0 to 1."""
 
     configuration: str
-    """As benchmark.json calls it."""
+    """Its name in benchmark.json."""
     said: float
     here: float | None
     """None where it was not measured."""

@@ -85,7 +85,7 @@ class Line:
 
     @property
     def is_after_change(self) -> bool:
-        """Whether it regressed after a change of guidance, model or judge, so that this isn't the tool's."""
+        """Whether it regressed after a change of guidance, model or judge, so the tool isn't to blame."""
         return self.answer is RunAnswer.REGRESSED and self.latest.run.configuration_changed
 
     @cached_property
@@ -105,7 +105,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineCard:
-    """A line that regressed or improved, with its scenarios that did and what changed."""
+    """A line that regressed or improved: which of its scenarios did, and what changed."""
 
     line: Line
     picture: SafeString
@@ -116,7 +116,7 @@ class LineCard:
     alert: Alert | None
     """Open, if there is one."""
     after: str
-    """The change on purpose that it followed, such as `after guidance 7`; empty if it is the tool's."""
+    """The intended change before it, such as `after guidance 7`; empty if the tool is to blame."""
 
     @property
     def is_worse(self) -> bool:
@@ -129,7 +129,7 @@ class HomeLines:
 
     lines: tuple[Line, ...]
     cards: tuple[LineCard, ...]
-    """Of those that regressed; without any, of those that improved."""
+    """Lines that regressed; if none did, lines that improved."""
     idle: int
     """Lines that did not run for so long that they aren't shown."""
     guidance: Sequence[ImprovedGuidance] = ()

@@ -72,7 +72,7 @@ class ProjectSummary:
 
     lines: HomeLines
     untriaged: int
-    """Regressions that nobody has looked at."""
+    """Untriaged regressions."""
     waiting: list[Waiting]
     days: list[Day]
     """The last seven days."""
@@ -110,7 +110,7 @@ def cost_by_day(project: Project, *, now: datetime) -> list[Day]:
 
 
 def _waiting(project: Project, lines: HomeLines, untriaged: int) -> list[Waiting]:
-    """Return what waits for somebody, most urgent first. One query."""
+    """Return what needs somebody's attention, most urgent first. One query."""
     stale = sum(bool(line.latest.run.stale) for line in lines.lines)
     broken = _broken_targets(project)
     sentences = (

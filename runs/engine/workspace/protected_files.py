@@ -79,7 +79,7 @@ class ProtectedFiles:
         self._moved = 0
 
     def set_aside(self, setup: Sequence[str]) -> None:
-        """Take the hidden files away before the setup, except those that its commands name. Raises `ProviderError`.
+        """Remove hidden files before the setup, except those that its commands name. Raises `ProviderError`.
 
         What a setup commits, the agent reads in the repository's history.
         """

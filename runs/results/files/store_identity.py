@@ -113,7 +113,7 @@ def _create_object(store: Any, content: bytes) -> None:
 def one_file_store(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
-    """Warn of workers whose files the pages can't read."""
+    """Warn about workers with another file store."""
     if DEFAULT_DB_ALIAS not in (databases or ()):
         return []
     return [

@@ -26,7 +26,7 @@ from runs.results.find_run import find_shown_run
 @require_POST
 @project_page("triage")
 def compare_run_again(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Compare a finished run again with what is its line, or its baseline, now."""
+    """Compare a finished run again, with its current line or baseline."""
     run = Run.objects.select_related("project").filter(project=request.access.project, pk=pk).first()
     if run is None:
         raise Http404

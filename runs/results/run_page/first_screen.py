@@ -33,7 +33,7 @@ WORDS = {
     RunAnswer.UNDECIDED: "Undecided",
     RunAnswer.NOT_COMPARABLE: "Not comparable",
 }
-"""How the sentence of an answer begins, where nothing else is to be said first."""
+"""How an answer's sentence begins by default."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ def _sentence(
     if answer is RunAnswer.FAILED:
         return f"{counted(run.failed, 'trial')} failed", f": {passed}, and this suite asks for all.", ""
     if answer is RunAnswer.BELOW_ITS_BAR:
-        return "Below its bar", f". {rule}", ""
+        return "Below threshold", f". {rule}", ""
     if verdict is None:
-        return passed, ". Nothing comparable ran before, so this begins a line.", ""
+        return passed, ". Nothing comparable ran before: this begins a line for later runs.", ""
     deciding = verdict.deciding
     aside = f"({', '.join(filter(None, (deciding.size, deciding.interval)))})"
     if answer is RunAnswer.AS_EXPECTED:
@@ -152,7 +152,7 @@ def _sentence(
 
 
 def _change_words(shown: ShownChange) -> str:
-    """Return from what to what a headline measure changed."""
+    """Return a headline measure's values before and after, in words."""
     before, after = shown.change.before, shown.change.after
     if before is None or after is None:
         return f"{shown.label} can't be compared"
@@ -164,7 +164,7 @@ def _change_words(shown: ShownChange) -> str:
 
 
 def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[SafeString, str]:
-    """Return the picture of the line and what it shows, in a sentence; empty where no trial passed or failed."""
+    """Return the picture of the line, and a sentence about it; empty if no trial passed or failed."""
     members = [_drawn_run(each.run) for each in reversed(stored.runs)] if stored else []
     earlier = members or _earlier(run)
     line = line_of_runs([*earlier, _drawn_run(run)], answer)
@@ -175,7 +175,7 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[
     if line.band is None:
         missing = counted(max(FEWEST_RUNS - before, 1), "more run")
         label = f"Pass rate of {counted(before, 'earlier run')} and of this one, {share}"
-        return draw_large(line, label), f"{missing} until this line has a band."
+        return draw_large(line, label), f"After {missing} this chart shows the expected range."
     low, high = map(percent, line.band)
     label = (
         f"Pass rate of {counted(before, 'earlier run')} and of this one, {share}, "

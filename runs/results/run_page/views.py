@@ -150,7 +150,7 @@ def _compare_with_line(
     release: ReleaseResult | None,
     verdict: ShownVerdict | None,
 ) -> dict[str, Any]:
-    """Return what the page says of the run compared with its line or baseline; little yet of an open run."""
+    """Return the run's comparison with its line or baseline for the page; an open run has little of it."""
     shown: dict[str, Any] = {"causes": shown_causes(run), **shown_looks(run)}
     if run.is_open:
         return shown
@@ -188,7 +188,7 @@ def confirmed_run(run: Run) -> int | None:
 
 
 def _verdict(run: Run) -> ShownVerdict | None:
-    """Return the run's stored comparison; None while it is open, without a baseline or where something is in its way."""
+    """Return the run's stored comparison; None if it is open, has no baseline or can't have a verdict."""
     if run.is_open or run.baseline_id is None or run.is_unusable:
         return None
     return shown_verdict(stored_changes(run.pk), dollars_a_trial=run.cost_of_trial)

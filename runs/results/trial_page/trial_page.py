@@ -144,7 +144,7 @@ class TrialPage:
 
     @property
     def cost_warnings(self) -> list[str]:
-        """Return what the trial's cost is to be read with."""
+        """Return notes on the trial's cost."""
         return trial_warnings(self.trial.detail)
 
     @property
@@ -205,7 +205,7 @@ class TrialPage:
 
     @property
     def ends_texts(self) -> list[str]:
-        """Return what a reader must know of these ends beside how many are unknown."""
+        """Return notes on these ends, besides the number of unknown ones."""
         return ends_texts(self.ends)
 
     @property

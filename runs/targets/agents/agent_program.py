@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_walk import temporary_folders
+from runs.sandbox.sandbox import Containment, Sandbox
 from runs.sandbox.streams import Sink
 from runs.sandbox.target_roots import Use
 from runs.targets.agents.agent_log import AgentLog, LogFormat, log_name
@@ -21,9 +21,6 @@ from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.session_end import Broken
 from runs.targets.providers.base import Availability, Invocation
 from runs.targets.providers.options import ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment, Sandbox
 
 GRACE_SECONDS = 2.0
 VERSION_SECONDS = 30.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import structs
 
@@ -19,6 +19,7 @@ from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import CallsSoFar
 from runs.sandbox.process import OUTPUT_LIMIT, ProcessResult
+from runs.sandbox.sandbox import Sandbox
 from runs.targets.agents.agent_log import AgentLog
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.closing_event import LINGER_SECONDS, ClosingEvent
@@ -27,10 +28,6 @@ from runs.targets.providers.base import Invocation, Recording
 from runs.targets.providers.preread import preread_prompt
 from runs.targets.providers.prices import known_price
 from runs.targets.providers.recent_lines import PrintedLines, SplitLines
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Sandbox
-
 
 EVERY_SECONDS = 1.0
 _TELLING = (b"cost", b"usage", b"tokens")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
@@ -25,6 +25,7 @@ from runs.errors import ProviderError
 from runs.sandbox.process import SHELL, ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_paths import read_beneath, remove_beneath, write_next_to_workspace
+from runs.sandbox.sandbox import Containment, Sandbox
 from runs.sandbox.target_roots import Use
 from runs.targets.agents.cli_answer import CliAnswer, note_on_end, outage_of, read_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses_placeholder
@@ -40,9 +41,6 @@ from runs.targets.providers.healthcheck import (
 )
 from runs.targets.providers.options import RETRY_FIELDS, Options, ResolvedTarget, spellings_given
 from runs.targets.providers.recent_lines import WrittenLines
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment, Sandbox
 
 
 @dataclass(frozen=True)

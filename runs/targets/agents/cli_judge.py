@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_paths import write_beneath
 from runs.sandbox.safe_walk import temporary_folders
+from runs.sandbox.sandbox import Containment
 from runs.targets.agents.cli import CliOptions
 from runs.targets.agents.cli_answer import read_answer
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.providers.options import ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 DEFAULT_SECONDS = 120.0
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
 from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.sandbox.safe_walk import is_empty
+from runs.sandbox.sandbox import Containment
 from runs.sandbox.target_roots import Use
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
@@ -18,9 +19,6 @@ from runs.targets.agents.session_end import has_answered
 from runs.targets.agents.sub_agents import codex_sessions, make_home
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 COMMAND = (
     "--ask-for-approval",

@@ -7,17 +7,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from evaluators.model import Json
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import make_folder_beneath, read_beneath, write_beneath
+from runs.sandbox.sandbox import Sandbox
 from runs.targets.agents.editor_exchange import Exchange, batch_text, made_root, request_text
 from runs.targets.providers.base import BatchedAnswer, BatchProgress, Invocation, Recording
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Sandbox
 
 
 class BatchEditor(Protocol):

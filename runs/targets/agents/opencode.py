@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import AliasChoices, Field
 
 from evaluators.transcripts.endings import failure_in_opencode_log
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import write_next_to_workspace
+from runs.sandbox.sandbox import Containment, Sandbox
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
@@ -20,9 +21,6 @@ from runs.targets.agents.session_end import has_answered
 from runs.targets.agents.sub_agents import make_home, opencode_log, opencode_sessions
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment, Sandbox
 
 DATA = "opencode-data"
 """opencode's folder for sessions, beside the workspace: it outlives the sandbox."""

@@ -9,18 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult
+from runs.sandbox.sandbox import Containment
 from runs.sandbox.target_roots import PathRefused, Use
 from runs.targets.agents.command_template import quote
 from runs.targets.providers.base import Availability
 from runs.targets.providers.healthcheck import run_contained
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
-
 
 SECONDS = 10.0
 LONGEST_OUTPUT = 2000

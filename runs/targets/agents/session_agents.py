@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import AliasChoices, Field
 
 from evaluators.model import Json
 from evaluators.transcripts.repeated_requests import find_repeated_request
 from runs.sandbox.safe_paths import write_next_to_workspace
+from runs.sandbox.sandbox import Containment
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
 from runs.targets.agents.sub_agents import make_home, read_own_sessions
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 HOME = "agent-home"
 """The agent's home, beside the workspace: its session file outlives the sandbox."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT
@@ -13,11 +12,9 @@ from evaluators.transcripts.stream import Object, json_or_none, mapping_or_empty
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import LeadsOutside, make_folder_beneath, read_beneath
 from runs.sandbox.safe_walk import files_beneath
+from runs.sandbox.sandbox import Sandbox
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.providers.base import Invocation
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Sandbox
 
 MOST_SESSIONS = 50
 MOST_FILES = 1_000

@@ -8,11 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import AliasChoices, Field
 
 from runs.errors import ProviderError
+from runs.sandbox.sandbox import Containment, Sandbox
 from runs.sandbox.target_roots import AllowedPath, Use
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.editor_batch import EditorBatches
@@ -20,9 +21,6 @@ from runs.targets.agents.editor_exchange import Exchange, made_root, request_tex
 from runs.targets.providers.base import Availability, Batching, Invocation, Recording
 from runs.targets.providers.options import RETRY_FIELDS, Options, ResolvedTarget
 from runs.targets.providers.preread import preread_prompt
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment, Sandbox
 
 _DISPATCH = threading.Lock()
 """A request goes to the focused window, so this process sends one at a time."""

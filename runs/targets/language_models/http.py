@@ -16,13 +16,12 @@ from evaluators.transcripts import chat
 from evaluators.transcripts.paths import parse_path, place_item
 from evaluators.transcripts.reading import UnreadableTranscript
 from runs.errors import ProviderError
+from runs.sandbox.sandbox import Containment
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.options import PROGRAM_FIELDS, RETRY_FIELDS, Options, ResolvedTarget
 
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package, and httpx takes a tenth of a second
+if TYPE_CHECKING:  # It takes a tenth of a second.
     import httpx
-
-    from runs.sandbox.sandbox import Containment
 
 ACCEPTED = "application/json, text/event-stream;q=0.9, text/plain;q=0.8"
 

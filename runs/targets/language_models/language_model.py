@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from evaluators.grading.stub_loop import ModelTurn, StubMessage
 from evaluators.model import (
@@ -18,6 +17,7 @@ from evaluators.model import (
 )
 from runs.errors import ProviderError
 from runs.sandbox.outbound import AddressRefused, Outbound
+from runs.sandbox.sandbox import Containment
 from runs.targets.language_models.batches import batching_of
 from runs.targets.language_models.chat import answer_as_recording, chat_messages
 from runs.targets.language_models.completion import Message, ModelAnswer, ModelFailed, ask_model
@@ -25,9 +25,6 @@ from runs.targets.language_models.stub_chat import ToolSchema, chat_of, schemas_
 from runs.targets.providers.access import ModelAccess, resolve_access
 from runs.targets.providers.base import Availability, Batching, Invocation, Recording
 from runs.targets.providers.options import ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 JUDGE_SECONDS = 120.0
 

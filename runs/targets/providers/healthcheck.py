@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -13,11 +13,9 @@ from runs.sandbox.outbound import AddressRefused, Outbound
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_walk import temporary_folders
+from runs.sandbox.sandbox import Containment
 from runs.targets.agents.command_template import TemplateValues, refuse_unsupported, render
 from runs.targets.providers.options import TargetModel
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 
 def _require_text(template: str) -> str:

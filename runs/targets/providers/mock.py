@@ -6,16 +6,14 @@ import json
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
 from evaluators.model import Complete, Completion, CompletionRequest, Json, Usage
+from runs.sandbox.sandbox import Containment
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.options import PROGRAM_FIELDS, RETRY_FIELDS, Options, ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 _LOOK_SECONDS = 0.1
 

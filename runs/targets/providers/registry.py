@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from runs.sandbox.sandbox import Containment
 from runs.targets.providers.base import Provider
 from runs.targets.providers.options import Options, ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 
 class ByKind(Mapping[str, Any]):

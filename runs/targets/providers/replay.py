@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import read_beneath
+from runs.sandbox.sandbox import Containment
 from runs.sandbox.target_roots import AllowedPath, PathRefused, Use
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.options import PROGRAM_FIELDS, RETRY_FIELDS, Options, ResolvedTarget
-
-if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
-    from runs.sandbox.sandbox import Containment
 
 _LIMIT = 256 << 20
 

@@ -207,6 +207,11 @@ def test_both_sides_of_an_ab_without_a_difference_stop_together(version):
     assert trials_by_key(old) == trials_by_key(new) == dict.fromkeys(KEYS, 6)
 
 
+def test_arms_without_results_do_not_miss_a_baseline(version):
+    both = ab(version, lambda *_: passed(outcome="error", error="away"), max_trials=12)
+    assert [(run.state, run.warnings) for run in both] == [("finished", [])] * 2
+
+
 def test_a_cancelled_side_ends_the_looks_of_the_other(version):
     guidance = [make_guidance(version.suite, name) for name in ("poor", "good")]
     launch = requested(version, guidance=guidance, until_decided=True, max_trials=12)

@@ -234,10 +234,10 @@ def test_a_suite_opens_with_the_newest_runs_target(signed_in, tried, project):
     run = make_run(tried, target=make_target(project, "codex"))
     make_trial(run, "new-one")
     page = parse(signed_in().get("/p/tools/suites/basics/?target=local"))
-    assert "on local, last 20 comparable trials" in page
+    assert "on local, last 20 trials with the adopted guidance" in page
     assert page.table("Scenarios").row("solid-one").cell("Class").text.startswith("solid")
     page = parse(signed_in().get("/p/tools/suites/basics/"))
-    assert "on codex, last 20 comparable trials" in page
+    assert "on codex, last 20 trials with the adopted guidance" in page
     cells = {row.header: row.cell("Last 20 trials") for row in page.table("Scenarios").rows}
     assert [each.name for each in cells["new-one smoke"].all("[role=img]")] == ["1 passed"]
     assert cells["solid-one smoke"].text == "–"

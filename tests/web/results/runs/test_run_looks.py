@@ -37,7 +37,7 @@ def test_each_look_has_its_trials_levels_and_decision(signed_in, version):
 def test_an_open_run_says_when_its_first_look_is(signed_in, version):
     run = requested(version, until_decided=True, max_trials=12).runs.get()
     text = shown(signed_in("viewer"), run).region("Looks").text
-    assert "at most 12 trials of each scenario" in text
+    assert "up to 12 trials a scenario" in text
     assert "The first look follows the first 15 trials." in text
 
 
