@@ -55,7 +55,6 @@ ACTIONS = {
     "run.separate": "queued runs to separate the causes of",
     "run.tags": "changed the tags of",
     "sessions.import": "imported sessions of",
-    "sessions.remove": "removed sessions without the tool from",
     "sign-in.link": "signed in with a link",
     "suite.prove": "proved the suite",
     "suite.upload": "uploaded the suite",

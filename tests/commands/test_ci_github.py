@@ -62,7 +62,7 @@ def test_a_summary_in_a_file_links_the_transcript_beside_it(job: Job) -> None:
     assert "I give up" in (job.folder / "results" / place).read_text()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check_scenarios", "run_scenarios"])
 def test_a_broken_file_is_annotated_at_its_line(job: Job, command: str) -> None:
     file = job.folder / "evals" / "two.yaml"

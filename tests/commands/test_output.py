@@ -70,6 +70,7 @@ def test_nor_does_one_of_djangos_own_commands(start: Start, words: tuple[str, ..
     assert (process.returncode, err) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_full_output_device_is_reported(start: Start) -> None:
     with Path("/dev/full").open("w") as full:
         process = start("check_scenarios", "scenarios/examples/git-basics", stdout=full)
@@ -78,6 +79,7 @@ def test_a_full_output_device_is_reported(start: Start) -> None:
     assert err == "Can't write the output: No space left on device. Redirect it elsewhere.\n"
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_none(start: Start) -> None:
     process = start(
         "check_scenarios", "scenarios/examples/git-basics", stdout=None, preexec_fn=lambda: os.close(1)

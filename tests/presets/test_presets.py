@@ -12,13 +12,13 @@ from tests.presets.presets import PRESETS
 from tests.runs.containments import machine_of
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
-DEAR = ("lift",)
+ORDINARY = ("plain-run", "guidance-ab", "retest", "undecided")
 
 
 @pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=pytest.mark.slow if each in DEAR else ()) for each in PRESETS]
+    "name", [pytest.param(each, marks=() if each in ORDINARY else pytest.mark.slow) for each in PRESETS]
 )
 def test_a_preset_says_what_it_said(name: str, tmp_path: Path) -> None:
     # Without it no command is recorded.

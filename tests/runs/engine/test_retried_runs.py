@@ -189,6 +189,7 @@ def test_what_cannot_run_again_is_refused(erred, again, changes, sentence):
     assert counts(erred) == before
 
 
+@pytest.mark.slow
 def test_a_fixed_target_applies_if_no_result_is_left(project):
     version = suite_of(project, one={"prompt": "true"})
     target = shell_target(project, command_template="no-such-program {PROMPT}")

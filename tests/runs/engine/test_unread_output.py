@@ -92,6 +92,7 @@ def test_a_stream_of_events_without_a_call_says_that_there_was_none() -> None:
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", ["gemini", "pi"])
 def test_a_stream_that_nothing_reads_is_hinted_at(program: str) -> None:
     run_of(notes(program), f"cat printed # {program}")

@@ -169,6 +169,7 @@ def test_what_takes_too_much_memory_is_refused_and_the_next_upload_is_read():
     readers.close()
 
 
+@pytest.mark.slow
 def test_who_finds_no_free_process_is_told_to_try_again(monkeypatch):
     monkeypatch.setattr(reader_processes, "PROGRAM", "import time; time.sleep(60)  # {} {}")
     monkeypatch.setattr(reader_processes, "WAIT", 0.2)

@@ -55,6 +55,7 @@ def test_calls_over_standard_input_are_recorded(project):
     assert Artifact.objects.filter(trial=trial, name="mcp").exists()
 
 
+@pytest.mark.slow
 def test_calls_over_http_are_recorded(project, tmp_path):
     with serving(tmp_path) as url:
         run = finished(suite(project, f"url: {url}", gates=GATES.split("    - {type: file")[0]))

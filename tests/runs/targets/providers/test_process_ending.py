@@ -41,6 +41,7 @@ def test_it_lets_a_command_clean_up_before_it_is_killed(tmp_path):
     assert (result.stdout, result.exit_code, result.timed_out) == (b"cleaned\n", 7, True)
 
 
+@pytest.mark.slow
 def test_it_kills_a_command_that_ignores_the_polite_signal(tmp_path):
     seconds = unique_seconds()
     result = run(f"trap '' TERM; while :; do sleep {seconds}; done", tmp_path, timeout_seconds=2.0)
