@@ -88,7 +88,9 @@ PARTS = {
     ),
     "simulations": Part("simulation", lambda: find_marked_files("simulation"), PROCESSORS),
     # These wait for servers to come back.
-    "faults": Part("fault", lambda: find_marked_files("fault"), PROCESSORS + 3),
+    "faults": Part(
+        "fault", lambda: [*find_folder_files("tests/faults"), *find_marked_files("fault")], PROCESSORS + 3
+    ),
     "agents": Part(
         "agents",
         lambda: find_folder_files("tests/real_agents"),

@@ -10,7 +10,15 @@ import pytest
 from tests.services.servers import PostgresServer
 from tests.worker.stand import Stand
 
-SCENARIO = "name: {name}\ndescription: Takes a while.\ntask:\n  prompt: {command}\nevaluation:\n  gates: []\n"
+SCENARIO = """name: {name}
+description: Takes a while.
+task:
+  prompt: {command}
+evaluation:
+  gates:
+    - type: command_succeeds
+      command: test -d .
+"""
 TARGETS = """
 targets:
   - name: shell
