@@ -72,7 +72,7 @@ FACES: Mapping[str, frozenset[str]] = {
     "compare": _names("""
         alert_words baselines causes comparison confirmation default_suite differences
         first_divergences fresh_trials guidance.lift_findings intended_changes line line_pictures looks
-        lost_scenarios measure_changes old_side recompute retests shown_changes side_by_side stored_changes
+        lost_scenarios measure_changes recompute retests shown_changes shown_reference side_by_side stored_changes
     """),
     "review": _names("""
         calibrations diagnosis_reviews judging_facts overruling reviewing

@@ -34,7 +34,7 @@ STATES: dict[str, tuple[str, str]] = {
     "tool_not_started": ("is-error", "tool not started"),
     "unchecked": ("is-little", "unchecked"),
     "vacuous": ("is-little", "vacuous"),
-    "below_its_bar": ("is-failed", "below threshold"),
+    "below_release_rule": ("is-failed", "below threshold"),
     "as_before": ("is-same", "as before"),
     "undecided": ("is-little", "undecided"),
     "new_line": ("is-little", "new line"),

@@ -73,7 +73,7 @@ class Line:
 
     runs: Runs
     pending: int = 0
-    """How many of the newest runs wait for a decision: while some do, the others are the old side."""
+    """How many of the newest runs wait for a decision: while some do, the others are the reference."""
     since_fixed: Mapping[str, int] | None = None
     """How many runs, with the new one, a scenario has had since it was fixed; it has no larger window."""
     largest: int = RECENT
@@ -161,7 +161,7 @@ def compare_amount(
 
 
 def is_confirmed_by(change: MeasureChange) -> bool:
-    """Return whether a measure of the run after a suspected one is below the old side, too: 10 %, one-sided."""
+    """Return whether a measure of the run after a suspected one is below the reference, too: 10 %, one-sided."""
     sign = -1 if change.rule.better == "lower" else 1
     if change.p is None or sign * (change.effect or 0.0) >= 0:
         return False

@@ -153,7 +153,7 @@ class MeasureChange:
     improved: tuple[str, ...] = ()
     """Of the suite's pass rate, the scenarios whose own pass rate improved, by key."""
     runs_before: int = 1
-    """How many runs the old side has: more than one for a line, to which only the new side can add trials."""
+    """How many runs the reference has: more than one for a line, to which only the new side can add trials."""
     window: int = 1
     """Of a line, how many of the newest runs changed together; the sizes are theirs."""
     expected: tuple[float, float] | None = None

@@ -73,7 +73,7 @@ class RetestKind(StrEnum):
     """Why a scenario got fresh trials."""
 
     LINE = "line"
-    """It looked worse than the run's old side."""
+    """It looked worse than the run's reference."""
     IN_TURN = "in_turn"
     """It looked worse than in the first arm of the launch, where it ran again too."""
     FIX = "fix"
@@ -247,7 +247,7 @@ def _say_outcome(retest: Retest) -> str:
     return f"{failed} failed, not decided"
 
 
-def describe_old_side(retest: Retest) -> str:
+def describe_reference(retest: Retest) -> str:
     """Return that a scenario has few earlier trials, so that less is found; empty if it has enough."""
     old = retest.old
     if retest.kind is not RetestKind.LINE or old.trials >= ENOUGH_OLD:

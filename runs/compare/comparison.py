@@ -151,12 +151,12 @@ def _passes(samples: Iterable[Sample]) -> Passes:
 def _compare_with(side: Reference, baseline: Run, run: Run, worse: Sequence[str]) -> RunComparison:
     """Compare a run with its reference. Scenarios that fresh trials or open alerts name may have regressed."""
     new = PooledRuns(run)
-    # Against a line these runs are its old side already.
+    # Against a line these runs are its reference already.
     spreads = spreads_of(side.earlier, new) if side.is_alone else {}
     (comparison,) = compare_pools(PooledRuns(baseline), [new], spreads=spreads)
     if side.line:
         comparison = amounts_against_line(against_line(comparison, side.earlier, new), side, new)
-    return with_broken(comparison, [*run.retested(RetestOutcome.NAMED), *worse])
+    return with_broken(comparison, [*run.find_retested(RetestOutcome.NAMED), *worse])
 
 
 def compare_chosen(base: PooledRuns, new: PooledRuns) -> RunComparison:

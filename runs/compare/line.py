@@ -258,7 +258,7 @@ def _past(run: Run, kind: AlertKind) -> LineRun:
         decision=decision,
         named=frozenset(alert.named if alert else ()),
         worse=frozenset(run.old_side.get("worse", ())),
-        fixed=frozenset(run.retested(RetestOutcome.FIXED)),
+        fixed=frozenset(run.find_retested(RetestOutcome.FIXED)),
         is_improved=kind in OF_SUITE and run.verdict == ChangeVerdict.IMPROVED,
         finished=(run.finished or run.created).timestamp(),
         decided=decided.timestamp() if decided else None,

@@ -21,7 +21,7 @@ LONGEST_FLAG = 24
 LOOKS = {
     RunAnswer.REGRESSED: "is-regressed",
     RunAnswer.FAILED: "is-regressed",
-    RunAnswer.BELOW_ITS_BAR: "is-regressed",
+    RunAnswer.BELOW_RELEASE_RULE: "is-regressed",
     RunAnswer.IMPROVED: "is-improved",
     RunAnswer.AS_BEFORE: "is-same",
     RunAnswer.AS_EXPECTED: "is-same",

@@ -79,7 +79,7 @@ def _alerts_of_suite(run: Run, side: Reference, comparison: RunComparison) -> _W
         return {}
     regressed = [each for each in comparison.headline if each.verdict is ChangeVerdict.REGRESSED]
     # What one comparison names without fresh trials was chosen because it looked bad.
-    fresh = set(run.retested(RetestOutcome.NAMED))
+    fresh = set(run.find_retested(RetestOutcome.NAMED))
     is_sure = (
         (named and not side.is_alone) or fresh & set(named) or any(each.window > 1 for each in regressed)
     )
@@ -183,7 +183,7 @@ def _settle_alert(alert: Alert, run: Run, side: Reference, comparison: RunCompar
 
 def _close_fixed(run: Run, side: Reference) -> None:
     """Close alerts as fixed whose last scenario fresh trials of the run showed as fixed."""
-    fixed = set(run.retested(RetestOutcome.FIXED))
+    fixed = set(run.find_retested(RetestOutcome.FIXED))
     for since in {side.held[key] for key in side.held.keys() & fixed}:
         own = {key for key, named_by in side.held.items() if named_by == since}
         if own - fixed or AlertKind.REGRESSION in run.old_side["red"]:

@@ -50,7 +50,7 @@ def describe_lost_together(runs: Iterable[Run]) -> list[str]:
     """
     lost: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     for run in runs:
-        for key in run.retested(RetestOutcome.NAMED):
+        for key in run.find_retested(RetestOutcome.NAMED):
             lost[run.suite_id, key][run.target.name] = None
     together: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for (_, key), targets in lost.items():

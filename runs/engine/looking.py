@@ -43,9 +43,9 @@ class _Plan:
     """The new side, which keeps the looks."""
     options: RunOptions
     beside: Run | None
-    """The old side if it runs beside it."""
+    """The reference if it runs beside it."""
     before: tuple[Run, ...]
-    """The runs that count for the old side, the one compared first."""
+    """The runs that count for the reference, the one compared first."""
     after: tuple[Run, ...]
     over: str
     """Why no trial may follow; empty if some may."""

@@ -210,7 +210,7 @@ def close_if_done(run_id: int) -> bool:
     """
     with write_transaction():
         ended = looking.look_at_run(run_id)
-    # The old side of two runs that are looked at together closes first.
+    # The reference of two runs that are looked at together closes first.
     closed = [each for each in ended if _close(each)]
     return run_id in closed
 

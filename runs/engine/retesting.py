@@ -193,7 +193,7 @@ def _next_of_line(
     named: Collection[str],
     left: int,
 ) -> list[Retest]:
-    """Return the next batch of scenarios that look worse than the run's old side; `left`: fresh trials left."""
+    """Return the next batch of scenarios that look worse than the run's reference; `left`: fresh trials left."""
     done = {each.key for each in known}
     candidates = {key: each for key, each in first.items() if key not in named and key not in done}
     if not any(each.passed < each.trials for each in candidates.values()):

@@ -361,7 +361,7 @@ class Run(models.Model):
         """The branches whose runs are of the same line."""
         return MAINLINE if self.branch in MAINLINE else (self.branch,)
 
-    def retested(self, outcome: str) -> list[str]:
+    def find_retested(self, outcome: str) -> list[str]:
         """Return the scenarios whose fresh trials had an outcome, in the order of their batches."""
         return [each["key"] for each in self.retests if each["outcome"] == outcome]
 

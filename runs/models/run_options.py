@@ -175,7 +175,7 @@ class RunOptions(AskedOptions):
     looks_with: int | None = None
     """The run whose trials take turns with this one's, looked at together; None if its looks need no other run's."""
     is_old_side: bool = False
-    """Whether it is the arm that the others of its launch are compared with, and has no old side itself."""
+    """Whether it is the arm that the others of its launch are compared with, and has no reference itself."""
     is_previous_arm: bool = False
     """Whether it is the third arm of a lift: it gets the trials of its looks, which don't look at it."""
     fail_on_regression: bool = False

@@ -29,7 +29,7 @@ class RunAnswer(StrEnum):
     REGRESSED = "regressed"
     FAILED = "failed"
     """It missed a rule that every trial passes."""
-    BELOW_ITS_BAR = "below_its_bar"
+    BELOW_RELEASE_RULE = "below_release_rule"
     """It missed its suite's release rule."""
     IMPROVED = "improved"
     SMALL_CHANGE = "small_change"
@@ -93,7 +93,7 @@ def answer_of(run: EndedRun, *, rule: str = "", needs_all: bool = False) -> RunA
     if needs_all and run.failed:
         return RunAnswer.FAILED
     if rule == MISSED:
-        return RunAnswer.BELOW_ITS_BAR
+        return RunAnswer.BELOW_RELEASE_RULE
     return by_verdict or (RunAnswer.EXPERIMENT if run.is_experiment else RunAnswer.NEW_LINE)
 
 

@@ -111,10 +111,8 @@ class ListedRun(BaseModel):
     is_estimated: bool = Field(False, exclude=True)
     """For pages: whether ends of its commands are estimated from text."""
     is_lift: bool | None = Field(None, exclude=True)
-    is_old_side: bool | None = Field(None, exclude=True)
-    is_previous_arm: bool | None = Field(None, exclude=True)
-    looks_with: int | None = Field(None, exclude=True)
-    """For pages: whether it is an arm without a skill or with its previous version, and the arm that it is compared with."""
+    asked_baseline: int | str | None = Field(None, exclude=True)
+    """For pages: the run that its request compares it with. Of a lift's arms, only the one with the skill has one."""
     guidance_key: int | None = Field(None, exclude=True)
     guidance_before: int | None = Field(None, exclude=True)
     """For pages: the keys of its guidance and its baseline's."""
@@ -122,11 +120,6 @@ class ListedRun(BaseModel):
     @property
     def is_open(self) -> bool:
         return self.state in OPEN
-
-    @property
-    def is_other_arm(self) -> bool:
-        """Whether it is the arm of a lift without the skill or with its previous version."""
-        return bool(self.is_lift and (self.is_old_side or self.is_previous_arm))
 
     @property
     def is_experiment(self) -> bool:
@@ -160,9 +153,7 @@ _COLUMNS = {name: name for name in _SAME} | {
     "guidance_path": "guidance__laid_path",
     "experiment": "is_experiment",
     "is_lift": "options__lift",
-    "is_old_side": "options__is_old_side",
-    "is_previous_arm": "options__is_previous_arm",
-    "looks_with": "options__looks_with",
+    "asked_baseline": "options__baseline",
     "guidance_key": "guidance_id",
     "guidance_before": "baseline__guidance_id",
     "stale": "fingerprint__staleness__stale",

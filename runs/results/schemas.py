@@ -126,7 +126,7 @@ class ComparedWithOut(Schema):
     """What a run's verdict was made with."""
 
     runs: list[int]
-    """The runs of its line, newest first; empty if the baseline alone is the old side."""
+    """The runs of its line, newest first; empty if the baseline alone is the reference."""
     since: int | None
     """The run whose undecided regression this one still shows."""
     is_pinned: bool

@@ -37,7 +37,7 @@ def test_a_renamed_option_is_named_in_the_first_run(yard):
     )
     run = Run.objects.order_by("pk").last()
     (retest,) = retests_of(run)
-    assert (run.retested("named"), retest.fresh.passed) == (["return-bike"], 0)
+    assert (run.find_retested("named"), retest.fresh.passed) == (["return-bike"], 0)
     assert retest.fresh.trials == retest.planned >= 6
     assert f"return-bike: failed tonight, and {retest.planned} of {retest.planned} again." in ended.out
     assert (run.trials, run.failed) == (9, 3)
@@ -84,5 +84,5 @@ def test_two_guidances_are_run_again_in_turn(yard, tmp_path):
     old, new = Run.objects.order_by("pk")
     (retest,) = retests_of(new)
     assert (retest.kind.value, retest.old, retest.fresh) == ("in_turn", (6, 6), (0, 6))
-    assert new.retested("named") == ["return-bike"]
+    assert new.find_retested("named") == ["return-bike"]
     assert (old.retests, Trial.objects.filter(run=old, is_retest=True).count()) == ([], 6)

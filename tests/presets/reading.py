@@ -27,7 +27,7 @@ TIMED = "trial/seconds"
 OF_A_MEASURE = ("verdict", "before", "after", "lower", "upper", "trials")
 SAID = "h1, h2, h3, h4, p, li, dd, summary, figcaption, caption, [role=status]"
 UNSAID = "nav, table, svg, .actions, .menu, label, button, select, textarea, script, style, template"
-"""Parts of a page that are no sentences, or whose figures stand in the documents."""
+"""Parts of a page that aren't sentences, or whose figures stand in the documents."""
 FACTS_OF_NOW = ("Started", "Duration", "evalhub", "Sandbox", "Tags")
 """Facts that another time, release or machine changes."""
 MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"

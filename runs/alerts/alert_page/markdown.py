@@ -6,7 +6,7 @@ import re
 
 from evalhub.lib.numbers import percent
 from runs.alerts.alert_page.alerts import AlertCard, Lost
-from runs.compare.old_side import old_side_words
+from runs.compare.shown_reference import reference_words
 
 MOST = 20
 """Most scenarios that are listed."""
@@ -35,7 +35,7 @@ def _evidence(card: AlertCard) -> str:
     alert = card.alert
     if alert.drift:
         return f"**Drift**. {card.sentence}"
-    side = old_side_words(alert.run.old_side, alert.run.baseline_id)
+    side = reference_words(alert.run.old_side, alert.run.baseline_id)
     baseline = f"Compared with {side}." if alert.run.baseline_id else ""
     said = " ".join(filter(None, (baseline, card.sentence, alert.reason)))
     return f"**{alert.get_evidence_display()}**. {_plain(said)}".strip()

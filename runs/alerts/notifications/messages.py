@@ -24,7 +24,7 @@ from runs.compare.lost_scenarios import (
     worst_losses,
 )
 from runs.compare.measure_changes import HEADLINE
-from runs.compare.old_side import old_side_words
+from runs.compare.shown_reference import reference_words
 from runs.compare.stored_changes import stored_changes
 from runs.models import Alert, CommandRecord, Notification, Run
 from runs.models.comparison import OF_AMOUNTS, OF_SUITE, AlertKind, Evidence
@@ -132,7 +132,7 @@ def _compose_alert(alert: Alert, run: Run) -> NotificationMessage:
         lines += [
             *_what_broke(run, changes),
             *map(verdict_sentence, changes),
-            f"Compared with {old_side_words(run.old_side, run.baseline_id)}; {alert.get_evidence_display().lower()}.",
+            f"Compared with {reference_words(run.old_side, run.baseline_id)}; {alert.get_evidence_display().lower()}.",
         ]
     if alert.reason:
         lines.append(alert.reason)

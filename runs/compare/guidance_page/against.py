@@ -72,7 +72,7 @@ class GuidanceAgainst:
         return (change.before, change.after) if change else None
 
     @property
-    def opened(self) -> Rate | None:
+    def opened_rate(self) -> Rate | None:
         """How many of the trials with the skill opened it; None where no agent's events would show it."""
         levels = self.levels if self.lift else ()
         return next((level.after for level in levels if level.name == "opened" and level.after.n), None)

@@ -39,7 +39,7 @@ BROKEN_SHOWN = 3
 ORDER = (
     RunAnswer.REGRESSED,
     RunAnswer.FAILED,
-    RunAnswer.BELOW_ITS_BAR,
+    RunAnswer.BELOW_RELEASE_RULE,
     RunAnswer.TOOL_NOT_STARTED,
     RunAnswer.ERRORS,
     RunAnswer.ERROR,
@@ -179,7 +179,7 @@ class HomeLines:
         counts = [
             (self._number(*answers), word)
             for word, answers in (
-                ("failed", (RunAnswer.FAILED, RunAnswer.BELOW_ITS_BAR)),
+                ("failed", (RunAnswer.FAILED, RunAnswer.BELOW_RELEASE_RULE)),
                 ("with errors", (RunAnswer.TOOL_NOT_STARTED, RunAnswer.ERRORS, RunAnswer.ERROR)),
                 ("unchecked", (RunAnswer.UNCHECKED,)),
                 ("undecided", (RunAnswer.UNDECIDED, RunAnswer.NOT_COMPARABLE, RunAnswer.CANCELLED)),

@@ -19,7 +19,7 @@ from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.regression import find_deciding
 from runs.compare.measure_changes import HEADLINE
-from runs.compare.old_side import old_side_words, since_words
+from runs.compare.shown_reference import reference_words, since_words
 from runs.compare.stored_changes import change_from_json
 from runs.exchange.exports.document import first_trials
 from runs.results.failure_reasons import trial_reasons
@@ -113,7 +113,7 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
     interval = verdict_sentences.interval(deciding)
     side = run.get("compared_with") or {}
     return [
-        f"{verdict_sentences.worse_undecided(verdict, changes[0]) or verdict.label}{since_words(side)} compared with {old_side_words(side, run['baseline'])}: {label} {size}"
+        f"{verdict_sentences.worse_undecided(verdict, changes[0]) or verdict.label}{since_words(side)} compared with {reference_words(side, run['baseline'])}: {label} {size}"
         + (f" ({interval})" if interval else "")
         + f", {verdict_sentences.scenarios_worse(deciding)}.",
         verdict_sentences.explanation(deciding),

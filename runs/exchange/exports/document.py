@@ -17,8 +17,8 @@ from evaluators.redaction import redact_json
 from evaluators.transcripts.traces import as_trace, has_trace
 from runs.compare.comparison import comparison_of
 from runs.compare.looks import look_json, looks_of
-from runs.compare.old_side import old_side_json
 from runs.compare.retests import retest_json, retests_of
+from runs.compare.shown_reference import reference_json
 from runs.compare.stored_changes import change_json, stored_changes
 from runs.exchange.exports.scenario_classes import run_strips, scenarios_json
 from runs.models import JudgingRecord, Run, Trial
@@ -71,7 +71,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "removed": list(changes.removed),
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         "measures": [change_json(change) for change in stored_changes(run.pk)],
-        "compared_with": old_side_json(run),
+        "compared_with": reference_json(run),
         "looks": [look_json(each) for each in looks_of(run)],
         "retests": [retest_json(each) for each in retests_of(run)],
         "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},

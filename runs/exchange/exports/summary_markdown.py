@@ -30,8 +30,8 @@ from runs.compare.lost_scenarios import (
     lost_scenarios,
 )
 from runs.compare.measure_changes import HEADLINE, PASS, PooledRuns
-from runs.compare.old_side import old_side_words, since_words
 from runs.compare.retests import retests_of
+from runs.compare.shown_reference import reference_words, since_words
 from runs.compare.stored_changes import stored_changes
 from runs.exchange.exports.files import JOB_SUMMARY
 from runs.models import Run
@@ -169,7 +169,7 @@ def _verdict(run: Run, compared: Compared) -> str:
     measured = f"{label_of_key(change.rule.name)} {effect}"
     measured += f" (95 % interval {interval})" if interval else ""
     return (
-        f"**{_verdict_words(compared.headline)}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
+        f"**{_verdict_words(compared.headline)}{since_words(compared.side)}** against {reference_words(compared.side, compared.base)}: {measured}."
         f" {verdict_sentences.scenarios_worse(pass_rate)}."
         f" {verdict_sentences.explanation(change, dollars_a_trial=run.cost_of_trial)}"
     )

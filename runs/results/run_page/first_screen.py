@@ -14,8 +14,8 @@ from evaluators.statistics.line import FEWEST_RUNS
 from runs.compare.first_divergences import EndedTrial, first_divergences
 from runs.compare.line_pictures import LOOKS, RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
 from runs.compare.lost_scenarios import BrokenScenario, first_with, with_failing_commands
-from runs.compare.old_side import ShownOldSide, since_words
 from runs.compare.shown_changes import ShownChange, ShownVerdict
+from runs.compare.shown_reference import ShownReference, since_words
 from runs.models import Run
 from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, RunState
 from runs.results.digests import Digest
@@ -63,7 +63,7 @@ def first_screen(
     *,
     verdict: ShownVerdict | None,
     against: AgainstBaseline | None,
-    line: ShownOldSide | None,
+    line: ShownReference | None,
     rule: str,
 ) -> FirstScreen:
     """Return the first screen of a closed run that ran; `rule` is the sentence of its suite's release rule.
@@ -124,7 +124,7 @@ def _sentence(
         return run.no_verdict, "", ""
     if answer is RunAnswer.FAILED:
         return f"{counted(run.failed, 'trial')} failed", f": {passed}, and this suite asks for all.", ""
-    if answer is RunAnswer.BELOW_ITS_BAR:
+    if answer is RunAnswer.BELOW_RELEASE_RULE:
         return "Below threshold", f". {rule}", ""
     if verdict is None:
         return passed, ". Nothing comparable ran before: this begins a line for later runs.", ""
@@ -163,7 +163,7 @@ def _change_words(shown: ShownChange) -> str:
     return f"{shown.label} {verb} from {show(before)} to {show(after)}"
 
 
-def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[SafeString, str]:
+def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tuple[SafeString, str]:
     """Return the picture of the line, and a sentence about it; empty if no trial passed or failed."""
     members = [_drawn_run(each.run) for each in reversed(stored.runs)] if stored else []
     earlier = members or _earlier(run)

@@ -105,9 +105,9 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
     if table := chosen_table(request, {"runs": lambda: run_list_table(project, filters)}):
         return table
     page = page_of_runs(project, filters, request.GET.get("before", ""))
-    ids = {run.id for run in page.rows}
+    lifts = {run.launch for run in page.rows if run.is_lift and run.asked_baseline}
     # A lift is one row: that of its run with the skill.
-    shown_rows = rows([run for run in page.rows if not (run.is_other_arm and run.looks_with in ids)])
+    shown_rows = rows([run for run in page.rows if run.launch not in lifts or run.asked_baseline])
     available = choices(project)
     left = left_without(project, filters) if filters.in_force and not shown_rows else None
     chips = active_run_filters(filters, available, left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluators.statistics.retest import Retest, RetestOutcome, describe_old_side, describe_retest
+from evaluators.statistics.retest import Retest, RetestOutcome, describe_reference, describe_retest
 from runs.compare.retests import retests_of
 from runs.models import Run
 
@@ -34,7 +34,7 @@ class ShownRetest:
     @property
     def note(self) -> str:
         """That there are few earlier trials, and why fewer ran than planned; empty if neither."""
-        return " ".join(filter(None, (describe_old_side(self.retest), self.retest.stopped)))
+        return " ".join(filter(None, (describe_reference(self.retest), self.retest.stopped)))
 
 
 def shown_retests(run: Run) -> list[ShownRetest]:

@@ -26,9 +26,9 @@ from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.alert_words import alert_title
 from runs.compare.comparison import incomparable
 from runs.compare.differences import fingerprint_parts
-from runs.compare.old_side import shown_old_side
 from runs.compare.retests import retests_of
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
+from runs.compare.shown_reference import shown_reference
 from runs.compare.stored_changes import stored_changes
 from runs.engine.retrying import RetryKind, retryable_counts
 from runs.exchange.exports.exports import EXPORTS
@@ -154,12 +154,12 @@ def _compare_with_line(
     shown: dict[str, Any] = {"causes": shown_causes(run), **shown_looks(run)}
     if run.is_open:
         return shown
-    line = shown_old_side(run)
+    line = shown_reference(run)
     against = against_baseline(run, read, rows, left_out, _table(verdict))
     is_apart = run.verdict == ChangeVerdict.NOT_COMPARABLE
     shown |= {
         "verdict": verdict,
-        "old_side": line,
+        "reference": line,
         "against": against,
         "apart": rates_of(run.baseline, run) if run.baseline and is_apart else [],
     }

@@ -10,7 +10,7 @@ from evaluators.statistics.retest import (
     Retest,
     RetestKind,
     RetestOutcome,
-    describe_old_side,
+    describe_reference,
     describe_retest,
 )
 
@@ -55,5 +55,5 @@ def test_an_outcome_is_a_sentence(given, sentence):
 
 def test_few_earlier_trials_are_said():
     few = retest(RetestOutcome.NAMED, 0, 7, old=Passes(3, 3))
-    assert describe_old_side(few) == "Compared with 3 earlier trials; from 15 on, more is found."
-    assert describe_old_side(retest(RetestOutcome.NAMED, 0, 6)) == ""
+    assert describe_reference(few) == "Compared with 3 earlier trials; from 15 on, more is found."
+    assert describe_reference(retest(RetestOutcome.NAMED, 0, 6)) == ""

@@ -11,7 +11,7 @@ from evalhub.teams.models import Project
 from runs.alerts.notifications.messages import compose
 from runs.alerts.triage import triage
 from runs.compare.drift import drift_sentence
-from runs.compare.old_side import since_words
+from runs.compare.shown_reference import since_words
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertState
 from scenarios.models import SuiteVersion

@@ -14,8 +14,8 @@ from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_chosen, compare_with_baseline
 from runs.compare.line import RECENT, line_runs
 from runs.compare.measure_changes import PooledRuns, compare_pools
-from runs.compare.old_side import shown_old_side
 from runs.compare.recompute import recompute
+from runs.compare.shown_reference import shown_reference
 from runs.models import Alert, Run
 from runs.models.comparison import AlertState
 from scenarios.models import SuiteVersion
@@ -248,7 +248,7 @@ def test_a_pinned_baseline_that_is_the_best_is_named(version: SuiteVersion, proj
     for _ in range(5):
         run_of(version, {**GOOD, "create": ["pass"] * 4 + ["fail"]})
     set_baseline(best, by=make_member(project))
-    shown = shown_old_side(run_of(version))
+    shown = shown_reference(run_of(version))
     assert shown is not None
     assert shown.best_of == 6
 
@@ -256,11 +256,11 @@ def test_a_pinned_baseline_that_is_the_best_is_named(version: SuiteVersion, proj
 def test_a_verdict_stays_when_a_run_of_its_line_is_measured_again(version: SuiteVersion) -> None:
     before = steady(version)
     run = run_of(version)
-    shown = shown_old_side(run)
+    shown = shown_reference(run)
     assert shown is not None
     assert not shown.has_changed
     Run.objects.filter(pk=before[2].pk).update(measured=timezone.now() + timedelta(seconds=1))
-    shown = shown_old_side(run)
+    shown = shown_reference(run)
     assert shown is not None
     assert [each.run for each in shown.runs if each.changed_later] == [before[2]]
 
@@ -274,7 +274,7 @@ def test_a_run_of_a_line_that_is_recomputed_leaves_later_verdicts(version: Suite
     stored, run_before = run.old_side["compared"], run.verdict
     run.refresh_from_db()
     assert (run.old_side["compared"], run.verdict) == (stored, run_before)
-    shown = shown_old_side(run)
+    shown = shown_reference(run)
     assert shown is not None
     assert shown.has_changed
 
@@ -295,7 +295,7 @@ def test_old_runs_are_read_without_what_they_were_compared_with(version: SuiteVe
     Run.objects.update(old_side={})
     run = run_of(version)
     assert len(line_of(run)) == 5
-    assert shown_old_side(Run.objects.order_by("pk")[0]) is None
+    assert shown_reference(Run.objects.order_by("pk")[0]) is None
     assert line_runs(run).count() == 5
 
 

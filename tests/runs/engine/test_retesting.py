@@ -48,7 +48,7 @@ def test_a_broken_scenario_is_named_in_the_first_run(version):
     run = ran(version, failing("s0"), **GIVEN)
     (retest,) = retests_of(run)
     assert rows(run) == [("s0", "line", (0, retest.planned), "named")]
-    assert run.retested("named") == ["s0"]
+    assert run.find_retested("named") == ["s0"]
     assert (retest.first, retest.stopped, retest.batch) == ((0, 3), "", 1)
     assert retest.p < retest.level
     assert trials_by_key(run)["s0"] == 3 + retest.planned
@@ -75,7 +75,7 @@ def test_a_flake_passes_again(version):
     ran(version, failing(), **GIVEN)
     run = ran(version, in_turn("fail", *["pass"] * 12), **GIVEN)
     assert rows(run) == [("s0", "line", (7, 7), "passes_again")]
-    assert run.retested("named") == []
+    assert run.find_retested("named") == []
     assert passes(run.pk)["s0"] is False
 
 
@@ -118,7 +118,7 @@ def test_three_at_a_time_and_more_while_all_are_named():
     version = suite([f"s{n}" for n in range(20)], provider="cli")
     ran(version, failing(), trials=9)
     run = ran(version, failing("s0", "s1", "s2", "s3", "s4"), **GIVEN)
-    assert sorted(run.retested("named")) == ["s0", "s1", "s2", "s3", "s4"]
+    assert sorted(run.find_retested("named")) == ["s0", "s1", "s2", "s3", "s4"]
     assert [each.batch for each in retests_of(run)] == [1, 1, 1, 2, 2]
 
 
@@ -130,7 +130,7 @@ def test_there_is_no_next_batch_where_one_passes_again():
     carry([run], failing("s0", "s1"))
     run.refresh_from_db()
     assert [each.batch for each in retests_of(run)] == [1, 1, 1]
-    assert set(run.retested("named")) == {each.key for each in retests_of(run)} & {"s0", "s1"}
+    assert set(run.find_retested("named")) == {each.key for each in retests_of(run)} & {"s0", "s1"}
 
 
 def test_no_more_fresh_trials_than_first_ones_but_a_whole_batch(version):
@@ -189,7 +189,7 @@ def test_a_retried_run_is_retested_once(version):
     carry([run], lambda _, key: passed(outcome={"s0": "fail", "s1": "error"}.get(key, "pass")))
     run.refresh_from_db()
     before = run.retests
-    assert run.retested("named") == ["s0"]
+    assert run.find_retested("named") == ["s0"]
     retry_trials(run, RetryKind.RETRY, by=None, wake=False)
     start(run)
     assert carry([run], failing("s0")) == 3
@@ -231,7 +231,7 @@ def test_a_run_until_a_verdict_retests_after_its_last_look(version):
     ran(version, failing(), trials=12)
     run = ran(version, failing("s0"), until_decided=True, max_trials=12)
     assert decisions(run)[-1] in ("decided", "futile", "limit")
-    assert run.retested("named") == ["s0"]
+    assert run.find_retested("named") == ["s0"]
     assert run.trials == Trial.objects.filter(run=run, is_retest=False).count()
 
 
@@ -247,7 +247,7 @@ def test_a_named_scenario_is_not_run_again_while_its_alert_is_open(version):
     first = alerted(version)
     assert ran(version, failing("s0"), **GIVEN).retests == []
     Alert.objects.filter(run=first).update(state=AlertState.INVALID)
-    assert ran(version, failing("s0"), **GIVEN).retested("named") in (["s0"], [])
+    assert ran(version, failing("s0"), **GIVEN).find_retested("named") in (["s0"], [])
 
 
 @pytest.mark.slow
@@ -259,7 +259,7 @@ def test_a_named_scenario_that_passes_again_is_fixed(version):
     # Six fresh trials of the run that named it, and three of the next.
     assert (retest.kind.value, retest.old, retest.fresh) == ("fix", (0, 9), (6, 6))
     assert str(retest.outcome) == "fixed"
-    assert run.retested("named") == []
+    assert run.find_retested("named") == []
     assert ran(version, failing(), **GIVEN).retests == []
 
 
@@ -351,13 +351,13 @@ def test_a_retried_arm_adds_nothing_to_one_that_ended(version):
         ),
         fail_on_regression=True,
     )
-    assert (new.retested("named"), new.errors) == (["s0"], 3)
+    assert (new.find_retested("named"), new.errors) == (["s0"], 3)
     retry_trials(new, RetryKind.RETRY, by=None, wake=False)
     start(new)
     assert carry([new], failing("s0", "s1")) == 3
     old.refresh_from_db()
     new.refresh_from_db()
-    assert (old.state, old.open, new.state, new.retested("named")) == ("finished", 0, "finished", ["s0"])
+    assert (old.state, old.open, new.state, new.find_retested("named")) == ("finished", 0, "finished", ["s0"])
 
 
 def test_a_cancelled_arm_decides_by_what_is_there(version):

@@ -35,7 +35,7 @@ def run() -> Run:
     version.suite.save()
     ran(version, failing(), trials=6)
     done = ran(version, failing("add", cost_usd=0.1), trials=3)
-    assert done.retested("named") == ["add"]
+    assert done.find_retested("named") == ["add"]
     return Run.objects.select_related(*RELATED).get(pk=done.pk)
 
 

@@ -33,7 +33,7 @@ PLAIN = {
         ({"verdict": "regressed", "rule": "missed"}, "regressed"),
         ({"verdict": "improved", "needs_all": True}, "failed"),
         ({"verdict": "improved", "needs_all": True, "failed": 0}, "improved"),
-        ({"verdict": "improved", "rule": "missed"}, "below_its_bar"),
+        ({"verdict": "improved", "rule": "missed"}, "below_release_rule"),
         ({"verdict": "small_change", "rule": "met"}, "small_change"),
         ({"verdict": "equivalent"}, "as_before"),
         ({"verdict": "no_evidence"}, "as_before"),

@@ -169,7 +169,7 @@ def test_a_case_that_the_skill_makes_dearer_is_named(arms, page_of):
 
 
 @pytest.fixture
-def measured(arms, version):
+def run_with_skill(arms, version):
     """Return the run with the skill, which stored that it is better than the run without it."""
     bare, skilled = (Run.objects.get(guidance=each) for each in arms)
     for run, own in (
@@ -198,25 +198,25 @@ def test_the_first_row_says_how_many_trials_opened_the_skill(arms, page_of):
 
 
 @pytest.mark.parametrize("address", ["/p/tools/", "/p/tools/suites/basics/"])
-def test_home_and_suite_have_a_card_with_the_answer(arms, measured, signed_in, address):
+def test_home_and_suite_have_a_card_with_the_answer(arms, run_with_skill, signed_in, address):
     card = main_of(signed_in().get(address)).region("Lift of Basics on local")
     assert "Basics: 50 % → 100 % on local" in card
     assert "the skill adds 50 points of pass rate (95 % interval" in card
-    compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={measured.launch_id}"
+    compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={run_with_skill.launch_id}"
     assert card.link("Basics").address == compared
 
 
-def test_a_lift_is_one_row_of_the_list_of_runs(arms, measured, previous, signed_in):
+def test_a_lift_is_one_row_of_the_list_of_runs(arms, run_with_skill, previous, signed_in):
     Run.objects.filter(guidance=previous).update(is_experiment=True)
     page = main_of(signed_in().get("/p/tools/runs/"))
     (row,) = page.table("Runs").rows
-    compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={measured.launch_id}"
+    compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={run_with_skill.launch_id}"
     assert row.link("lift").address == compared
     bare = main_of(signed_in().get(f"/p/tools/runs/?guidance={arms[0].pk}"))
     assert "experiment" in bare.table("Runs").rows[0].text
 
 
-def test_no_skill_is_no_version_of_the_guidance(arms, measured, signed_in):
+def test_no_skill_is_no_version_of_the_guidance(arms, run_with_skill, signed_in):
     page = main_of(signed_in().get("/p/tools/guidance/?suite=basics"))
     assert page.headings[0] == "Only skill has run"
     assert "no skill" not in main_of(signed_in().get("/p/tools/suites/basics/")).region("Guidance")

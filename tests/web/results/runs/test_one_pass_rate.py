@@ -9,7 +9,7 @@ import pytest
 
 from evalhub.teams.access import default_project
 from runs.compare.line_pictures import DrawnRun
-from runs.compare.old_side import shown_old_side
+from runs.compare.shown_reference import shown_reference
 from runs.exchange.exports.document import run_json
 from runs.exchange.exports.github import outputs
 from runs.exchange.exports.summary_markdown import run_summary
@@ -43,13 +43,13 @@ def test_pages_show_the_mean_over_scenarios(signed_in, run):
         assert "81 %" not in shown, address
 
 
-def test_exports_and_the_old_side_have_it(signed_in, run):
+def test_exports_and_the_reference_have_it(signed_in, run):
     (row, *_) = csv.DictReader(io.StringIO(signed_in().get(f"{ADDRESS}?format=csv").getvalue().decode()))
     assert (float(row["pass_rate"]), row["passed"]) == (0.6, "17")
     assert float(row["pass_rate_low"]) < 0.6 < float(row["pass_rate_high"])
     document = run_json(run)
     assert (document["pass_rate"], outputs([document], 1)["pass_rate"]) == (0.6, "0.6000")
-    side = shown_old_side(run)
+    side = shown_reference(run)
     assert {each.pass_rate for each in side.runs} == {0.6}
     text = run_summary(run)
     assert "| 60 % | 60 % |" in text.replace("\xa0", " ") and "17 of 21 trials passed" in text

@@ -106,7 +106,7 @@ def test_the_scenarios_that_fresh_trials_name_come_first(signed_in, version):
     ]
 
 
-def test_the_console_says_what_the_old_side_is(version, line):
+def test_the_console_says_what_the_reference_is(version, line):
     first, second = run_of(version, BAD), run_of(version, BAD)
     lines = verdict_lines(run_json(second))
     assert lines[0].startswith(

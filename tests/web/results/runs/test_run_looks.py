@@ -45,7 +45,7 @@ def test_a_run_without_a_plan_has_no_looks(signed_in, version):
     assert "at most" not in shown(signed_in("viewer"), ran(version, failing(), trials=3)).text
 
 
-def test_the_old_side_of_an_ab_names_the_run_with_the_looks(signed_in, version):
+def test_the_reference_of_an_ab_names_the_run_with_the_looks(signed_in, version):
     guidance = [make_guidance(version.suite, name) for name in ("poor", "good")]
     old, new = requested(version, guidance=guidance, until_decided=True).runs.order_by("pk")
     carry([old, new], failing())

@@ -28,11 +28,11 @@ class ShownRun:
 
 
 @dataclass(frozen=True)
-class ShownOldSide:
+class ShownReference:
     """What a stored verdict was made with."""
 
     runs: tuple[ShownRun, ...]
-    """The runs of the line, newest first; empty if the baseline alone is the old side."""
+    """The runs of the line, newest first; empty if the baseline alone is it."""
     gone: int
     """Runs of the line that were deleted since."""
     best_of: int
@@ -44,7 +44,7 @@ class ShownOldSide:
         return bool(self.gone) or any(each.changed_later for each in self.runs)
 
 
-def shown_old_side(run: Run) -> ShownOldSide | None:
+def shown_reference(run: Run) -> ShownReference | None:
     """Return the reference of a run's verdict; None without a verdict and in runs of older releases. One query."""
     stored = run.old_side
     if not stored:
@@ -52,14 +52,14 @@ def shown_old_side(run: Run) -> ShownOldSide | None:
     keys, compared = stored["runs"], datetime.fromisoformat(stored["compared"])
     runs = Run.objects.in_bulk(keys) if keys else {}
     shown = [runs[key] for key in keys if key in runs]
-    return ShownOldSide(
+    return ShownReference(
         tuple(ShownRun(each, bool(each.measured and each.measured > compared)) for each in shown),
         len(keys) - len(shown),
         stored["best_of"],
     )
 
 
-def old_side_words(stored: Mapping[str, Any], baseline: int | None) -> str:
+def reference_words(stored: Mapping[str, Any], baseline: int | None) -> str:
     """Return the name of a verdict's reference, such as `its line of 10 runs` or `run 7`, from `Run.old_side`."""
     if runs := len(stored.get("runs", ())):
         return f"its line of {counted(runs, 'run')}"
@@ -80,7 +80,7 @@ def since_words(stored: Mapping[str, Any]) -> str:
     return f", {fell['by'] * 100:.0f} points below {ago}"
 
 
-def old_side_json(run: Run) -> dict[str, Any] | None:
+def reference_json(run: Run) -> dict[str, Any] | None:
     """Return the reference of a run's verdict for REST; None without a verdict."""
     stored = run.old_side
     return {name: stored[name] for name in ("runs", "since", "is_pinned", "compared")} if stored else None
