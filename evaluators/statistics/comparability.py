@@ -43,7 +43,6 @@ DECIDING = _SCORING | {"threshold", "gate_counting"}
 """The parts that decide whether a trial passes."""
 _BY_LAYER = {
     "interaction": _TASK | {"pattern", "rules", "ends"},
-    "reported": _TASK | {"pattern", "rules"},
     "gates": _TASK | {"gates"},
     "assertions": _TASK | {"gates"},
     "judge": _TASK | {"rubric", "judge", "judge_model"},

@@ -114,20 +114,11 @@ class Interaction(Struct, frozen=True):
     """Failed calls of an MCP server by `McpFailure`; None for other tools."""
     problem: str = ""
     """Why the commands could not be found, in a sentence."""
-    reported: Interaction | None = None
-    """The metrics by the agent's events, without commands, where the commands are recorded."""
-    recorded: Interaction | None = None
-    """The metrics of a record that lost calls, without commands, where the agent's events count."""
 
     def as_json(self) -> dict[str, Json]:
         """The `interaction` object of the REST interface, without the commands."""
         fields: dict[str, Json] = msgspec.to_builtins(self)
         del fields["commands"]
-        for name, beside in (("reported", self.reported), ("recorded", self.recorded)):
-            if beside is None:
-                del fields[name]
-            else:
-                fields[name] = beside.as_json()
         if self.failures is None:
             del fields["failures"]
         return fields
@@ -209,10 +200,12 @@ def _without_commands(transcript: Transcript, *, is_complete: bool, completed: b
 def _measure_record(
     record: Sequence[RecordedCall], lost: int, paired: Sequence[Call], tool: Tool, counted: Interaction
 ) -> Interaction:
-    """Return the metrics of the record, with those of the events beside them; of the events where it lost calls."""
+    """Return the metrics of the record; of the agent's events, if there are any, where it lost calls."""
     matcher = make_matcher(tool.binary, tool.command_pattern)
     if matcher is None:
         return counted
+    if lost and paired:
+        return msgspec.structs.replace(counted, lost=lost)
     try:
         found_commands = find_recorded(record, paired, matcher)
     except (PatternError, TooManyCommands) as error:
@@ -224,17 +217,12 @@ def _measure_record(
         indirect_by=dict(found_commands.indirect_by),
         lost=lost,
     )
-    if lost and paired:
-        return msgspec.structs.replace(
-            counted, lost=lost, recorded=msgspec.structs.replace(recorded, commands=())
-        )
     if lost:
         # Those of a part.
         return msgspec.structs.replace(recorded, error_rate=None, first_try_success_rate=None)
     return msgspec.structs.replace(
         recorded,
         unrecorded=_count_unrecorded(counted.commands, found_commands.commands) if paired else 0,
-        reported=msgspec.structs.replace(counted, commands=()) if paired else None,
     )
 
 

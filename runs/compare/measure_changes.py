@@ -34,8 +34,7 @@ from runs.compare.looks import levels_between, levels_of_pools
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import reason_without_verdict
 from runs.results.comparability import gates_changed_since, parts_changed_since
-from runs.results.counting import compared_ends, counting_of, takes_reported
-from runs.results.measures import REPORTED
+from runs.results.counting import compared_ends
 
 PASS = "trial/pass"  # noqa: S105 (a measure's name, not a password)
 HEADLINE = (PASS, "judge/judge", "interaction/first_try_success_rate", "interaction/error_rate")
@@ -138,7 +137,7 @@ def compare_pools(
     `spreads` is that of `compare_headline`.
     """
     runs = [each.run for each in others]
-    reasons = parts_changed_since(base.run, runs, strict=False)
+    reasons = parts_changed_since(base.run, runs)
     changed = [[key for key, why in each.items() if "gates" in why] for each in reasons]
     gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
     samples = _samples([base, *others], only)
@@ -353,11 +352,6 @@ def _samples(pools: Sequence[PooledRuns], only: Collection[str]) -> _Samples:
     rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
     if only:
         names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
-        names += [
-            Q(layer=REPORTED, name=name)
-            for layer, _, name in (each.partition("/") for each in only)
-            if layer == LAYER_1
-        ]
         rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
     columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
     samples: _Samples = {}
@@ -378,42 +372,18 @@ def samples_of(
 
 
 def _find_measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
-    """Return the measures that both runs have; layer 1's by the source of ends that both have."""
-    pair = (before, after)
-    reported = {key[1]: sides for key, sides in samples.items() if key[0] == REPORTED}
+    """Return the measures that both runs have."""
     return [
         _Measured(
             layer,
             name,
             rule_of(after.project, layer, name, unit, better),
-            *(
-                _side(sides, reported.get(name) if layer == LAYER_1 else None, run, other)
-                for run, other in (pair, pair[::-1])
-            ),
+            sides[before.pk],
+            sides[after.pk],
         )
         for (layer, name, unit, better), sides in sorted(samples.items())
-        if layer != REPORTED and before.pk in sides and after.pk in sides
+        if before.pk in sides and after.pk in sides
     ]
-
-
-def _side(
-    sides: Mapping[int, dict[str, Sample]],
-    reported: Mapping[int, dict[str, Sample]] | None,
-    run: Run,
-    other: Run,
-) -> dict[str, Sample]:
-    """Return a run's samples, those by events where the other run isn't recorded."""
-    samples = sides[run.pk]
-    if reported is None or run.counting == other.counting:
-        return samples
-    instead = reported.get(run.pk, {})
-    chosen = {
-        key: instead.get(key)
-        if takes_reported(counting_of(run.counting, key), counting_of(other.counting, key))
-        else sample
-        for key, sample in samples.items()
-    }
-    return {key: sample for key, sample in chosen.items() if sample is not None}
 
 
 def _comparable(

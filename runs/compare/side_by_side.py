@@ -10,7 +10,6 @@ from runs.compare.first_divergences import FirstDivergences, divergences_from
 from runs.compare.fresh_trials import fresh_runs, pool_of
 from runs.compare.measure_changes import RunComparison, compare_pools
 from runs.models import Measure, Run, RunMeasure
-from runs.results.measures import REPORTED
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,7 @@ def side_by_side(runs: Sequence[Run]) -> SideBySide:
 def measures_with_cells(runs: Sequence[Run]) -> list[tuple[Measure, list[Cell | None]]]:
     """Return every measure of the runs, with a cell per run. One query."""
     cells: dict[Measure, dict[int, Cell]] = {}
-    rows = (
-        RunMeasure.objects.filter(run__in=runs, scenario=None)
-        .exclude(measure__layer=REPORTED)
-        .select_related("measure")
-        .order_by("measure")
-    )
-    for row in rows:
+    rows = RunMeasure.objects.filter(run__in=runs, scenario=None).select_related("measure")
+    for row in rows.order_by("measure"):
         cells.setdefault(row.measure, {})[row.run_id] = Cell(row.n, row.mean, row.m2)
     return [(measure, [own.get(run.pk) for run in runs]) for measure, own in cells.items()]

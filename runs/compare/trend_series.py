@@ -13,18 +13,15 @@ from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, find_c
 from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.descriptive import Z_95, wilson
 from evaluators.statistics.measure_change import ChangeVerdict
-from evaluators.tool_use.interaction import COUNTS, RATES
-from runs.compare.measure_changes import HEADLINE, LAYER_1, PASS
+from runs.compare.measure_changes import HEADLINE, PASS
 from runs.compare.trend_runs import TrendFilters, TrendRun, is_of_line
 from runs.models import Change, Measure, RunMeasure, SubcommandMeasure
 from runs.results.comparability import Configuration, both_known, changed_between, read_standards
-from runs.results.measures import REPORTED, label_of
+from runs.results.measures import label_of
 
 OVERVIEW = (*HEADLINE, "trial/cost_usd", "trial/seconds")
 """The measures that a page opens with."""
 MOST_SUBCOMMANDS = 6
-_COUNTED = frozenset((*RATES, *COUNTS))
-"""Measures of layer 1 that are stored by events as well."""
 _RUNS_FOR_MEASURES = 20
 """Newest runs searched for choices of measures."""
 
@@ -78,7 +75,7 @@ def measures_of(runs: Sequence[TrendRun]) -> list[Measure]:
     """Return the measures of the newest runs. One query."""
     newest = [run.pk for run in runs[-_RUNS_FOR_MEASURES:]]
     measured = RunMeasure.objects.filter(run__in=newest, scenario=None)
-    return list(Measure.objects.filter(pk__in=measured.values("measure")).exclude(layer=REPORTED))
+    return list(Measure.objects.filter(pk__in=measured.values("measure")))
 
 
 def choose_series(measures: Sequence[Measure], name: str) -> list[Measure]:
@@ -94,20 +91,14 @@ def series_of(
     runs: Sequence[TrendRun],
     filters: TrendFilters,
     baseline: int | None,
-    by_events: Collection[int] = (),
 ) -> list[TrendSeries]:
-    """Return measures over runs, oldest first. Two queries, three where runs used several versions of the suite.
-
-    Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
-    """
-    read = moments_by_measure(
-        measures, {*(run.pk for run in runs), *([baseline] if baseline else [])}, by_events
-    )
-    steps = _Steps(runs, filters, strict=not by_events) if may_have_change_points(runs, filters) else None
+    """Return measures over runs, oldest first. Two queries, three where runs used several versions of the suite."""
+    read = moments_by_measure(measures, {*(run.pk for run in runs), *([baseline] if baseline else [])})
+    steps = _Steps(runs, filters) if may_have_change_points(runs, filters) else None
     regressed = _regressed_measures(runs)
     return [
         replace(
-            _series(measure, runs, read.get(measure.pk, {}), steps, baseline),
+            _series(measure, runs, read[measure.pk], steps, baseline),
             regressed=regressed[str(measure)],
         )
         for measure in measures
@@ -143,23 +134,13 @@ def may_have_change_points(runs: Sequence[TrendRun], filters: TrendFilters) -> b
 
 
 def moments_by_measure(
-    measures: Iterable[Measure], runs: Collection[int], by_events: Collection[int]
-) -> dict[int, dict[int, tuple[int, float, float]]]:
-    """Return n, mean and m2 over scenarios by measure and run. One query.
-
-    Layer 1 of the runs `by_events` is that of their agents' events.
-    """
-    keys = {each.pk: each.pk for each in measures}
-    counted = {each.name: each.pk for each in measures if each.layer == LAYER_1 and each.name in _COUNTED}
-    if by_events:
-        instead = Measure.objects.filter(layer=REPORTED, name__in=counted)
-        keys |= {pk: counted[name] for pk, name in instead.values_list("pk", "name")}
-    rows = RunMeasure.objects.filter(measure__in=keys, scenario=None, run__in=runs)
+    measures: Iterable[Measure], runs: Collection[int]
+) -> defaultdict[int, dict[int, tuple[int, float, float]]]:
+    """Return n, mean and m2 over scenarios by measure and run. One query."""
+    rows = RunMeasure.objects.filter(measure__in=[each.pk for each in measures], scenario=None, run__in=runs)
     moments: defaultdict[int, dict[int, tuple[int, float, float]]] = defaultdict(dict)
     for measure, run, n, mean, m2 in rows.values_list("measure_id", "run_id", "n", "mean", "m2"):
-        is_reported = keys[measure] != measure
-        if is_reported == (run in by_events and keys[measure] in counted.values()):
-            moments[keys[measure]][run] = (n, mean, m2)
+        moments[measure][run] = (n, mean, m2)
     return moments
 
 
@@ -186,8 +167,8 @@ def _value(at: int, n: int, mean: float, m2: float, unit: str) -> TrendValue:
 class _Steps:
     """The stretches of a trend's runs that measure the same."""
 
-    def __init__(self, runs: Sequence[TrendRun], filters: TrendFilters, *, strict: bool) -> None:
-        self.runs, self.strict = runs, strict
+    def __init__(self, runs: Sequence[TrendRun], filters: TrendFilters) -> None:
+        self.runs = runs
         self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
         configurations = [runs[at].configuration for at in sorted(self.line)]
         # Each with the newest: what differs between any two differs from it.
@@ -232,9 +213,7 @@ class _Steps:
         old, new = (self.known.standards[each.suite_version].keys() for each in (one, other))
         if old != new:
             return None
-        return frozenset(
-            chain.from_iterable(changed_between(self.known, (one, other), strict=self.strict).values())
-        )
+        return frozenset(chain.from_iterable(changed_between(self.known, (one, other)).values()))
 
 
 def _with_judge(run: Configuration, judge: str) -> Configuration:

@@ -15,8 +15,6 @@ from evaluators.statistics.descriptive import Z_95
 from runs.compare.trend_series import moments_by_measure
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, OPEN
-from runs.results.counting import counted_by_events
-from runs.results.measures import REPORTED
 from scenarios.models import Suite
 
 MOST_RUNS = 100
@@ -53,7 +51,7 @@ class Trend:
 def measures_of_runs(runs: Iterable[int]) -> list[Measure]:
     """Return the measures of some runs. One query."""
     measured = RunMeasure.objects.filter(run__in=tuple(runs)[:RUNS_FOR_MEASURES], scenario=None)
-    return list(Measure.objects.filter(pk__in=measured.values("measure")).exclude(layer=REPORTED))
+    return list(Measure.objects.filter(pk__in=measured.values("measure")))
 
 
 _OF_A_RUN = (
@@ -65,7 +63,6 @@ _OF_A_RUN = (
     "target__name",
     "model",
     "fingerprint__staleness__stale",
-    "counting",
 )
 
 
@@ -80,8 +77,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
     measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
     if measure is None:
         return Trend(None, [], [])
-    by_events = counted_by_events({run: row[-1] for run, row in runs.items()})
-    values = sorted(moments_by_measure([measure], runs.keys(), by_events).get(measure.pk, {}).items())
+    values = sorted(moments_by_measure([measure], runs.keys())[measure.pk].items())
     return Trend(measure, [_point(runs[run], mean, n, m2) for run, (n, mean, m2) in values], measures)
 
 
@@ -93,7 +89,7 @@ def _closed_runs(suite: int, target: str) -> QuerySet[Run, Any]:
 
 
 def _point(run: Sequence[Any], mean: float, n: int, m2: float) -> Point:
-    pk, at, tool_version, guidance, number, target, model, stale, _ = run
+    pk, at, tool_version, guidance, number, target, model, stale = run
     half = Z_95 * math.sqrt(m2 / (n - 1) / n) if n > 1 else None
     named = guidance or (f"guidance {number}" if number else "")
     return Point(pk, at, mean, n, half, tool_version, named, target, model, bool(stale))

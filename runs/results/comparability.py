@@ -96,13 +96,8 @@ def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> Suit
     )
 
 
-def changed_between(
-    known: SuiteStandards, pair: tuple[Configuration, Configuration], *, strict: bool = True
-) -> dict[str, Reasons]:
-    """Return what changed in each common scenario, by key; unchanged ones are left out.
-
-    Unless it is strict, the source of exit codes has not changed where both runs have one in common.
-    """
+def changed_between(known: SuiteStandards, pair: tuple[Configuration, Configuration]) -> dict[str, Reasons]:
+    """Return what changed in each common scenario, by key; unchanged ones are left out."""
     before, after = pair
     if before == after:
         return {}
@@ -122,7 +117,6 @@ def changed_between(
             (old, new),
             (before.counting, after.counting),
             (known.readers.get(before.suite_version), known.readers.get(after.suite_version)),
-            strict=strict,
         )
     return not_comparable(old, new)
 
@@ -137,9 +131,9 @@ def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, 
 
 
 def parts_changed_since(
-    before: Run, others: Sequence[Run], *, prices: bool = True, strict: bool = True
+    before: Run, others: Sequence[Run], *, prices: bool = True
 ) -> list[dict[str, Reasons]]:
-    """Return `changed_parts` of each later run; `strict` is that of `changed_between`.
+    """Return `changed_parts` of each later run.
 
     At most one query, more where judges, thresholds, time limits or the counting of commands differ.
     """
@@ -150,7 +144,7 @@ def parts_changed_since(
     for pair in pairs:
         alike = repr(pair)
         if alike not in by_pair:
-            by_pair[alike] = changed_between(known, pair, strict=strict)
+            by_pair[alike] = changed_between(known, pair)
         changed.append(by_pair[alike])
     return [
         with_imported_contents(before, run, reasons) for run, reasons in zip(others, changed, strict=True)

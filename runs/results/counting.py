@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from evalhub.lib.numbers import counted
 from evaluators.statistics.comparability import READS_COMMANDS, Standard
@@ -26,6 +27,8 @@ def ends_texts(ends: EndTotals) -> list[str]:
         texts.append(f"{ends.not_run:,} not run")
     if ends.unread:
         texts.append(f"{counted(ends.unread, 'shell line')} not read in time")
+    if ends.others:
+        texts.append(f"n/a in {counted(ends.others, 'trial')} from another source")
     texts += [f"and {counted(n, 'call')} by {program}" for program, n in ends.indirect_by.items()]
     return texts
 
@@ -33,9 +36,11 @@ def ends_texts(ends: EndTotals) -> list[str]:
 RECORDED, REPORTED, ESTIMATED = "recorded", "reported", "estimated"
 NOT_RECORDED = "The tool was not recorded: "
 """How a trial's note begins that gives the reason why its tool was not recorded."""
+NOT_COMPARED = "Tool use isn't compared: counting rules or source of exit codes changed."
 FEWEST_KNOWN = 3
 """Fewer known exit codes give no rate on pages."""
 _BY_SOURCE = {"recorded": RECORDED, "transcript": ESTIMATED}
+_BEST_FIRST = (RECORDED, REPORTED, ESTIMATED)
 _WHOLE, _BY_SCENARIO = "all", "scenarios"
 
 
@@ -43,11 +48,9 @@ class Counting(NamedTuple):
     """How the commands of one scenario's trials are counted."""
 
     rules: str
-    """Versions, ascending, by commas."""
+    """The version of the rules; runs of 0.1.2 may have several, by commas."""
     ends: str
-    """Sources, sorted, by commas."""
-    beside: bool = False
-    """Whether every recorded trial also has the metrics by its agent's events."""
+    """The source of ends; runs of 0.1.2 may have several, by commas."""
 
     @property
     def words(self) -> str:
@@ -55,35 +58,42 @@ class Counting(NamedTuple):
         return f"rules {self.rules}, {self.ends}"
 
 
-class TrialCounting(NamedTuple):
-    """How one trial's commands are counted."""
+class Measured(Protocol):
+    """What is read of a trial's metrics of layer 1."""
 
-    rules: int
-    source: str
-    """As in `Interaction.source`."""
-    beside: bool
-    """Whether the metrics by the agent's events are stored beside recorded ones."""
-
-
-def _ends(trial: TrialCounting) -> str:
-    return _BY_SOURCE.get(trial.source, REPORTED)
+    @property
+    def rules(self) -> int: ...
+    @property
+    def source(self) -> str: ...
 
 
-def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
-    """Return how a scenario's trials are counted; None if none was measured.
-
-    Unless all are recorded, recorded trials count by their events, where they have any.
-    """
-    measured = [each for each in trials if each.source != "none"]
-    if not measured:
+def counting_of_trial(metrics: Measured) -> Counting | None:
+    """Return how a trial's commands are counted; None if it wasn't measured."""
+    if metrics.source == "none":
         return None
-    rules = ", ".join(str(version) for version in sorted({each.rules for each in measured}))
-    recorded = [each for each in measured if each.source == RECORDED]
-    beside = bool(recorded) and all(each.beside for each in recorded)
-    if len(recorded) == len(measured):
-        return Counting(rules, RECORDED, beside)
-    ends = {REPORTED if each.source == RECORDED and each.beside else _ends(each) for each in measured}
-    return Counting(rules, ", ".join(sorted(ends)), beside)
+    return Counting(str(metrics.rules), _BY_SOURCE.get(metrics.source, REPORTED))
+
+
+def choose_countings(trials: Iterable[tuple[int, Measured]]) -> dict[int, Counting | None]:
+    """Return how the trials of each scenario are counted: as most of them are, on a tie by the better source."""
+    countings: defaultdict[int, Counter[Counting]] = defaultdict(Counter)
+    for scenario, metrics in trials:
+        known = countings[scenario]
+        if counting := counting_of_trial(metrics):
+            known[counting] += 1
+    return {
+        scenario: max(
+            known,
+            key=lambda each: (known[each], -_BEST_FIRST.index(each.ends), int(each.rules)),
+            default=None,
+        )
+        for scenario, known in countings.items()
+    }
+
+
+def counts_otherwise(metrics: Measured, counting: Counting | None) -> bool:
+    """Return whether a trial is measured, but not as its scenario's trials count."""
+    return counting_of_trial(metrics) not in (None, counting)
 
 
 def as_stored(by_scenario: Mapping[int, Counting | None]) -> dict[str, Any]:
@@ -107,13 +117,8 @@ def counting_of(run: Mapping[str, Any] | None, key: str) -> Counting | None:
 
 
 def _counting(values: Sequence[Any]) -> Counting:
-    # Archives of 0.1.2 have a fourth value.
-    return Counting(*values[:3])
-
-
-def differently_counted(run: Mapping[str, Any] | None) -> list[str]:
-    """Return the keys of scenarios that are counted differently; empty where all are counted alike."""
-    return list((run or {}).get(_BY_SCENARIO, ()))
+    # Archives of 0.1.2 have further values.
+    return Counting(*values[:2])
 
 
 def countings_of(run: Mapping[str, Any] | None) -> list[Counting]:
@@ -145,62 +150,20 @@ def why_not_recorded(notes: Iterable[object]) -> str:
     return next(reasons, "").removeprefix(NOT_RECORDED)
 
 
-def common_ends(before: Counting, after: Counting) -> str:
-    """Return the source of ends that both have: recorded before reported; empty if none."""
-    if before.ends == after.ends:
-        return before.ends
-    return REPORTED if _has_reported(before) and _has_reported(after) else ""
-
-
-def counts_differ(one: Counting | None, other: Counting | None) -> bool:
-    """Return whether two scenarios' outcomes were decided by other rules or ends; not if nothing was measured in one."""
-    return bool(one and other and one.words != other.words)
-
-
-def _has_reported(counting: Counting) -> bool:
-    return counting.ends == REPORTED or (counting.ends == RECORDED and counting.beside)
-
-
-def counted_by_events(runs: Mapping[int, Mapping[str, Any] | None]) -> frozenset[int]:
-    """Return the recorded runs that count by their agents' events, because the others have no recorded ends.
-
-    `runs` holds each run's `Run.counting`. None where a run counts its scenarios differently, or lacks events.
-    """
-    known = [rules for run in runs.values() if (rules := countings_of(run))]
-    uniform = [rules[0] for rules in known if len(rules) == 1]
-    ends = {each.ends for each in uniform}
-    if len(uniform) < len(known) or ends != {RECORDED, REPORTED} or not all(map(_has_reported, uniform)):
-        return frozenset()
-    return frozenset(pk for pk, run in runs.items() if ends_of_run(run) == RECORDED)
-
-
 def compared_ends(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, keys: Iterable[str]
 ) -> list[str]:
     """Return the sources of ends by which the scenarios of two runs are compared, without those that can't be."""
-    sources = dict[str, None]()
-    for key in keys:
-        old, new = counting_of(before, key), counting_of(after, key)
-        if old and new and old.rules == new.rules and (ends := common_ends(old, new)):
-            sources[ends] = None
-    return list(sources)
+    pairs = ((counting_of(before, key), counting_of(after, key)) for key in keys)
+    return list(dict.fromkeys(old.ends for old, new in pairs if old and old == new))
 
 
 def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where neither counts any."""
-    keys = {*differently_counted(before), *differently_counted(after)} or {""}
+    keys = {key for run in (before, after) for key in (run or {}).get(_BY_SCENARIO, ())} or {""}
     if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
         return sentence
-    if counts_alike(before, after):
-        return ""
-    return "Tool use isn't compared: counting rules or source of exit codes changed."
-
-
-def takes_reported(this: Counting | None, other: Counting | None) -> bool:
-    """Return whether a recorded side counts by its events, because the other side isn't recorded."""
-    return bool(
-        this and other and this.ends == RECORDED != other.ends and common_ends(this, other) == REPORTED
-    )
+    return "" if counts_alike(before, after) else NOT_COMPARED
 
 
 class CommandReaders(NamedTuple):
@@ -219,8 +182,6 @@ def with_countings(
     standards: tuple[Mapping[str, Standard], Mapping[str, Standard]],
     countings: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
     readers: tuple[CommandReaders | None, CommandReaders | None],
-    *,
-    strict: bool,
 ) -> tuple[dict[str, Standard], dict[str, Standard]]:
     """Return two runs' standards by key with how both count the commands of the scenarios that both have."""
     old, new = (dict(each) for each in standards)
@@ -232,7 +193,6 @@ def with_countings(
             (counting_of(countings[0], key), counting_of(countings[1], key)),
             gate=key in one.gates or key in other.gates,
             composite=key in one.composites or key in other.composites,
-            strict=strict,
         )
     return old, new
 
@@ -265,27 +225,19 @@ def with_counting(
     *,
     gate: bool,
     composite: bool,
-    strict: bool,
 ) -> tuple[Standard, Standard]:
-    """Return a scenario's standards with how both runs count its commands, where they differ.
-
-    Unless it is strict, ends don't differ where both runs have a source in common.
-    """
+    """Return a scenario's standards with how both runs count its commands, where they differ."""
     before, after = pair
     if before is None or after is None or before == after:
         return old, new
-    alike = before.rules != after.rules or (not strict and common_ends(before, after))
-    ends = ("", "") if alike else (before.ends, after.ends)
-    outcome = (before.words, after.words)
     one, other = (
         standard._replace(
             rules=counting.rules,
-            ends=own_ends,
-            gate_counting=words if gate else "",
-            composite_counting=words if composite else "",
+            ends=counting.ends,
+            gate_counting=counting.words if gate else "",
+            composite_counting=counting.words if composite else "",
         )
-        for standard, counting, own_ends, words in zip((old, new), pair, ends, outcome, strict=True)
-        if counting
+        for standard, counting in ((old, before), (new, after))
     )
     return one, other
 

@@ -25,7 +25,7 @@ from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.interaction import Interaction
 from runs.models import CommandRecord, Run, RunDigest, Trial
 from runs.models.trial import TrialState
-from runs.results.counting import why_not_recorded
+from runs.results.counting import choose_countings, counts_otherwise, why_not_recorded
 from runs.results.diagnosis_thresholds import thresholds
 from runs.results.failure_reasons import is_verdict, reasons_of
 from runs.results.layer_totals import (
@@ -248,7 +248,7 @@ def digest_of(run: Run) -> Digest:
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
     trials, scores, diagnosed, used, totalled = [], [], [], [], []
-    tampered, retests = [], []
+    tampered, retests, measured = [], [], []
     for *columns, error, is_retest, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
         trial = _trial(columns, decoded, _find_lost(error, decoded, scores_text))
@@ -262,27 +262,47 @@ def digest_of(run: Run) -> Digest:
             if detail.integrity:
                 tampered.append(trial.pk)
             if trial.outcome != "error":
-                if detail.interaction:
-                    failed = trial.outcome == "fail"
-                    diagnosed.append(
-                        DiagnosedTrial(
-                            trial.pk,
-                            trial.key,
-                            detail.interaction,
-                            detail.messages,
-                            failed,
-                            quoted_events(detail.exposure),
-                        )
-                    )
-                used.append((detail.interaction, detail.attempts))
-                totalled.append(
-                    TotalledTrial(trial.pk, decoded, detail.interaction, why_not_recorded(detail.notes))
+                measured.append((trial, decoded, detail))
+    countings = choose_countings(
+        (trial.scenario, detail.interaction) for trial, _, detail in measured if detail.interaction
+    )
+    others = {
+        trial.pk
+        for trial, _, detail in measured
+        if detail.interaction and counts_otherwise(detail.interaction, countings[trial.scenario])
+    }
+    for trial, decoded, detail in measured:
+        if detail.interaction and trial.pk not in others:
+            failed = trial.outcome == "fail"
+            diagnosed.append(
+                DiagnosedTrial(
+                    trial.pk,
+                    trial.key,
+                    detail.interaction,
+                    detail.messages,
+                    failed,
+                    quoted_events(detail.exposure),
                 )
+            )
+        if trial.pk not in others:
+            used.append((detail.interaction, detail.attempts))
+        totalled.append(
+            TotalledTrial(
+                trial.pk,
+                decoded,
+                detail.interaction,
+                why_not_recorded(detail.notes),
+                counts=trial.pk not in others,
+            )
+        )
     said = statements([run.pk])
     # A proof's run belongs to no project.
     limits = thresholds(run.project if run.project_id else None, before=run.pk)
     return Digest(
-        trials=trials,
+        trials=[
+            replace(trial, first_try=None, commands=None, known=None) if trial.pk in others else trial
+            for trial in trials
+        ],
         retests=retests,
         tampered=tampered,
         gates=gate_kinds(scores),

@@ -112,6 +112,8 @@ class EndTotals(Struct, frozen=True):
     """Commands with an unknown end that printed an error."""
     printed_in: int | None = None
     """The trial with the most of them."""
+    others: int = 0
+    """Trials whose commands don't count, because most of their scenario's have another source."""
 
 
 class LayerTotals(Struct, frozen=True):
@@ -144,6 +146,8 @@ class TotalledTrial(Struct, frozen=True):
     interaction: Interaction | None
     not_recorded: str = ""
     """Why its tool was not recorded; empty if it was."""
+    counts: bool = True
+    """Whether its commands count: their source is that of its scenario's trials."""
 
     @property
     def source(self) -> str:
@@ -170,8 +174,12 @@ def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
 
 
 def _ends(trials: Sequence[TotalledTrial]) -> EndTotals:
-    metrics = [trial.interaction for trial in trials if trial.interaction]
-    printed = {trial.pk: len(trial.interaction.printed_errors) for trial in trials if trial.interaction}
+    metrics = [trial.interaction for trial in trials if trial.interaction and trial.counts]
+    printed = {
+        trial.pk: len(trial.interaction.printed_errors)
+        for trial in trials
+        if trial.interaction and trial.counts
+    }
     by: Counter[str] = Counter()
     for interaction in metrics:
         by.update(interaction.indirect_by)
@@ -184,6 +192,7 @@ def _ends(trials: Sequence[TotalledTrial]) -> EndTotals:
         mentioned=sum(interaction.mentioned for interaction in metrics),
         unread=sum(interaction.unread for interaction in metrics),
         printed_errors=sum(printed.values()),
+        others=sum(not trial.counts for trial in trials),
         printed_in=max(printed, key=printed.__getitem__) if any(printed.values()) else None,
     )
 

@@ -51,14 +51,8 @@ _BY_LAYER = {
 }
 
 
-REPORTED = "reported"
-"""The layer of layer 1's measures by the agent's events, beside the recorded ones of layer `interaction`."""
-
-
 def unit_of(layer: str, name: str) -> tuple[str, Better]:
     """Return a measure's unit and direction; empty for unknown measures."""
-    if layer == REPORTED:
-        layer = "interaction"
     return KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
 
 
@@ -127,8 +121,6 @@ def label_of(measure: Measure) -> str:
 
 def label_named(layer: str, name: str) -> str:
     """Return the label of a measure by its layer and name."""
-    if layer == REPORTED:
-        return f"{label_named('interaction', name)} (reported)"
     if label := _NAMES.get((layer, name)):
         return label
     if layer == "assertions":

@@ -21,7 +21,7 @@ from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.results.adopted_parts import parts_by_pk, with_adopted
 from runs.results.comparability import judge_named, scenario_standards, standard_with_judge
-from runs.results.counting import counting_of, counts_differ, read_command_readers
+from runs.results.counting import counting_of, read_command_readers
 from runs.results.digests import Digest, outcomes_by_scenario, read_digest
 from runs.results.rates import Rate
 from scenarios.models import Suite
@@ -224,7 +224,9 @@ def _counted_differently(like: RecentRun, others: Mapping[int, RecentRun]) -> di
             scenario
             for scenario, key in readers[run.suite_version].keys.items()
             if key in readers[run.suite_version].gates
-            and counts_differ(counting_of(run.counting, key), counting_of(like.counting, key))
+            and (one := counting_of(run.counting, key))
+            and (other := counting_of(like.counting, key))
+            and one != other
         )
         for pk, run in differing.items()
         if run.suite_version in readers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,8 +17,6 @@ from evalhub.lib.limits import LONGEST_NAME
 from evaluators.grading.costs import TrialCost
 from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.flag_confusion import Confusion
-from evaluators.tool_use.interaction import Interaction
-from evaluators.tool_use.interaction import scores as interaction_scores
 from runs.db import statements
 from runs.models import (
     FlagConfusion,
@@ -30,11 +28,11 @@ from runs.models import (
     SubcommandMeasure,
     Trial,
 )
-from runs.results.counting import RECORDED, Counting, TrialCounting, counting_of_trials
+from runs.results.counting import Counting, choose_countings, counts_otherwise
 from runs.results.counting import as_stored as counting_of_run
 from runs.results.digests import FINISHED, read_scores, write_digest
 from runs.results.layer_totals import ReadScore, is_vacuous
-from runs.results.measures import REPORTED, measure_ids
+from runs.results.measures import measure_ids
 from runs.results.never_started import describe_tool_not_started
 from runs.results.trial_costs import PaidTrial, run_notes
 
@@ -77,7 +75,6 @@ class _ReadInteraction(Struct, frozen=True, gc=False):
     subcommands: list[dict[str, Any]] = []
     source: str = "none"
     rules: int = 1
-    reported: dict[str, Any] | None = None
 
 
 class _ReadDetail(Struct, frozen=True, gc=False):
@@ -162,52 +159,22 @@ def measured_values(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | N
 def series_by_scenario(trials: Iterable[MeasuredTrial]) -> dict[tuple[int, Key], RunningStatistics]:
     """Return these trials' series by scenario and measure.
 
-    Recorded trials count by their events in a scenario in which others aren't recorded.
+    Layer 1 counts the trials that are counted as most of their scenario's.
     """
-    known = [(trial, _detail.decode(trial.detail).interaction) for trial in trials]
-    return _by_scenario(known, countings(known))
+    read = [(trial, _detail.decode(trial.detail).interaction) for trial in trials]
+    return _sum_values(read, choose_countings((trial.scenario, metrics) for trial, metrics in read))
 
 
-_Counted = Sequence[tuple[MeasuredTrial, _ReadInteraction]]
-
-
-def countings(trials: _Counted) -> dict[int, Counting | None]:
-    """Return how the trials of each scenario are counted."""
-    by_scenario: defaultdict[int, list[TrialCounting]] = defaultdict(list)
-    for trial, interaction in trials:
-        by_scenario[trial.scenario].append(
-            TrialCounting(
-                interaction.rules,
-                interaction.source,
-                interaction.reported is not None,
-            )
-        )
-    return {scenario: counting_of_trials(each) for scenario, each in by_scenario.items()}
-
-
-def _by_scenario(
-    trials: _Counted, counted: Mapping[int, Counting | None]
+def _sum_values(
+    trials: Iterable[tuple[MeasuredTrial, _ReadInteraction]], countings: Mapping[int, Counting | None]
 ) -> dict[tuple[int, Key], RunningStatistics]:
     series: dict[tuple[int, Key], RunningStatistics] = defaultdict(RunningStatistics)
-    for trial, interaction in trials:
-        counting = counted[trial.scenario]
-        is_mixed = interaction.source == RECORDED and counting is not None and counting.ends != RECORDED
-        reported = _reported_values(interaction)
+    for trial, metrics in trials:
+        is_other = counts_otherwise(metrics, countings[trial.scenario])
         for key, value, passed in measured_values(trial):
-            if not (is_mixed and key[1] in reported and key[0] == COMPLETED[0]):
+            if key == COMPLETED or key[0] != COMPLETED[0] or not is_other:
                 series[trial.scenario, key].add(value, passed)
-        for name, known in reported.items():
-            if known is not None:
-                series[trial.scenario, (COMPLETED[0] if is_mixed else REPORTED, name)].add(known)
     return series
-
-
-def _reported_values(interaction: _ReadInteraction) -> dict[str, float | None]:
-    """Return the metrics by the agent's events beside recorded ones; None where not measured."""
-    if interaction.reported is None:
-        return {}
-    scores = interaction_scores(msgspec.convert(interaction.reported, Interaction, strict=False))
-    return {each.name: each.value for each in scores if each.name != COMPLETED[1]}
 
 
 def over_scenarios(series: dict[tuple[int, Key], RunningStatistics]) -> dict[Key, RunningStatistics]:
@@ -236,9 +203,14 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     if not is_new:
         for model in (SubcommandMeasure, FlagConfusion):
             model.objects.filter(run=run).delete()
-    trials, details = write_measures(run, is_new=is_new)
-    _write_subcommands(run, trials, details)
-    _write_confusions(run, details)
+    trials, details, countings = write_measures(run, is_new=is_new)
+    counted = [
+        (trial, detail)
+        for trial, detail in zip(trials, details, strict=True)
+        if not counts_otherwise(detail.interaction, countings[trial.scenario])
+    ]
+    _write_subcommands(run, counted)
+    _write_confusions(run, [detail for _, detail in counted])
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
     run.cost_notes = run_notes(PaidTrial(each.cost, each.cost_limit) for each in details)
     run.is_unchecked = bool(trials) and all(
@@ -253,22 +225,25 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     _name_judges(run)
 
 
-def write_measures(run: Run, *, is_new: bool = False) -> tuple[list[MeasuredTrial], list[_ReadDetail]]:
+def write_measures(
+    run: Run, *, is_new: bool = False
+) -> tuple[list[MeasuredTrial], list[_ReadDetail], dict[int, Counting | None]]:
     """Replace the run's measures, and set its counting; return the trials they are of. Requires a transaction."""
     if not is_new:
         RunMeasure.objects.filter(run=run).delete()
     trials = [MeasuredTrial(*row) for row in _rows(run.pk)]
     details = [_detail.decode(trial.detail) for trial in trials]
-    counted = list(zip(trials, (each.interaction for each in details), strict=True))
-    run.counting = counting_of_run(by_scenario := countings(counted))
-    series = _by_scenario(counted, by_scenario)
+    read = list(zip(trials, (each.interaction for each in details), strict=True))
+    countings = choose_countings((trial.scenario, metrics) for trial, metrics in read)
+    run.counting = counting_of_run(countings)
+    series = _sum_values(read, countings)
     totals = over_scenarios(series)
     measures = measure_ids(totals)
     run.pass_rate = totals[PASS].mean if PASS in totals else None
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
-    return trials, details
+    return trials, details, countings
 
 
 def _mark_measured(run: Run) -> None:
@@ -306,10 +281,10 @@ def _row(run: Run, scenario: int | None, measure: int, series: RunningStatistics
 _COUNTS = ("calls", "errors", "first_tries", "helps", "retries_after_failure", "unknown", "helps_before")
 
 
-def _write_subcommands(run: Run, trials: list[MeasuredTrial], details: list[_ReadDetail]) -> None:
+def _write_subcommands(run: Run, counted: Iterable[tuple[MeasuredTrial, _ReadDetail]]) -> None:
     counts: dict[tuple[int | None, str], dict[str, int]] = {}
     tries: dict[tuple[int | None, str], Counter[str]] = {}
-    for trial, detail in zip(trials, details, strict=True):
+    for trial, detail in counted:
         for row in detail.interaction.subcommands:
             for scenario in (trial.scenario, None):
                 key = scenario, row["name"]

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 from runs.engine import run_here
 from runs.models import Artifact, CommandRecord, Trial
 from runs.results.files.artifacts import open_stored
@@ -156,9 +158,7 @@ def test_calls_and_ends_are_those_of_the_tools_own_log(
     assert (found["total_commands"], found["error_count"], found["help_seeking"]) == (6, 3, 1)
     # The gate reads the record, not what the program says.
     assert trial.outcome == "fail"
-    reported = found.get("reported")
     if kind.endswith(("-acp", "-events")):
         # By the recipe's events: `|| true` and `| head` hide the code.
-        assert (
-            reported["total_commands"] == 6 and reported["error_count"] >= 2 and reported["unknown_exit"] >= 1
-        )
+        stated = analyse(trial.transcript.unpack(), Tool(binary="./mt"), completed=True)
+        assert stated.total_commands == 6 and stated.error_count >= 2 and stated.unknown_exit >= 1

@@ -9,17 +9,15 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from django.db.models import Case, F, IntegerField, Q, Sum, When
+from django.db.models import Case, F, IntegerField, Sum, When
 
 from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, parts_of
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.measure_change import MeasureChange, Sample, pool_samples
-from evaluators.tool_use.interaction import COUNTS, RATES
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.looks import levels_between
 from runs.compare.measure_changes import (
-    LAYER_1,
     PASS,
     RunComparison,
     compare_samples,
@@ -29,8 +27,7 @@ from runs.compare.measure_changes import (
 from runs.compare.stored_changes import change_json
 from runs.models import GuidanceComparison, Run, RunMeasure
 from runs.results.comparability import parts_changed_since
-from runs.results.counting import counted_by_events
-from runs.results.measures import REPORTED, unit_of
+from runs.results.measures import unit_of
 from runs.results.rollups import scenario_series
 from scenarios.models import Guidance, Scenario
 
@@ -79,9 +76,8 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
 
     A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
     """
-    by_events = counted_by_events({run.pk: run.counting for run in (*chosen.before, *chosen.after)})
-    changed = _find_changes(chosen, strict=not by_events)
-    before, after = _samples(chosen, changed, by_events)
+    changed = _find_changes(chosen)
+    before, after = _samples(chosen, changed)
     named = {}
     for name in sorted(before.keys() & after.keys()):
         layer, _, measure = name.partition("/")
@@ -100,8 +96,7 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
 
 def pooled_samples(chosen: RunsBySide) -> tuple[Samples, Samples]:
     """Return both sides' samples of every measure, where they can be compared. Up to four queries."""
-    by_events = counted_by_events({run.pk: run.counting for run in (*chosen.before, *chosen.after)})
-    return _samples(chosen, _find_changes(chosen, strict=not by_events), by_events)
+    return _samples(chosen, _find_changes(chosen))
 
 
 def _levels(chosen: RunsBySide) -> Levels:
@@ -109,20 +104,15 @@ def _levels(chosen: RunsBySide) -> Levels:
     return min(levels_between(old, new) for old in chosen.before for new in chosen.after)
 
 
-def _find_changes(chosen: RunsBySide, *, strict: bool) -> dict[int, dict[str, Reasons]]:
+def _find_changes(chosen: RunsBySide) -> dict[int, dict[str, Reasons]]:
     """Return what differs from the newest run in each run's scenarios, by key. At most one query."""
     runs = (*chosen.before, *chosen.after)
     newest = max(runs, key=lambda run: run.pk)
-    return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs, strict=strict), strict=True))
+    return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs), strict=True))
 
 
-def _samples(
-    chosen: RunsBySide, changed: Mapping[int, Mapping[str, Reasons]], by_events: Collection[int]
-) -> tuple[Samples, Samples]:
-    """Return both sides' samples, of runs and scenarios where nothing changed that their measure depends on.
-
-    Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
-    """
+def _samples(chosen: RunsBySide, changed: Mapping[int, Mapping[str, Reasons]]) -> tuple[Samples, Samples]:
+    """Return both sides' samples, of runs and scenarios where nothing changed that their measure depends on."""
     sides: tuple[Samples, Samples] = ({}, {})
     alike: dict[tuple[int, str], list[int]] = {}
     for at, runs in enumerate((chosen.before, chosen.after)):
@@ -132,7 +122,7 @@ def _samples(
     classes = list(alike.items())
     rows: list[tuple[int, Mapping[str, Reasons], str, str, Sample]] = [
         (classes[n][0][0], changed[classes[n][1][0]], name, key, sample)
-        for n, name, key, sample in _pool_closed_runs([own for _, own in classes], by_events)
+        for n, name, key, sample in _pool_closed_runs([own for _, own in classes])
     ]
     for at, runs in enumerate((chosen.before, chosen.after)):
         rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
@@ -144,15 +134,13 @@ def _samples(
 
 
 def _pool_closed_runs(
-    classes: Sequence[Sequence[int]], by_events: Collection[int]
+    classes: Sequence[Sequence[int]],
 ) -> Iterator[tuple[int, str, str, Sample]]:
     """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""
     runs = [run for class_runs in classes for run in class_runs]
     if not runs:
         return
     rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
-    rows = rows.exclude(Q(measure__layer=REPORTED) & ~Q(run__in=by_events))
-    rows = rows.exclude(run__in=by_events, measure__layer=LAYER_1, measure__name__in=(*RATES, *COUNTS))
     which = Case(
         *(When(run__in=class_runs, then=n) for n, class_runs in enumerate(classes)),
         output_field=IntegerField(),
@@ -166,7 +154,6 @@ def _pool_closed_runs(
     for n, layer, name, key, count, total, squares in grouped.order_by():
         mean = total / count
         apart = squares - count * mean * mean
-        layer = LAYER_1 if layer == REPORTED else layer
         yield n, f"{layer}/{name}", key, Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
 
 
@@ -179,8 +166,6 @@ def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:
     keys = dict(Scenario.objects.filter(pk__in=ids).values_list("pk", "key"))
     for run, samples in series.items():
         for (scenario, (layer, name)), sample in samples.items():
-            if layer == REPORTED:
-                continue
             yield run, f"{layer}/{name}", keys[scenario], Sample(sample.n, sample.mean, sample.m2)
 
 

@@ -45,7 +45,7 @@ from runs.compare.trends_page.words import (
     summary,
 )
 from runs.models import Annotation, Measure
-from runs.results.counting import REPORTED, counted_by_events, ends_sentence
+from runs.results.counting import NOT_COMPARED, countings_of
 from runs.results.measures import label_of
 from scenarios.models import Suite
 
@@ -156,8 +156,8 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
     picked = _pick(measures, name)
     line = [run for run in runs if is_of_line(run, filters)]
     baseline = line[-1].baseline if line else None
-    by_events = counted_by_events({run.pk: run.configuration.counting for run in runs})
-    series = series_of(picked, runs, filters, baseline, by_events) if picked else []
+    countings = {each for run in runs for each in countings_of(run.configuration.counting)}
+    series = series_of(picked, runs, filters, baseline) if picked else []
     series = [each for each in series if each.values]
     notes = list(trend_annotations(suite.project, suite)[:MOST_ANNOTATIONS]) if series else []
     changed = series[:1] if name else series
@@ -177,7 +177,7 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
         notes,
         "" if may_have_change_points(runs, filters) else _without_changes(line),
         baseline,
-        ends_sentence([REPORTED]) if by_events else "",
+        NOT_COMPARED if len(countings) > 1 else "",
     )
 
 

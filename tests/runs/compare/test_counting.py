@@ -8,14 +8,13 @@ import pytest
 from django.http import QueryDict
 
 from runs.compare.comparison import incomparable
-from runs.compare.guidance.guidance_comparison import compare_chosen
-from runs.compare.guidance.guidance_runs import RunsBySide, SharedSetting
 from runs.compare.measure_changes import RunComparison, compare_run_measures
 from runs.compare.trend_runs import TrendFilters, newest_runs_of_suite
 from runs.compare.trends import trend
 from runs.compare.trends_page.views import trend_page
 from runs.models import Run, RunMeasure
-from runs.results.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
+from runs.results.counting import NOT_COMPARED, ends_of_run
+from runs.results.digests import digest_of
 from runs.results.outcome_history import strips
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
@@ -30,9 +29,9 @@ def version() -> SuiteVersion:
     return make_suite(make_project(), ("create",))
 
 
-def metrics(source: str, rate: float, *, rules: int = 2, beside: float | None = None) -> dict[str, Any]:
-    """Return a trial's interaction by a source, with another error rate by events beside it."""
-    found: dict[str, Any] = {
+def metrics(source: str, rate: float, *, rules: int = 2) -> dict[str, Any]:
+    """Return a trial's interaction by a source."""
+    return {
         "available": True,
         "source": source,
         "total_commands": 4,
@@ -42,9 +41,6 @@ def metrics(source: str, rate: float, *, rules: int = 2, beside: float | None = 
         "first_try_success_rate": 1 - rate,
         "rules": rules,
     }
-    if beside is not None:
-        found["reported"] = {**found, "source": "events", "error_rate": beside}
-    return found
 
 
 def run_of(version: SuiteVersion, *trials: dict[str, Any], outcome: str = "pass") -> Run:
@@ -65,42 +61,35 @@ def error_rates(compared: RunComparison) -> tuple[float | None, float | None] | 
     return (changes[0].before, changes[0].after) if changes and changes[0].scenarios else None
 
 
-def test_recorded_and_reported_trials_compare_by_events(version):
-    before = run_of(version, metrics("stream", 0.25))
-    after = run_of(version, metrics("recorded", 0.5, beside=0.25))
-    compared = compare_run_measures(before, after)
-    assert error_rates(compared) == (0.25, 0.25) and compared.ends == ("reported",)
-    assert ends_of_run(after.counting) == "recorded"
-
-
-@pytest.mark.parametrize(
-    ("older", "expected"),
-    [
-        (metrics("stream", 0.75), (0.75, 0.25)),
-        (metrics("recorded", 0.75, beside=0.0), (0.75, 0.5)),
-        (metrics("transcript", 0.75), None),
-    ],
-    ids=["by events", "by the record", "not at all"],
-)
-def test_guidance_compares_by_the_source_that_all_runs_have(version, older, expected):
-    before, after = run_of(version, older), run_of(version, metrics("recorded", 0.5, beside=0.25))
-    compared = compare_chosen(RunsBySide(SharedSetting("a", "", ""), (before,), (after,), interleaved=False))
-    assert error_rates(compared) == expected
-
-
 def test_recorded_trials_compare_by_the_record(version):
-    before = run_of(version, metrics("recorded", 0.25, beside=0.0))
-    after = run_of(version, metrics("recorded", 0.5, beside=0.25))
+    before = run_of(version, metrics("recorded", 0.25))
+    after = run_of(version, metrics("recorded", 0.5))
     compared = compare_run_measures(before, after)
     assert error_rates(compared) == (0.25, 0.5) and compared.ends == ("recorded",)
 
 
-def test_a_run_of_mixed_trials_counts_by_events(version):
-    run = run_of(version, metrics("recorded", 0.5, beside=0.25), metrics("stream", 0.25))
-    rate = RunMeasure.objects.get(
-        run=run, scenario=None, measure__layer="interaction", measure__name="error_rate"
-    )
-    assert rate.mean == 0.25 and ends_of_run(run.counting) == "reported"
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        (("recorded", "stream", "stream"), (0.5, "reported")),
+        (("recorded", "stream"), (0.25, "recorded")),
+        (("transcript", "stream"), (0.5, "reported")),
+        (("transcript", "transcript", "recorded"), (0.75, "estimated")),
+    ],
+    ids=["most", "a tie", "events before text", "text"],
+)
+def test_the_source_of_most_trials_counts(version, sources, expected):
+    rates = {"recorded": 0.25, "stream": 0.5, "transcript": 0.75}
+    run = run_of(version, *(metrics(source, rates[source]) for source in sources))
+    rows = RunMeasure.objects.filter(run=run, scenario=None)
+    rate = rows.get(measure__layer="interaction", measure__name="error_rate")
+    assert (rate.mean, ends_of_run(run.counting)) == expected
+    assert [rows.get(measure__name=name).n for name in ("pass", "completed")] == [1, 1]
+    assert RunMeasure.objects.get(run=run, scenario__isnull=False, measure__name="pass").n == len(sources)
+    others = sum(source != max(sources, key=sources.count) for source in sources)
+    layers = digest_of(run).layers
+    assert layers is not None
+    assert (layers.ends.others, layers.ends.commands) == (others, 4 * (len(sources) - others))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +97,7 @@ def test_a_run_of_mixed_trials_counts_by_events(version):
     [
         (metrics("stream", 0.25, rules=1), metrics("stream", 0.5), "rules"),
         (metrics("transcript", 0.25), metrics("stream", 0.5), "ends"),
-        (metrics("transcript", 0.25), metrics("recorded", 0.5, beside=0.5), "ends"),
+        (metrics("transcript", 0.25), metrics("recorded", 0.5), "ends"),
         (metrics("stream", 0.25), metrics("recorded", 0.5), "ends"),
     ],
 )
@@ -122,7 +111,7 @@ def test_other_rules_and_sources_are_not_compared(version, before, after, part):
 def test_outcomes_that_read_commands_are_not_compared(version):
     _with_gate("no_transcript_errors")
     before = run_of(version, metrics("stream", 0.25, rules=1))
-    after = run_of(version, metrics("recorded", 0.5, beside=0.5))
+    after = run_of(version, metrics("recorded", 0.5))
     assert incomparable(before, after) == {"create": ("gate_counting",)}
     names = {each.rule.name for each in compare_run_measures(before, after).headline if each.scenarios}
     assert "trial/pass" not in names
@@ -141,21 +130,11 @@ def test_outcomes_by_other_gates_are_compared(version):
 
 
 def test_compare_runs_names_the_source(version):
-    before = run_of(version, metrics("stream", 0.25))
-    after = run_of(version, metrics("recorded", 0.5, beside=0.25))
+    before, after = run_of(version, metrics("recorded", 0.25)), run_of(version, metrics("recorded", 0.5))
     done = call("compare_runs", str(before.pk), str(after.pk))
-    assert "Tool use is compared by exit codes that the agent reported." in done.out
+    assert "Tool use is compared by recorded exit codes." in done.out
     document = call("compare_runs", str(before.pk), str(after.pk), "--json").document
-    assert document["ends"] == ["reported"]
-
-
-def test_trials_without_a_source_are_left_out():
-    assert counting_of_trials([TrialCounting(2, "none", False)]) is None
-    recorded, none = TrialCounting(2, "recorded", True), TrialCounting(2, "none", False)
-    assert counting_of_trials([recorded, none]) == Counting("2", "recorded", True)
-    text = TrialCounting(2, "transcript", False)
-    assert counting_of_trials([recorded, text]) == Counting("2", "estimated, reported", True)
-    assert ends_sentence([]) == ""
+    assert document["ends"] == ["recorded"]
 
 
 def points(version: SuiteVersion) -> list[float]:
@@ -169,28 +148,23 @@ def points(version: SuiteVersion) -> list[float]:
     return shown
 
 
-def test_a_trend_counts_by_events_until_every_run_is_recorded(version):
-    run_of(version, metrics("stream", 0.25))
-    run_of(version, metrics("recorded", 0.5, beside=0.75))
-    assert points(version) == [0.25, 0.75]
-    assert trend_page(version.suite, QueryDict()).compared_by == ends_sentence(["reported"])
-
-
-def test_a_trend_of_recorded_runs_counts_by_the_record(version):
-    for rate in (0.25, 0.5):
-        run_of(version, metrics("recorded", rate, beside=0.75))
-    assert points(version) == [0.25, 0.5]
+def test_a_trend_says_where_its_sources_differ(version):
+    run_of(version, metrics("recorded", 0.25))
+    run_of(version, metrics("recorded", 0.5))
     assert trend_page(version.suite, QueryDict()).compared_by == ""
+    run_of(version, metrics("stream", 0.75))
+    assert points(version) == [0.25, 0.5, 0.75]
+    assert trend_page(version.suite, QueryDict()).compared_by == NOT_COMPARED
 
 
-def test_a_change_point_lies_between_events_and_records(version):
+def test_no_change_point_lies_between_events_and_records(version):
     for rate in (0.0, 0.0, 0.0, 0.0):
         run_of(version, metrics("stream", rate))
     for _ in range(4):
-        run_of(version, metrics("recorded", 0.25, beside=0.75))
+        run_of(version, metrics("recorded", 0.75))
     large = trend_page(version.suite, QueryDict(f"measure={ERRORS}")).large
     assert large
-    assert [(change.before, change.after) for change in large.chart.series.changes] == [(0.0, 0.75)]
+    assert large.chart.series.changes == []
 
 
 def _with_gate(name: str) -> None:

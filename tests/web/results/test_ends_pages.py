@@ -11,7 +11,7 @@ from evaluators.tool_use.interaction import RULES_VERSION
 from runs.compare.comparison import compare_with_baseline
 from runs.models import CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
-from runs.results.counting import NOT_RECORDED
+from runs.results.counting import NOT_COMPARED, NOT_RECORDED
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_run, make_suite, make_trial, score
 from tests.web.screen import Part, parse
@@ -189,12 +189,10 @@ def test_a_recorded_command_without_an_event_is_shown(signed_in, version):
 
 def test_a_comparison_names_its_source(signed_in, version):
     before = close(trial_of(version).run)
-    recorded = metrics(source="recorded")
-    recorded["reported"] = metrics(error_rate=0.5)
-    after = close(trial_of(version, **recorded).run)
+    after = close(trial_of(version, **metrics(source="recorded")).run)
     compare_with_baseline(after)
     client = signed_in()
-    sentence = "Tool use is compared by exit codes that the agent reported."
+    sentence = NOT_COMPARED
     assert sentence in parse(client.get(f"/p/tools/compare/?runs={before.pk},{after.pk}"))
     assert sentence in parse(client.get(f"/p/tools/runs/{after.pk}/"))
 
