@@ -11,8 +11,8 @@ from statistics import fmean
 from evaluators.statistics.line import FEWEST_RUNS, compare_amount
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample, Scale
 from runs.compare.line import Reference
-from runs.compare.measure_changes import LineRuns, PooledRuns, RunComparison, samples_of
-from runs.models import Trial
+from runs.compare.measure_changes import LineRuns, RunComparison, samples_of
+from runs.models import Run, Trial
 from runs.models.comparison import OF_AMOUNTS, AlertKind
 from runs.models.trial import TrialState
 
@@ -22,7 +22,7 @@ _Samples = Mapping[int, Mapping[str, Sample]]
 """By run and scenario key."""
 
 
-def amounts_against_line(compared: RunComparison, side: Reference, new: PooledRuns) -> RunComparison:
+def amounts_against_line(compared: RunComparison, side: Reference, new: Run) -> RunComparison:
     """Return a comparison whose amounts are compared with the run's line, where it has enough runs. Two queries."""
     lines = {measure: side.amounts[kind] for kind, measure in OF_AMOUNTS.items() if kind in side.amounts}
     relative = [each for each in compared.others if each.rule.scale is Scale.RELATIVE]
@@ -30,9 +30,9 @@ def amounts_against_line(compared: RunComparison, side: Reference, new: PooledRu
         len(each.old) >= FEWEST_RUNS for each in (side.earlier, *lines.values())
     ):
         return compared
-    pools = [new, *side.earlier.pools, *(pool for line in lines.values() for pool in line.pools)]
-    of_trials = _read_trials(pools)
-    counts = samples_of(pools, [each.rule.name for each in relative if each.rule.name not in OF_TRIALS])
+    runs = [new, *side.earlier.runs, *(run for line in lines.values() for run in line.runs)]
+    of_trials = _read_trials(runs)
+    counts = samples_of(runs, [each.rule.name for each in relative if each.rule.name not in OF_TRIALS])
     changes = {}
     for each in relative:
         name = each.rule.name
@@ -46,31 +46,28 @@ def amounts_against_line(compared: RunComparison, side: Reference, new: PooledRu
     return replace(compared, others=tuple(changes.get(each.rule.name, each) for each in compared.others))
 
 
-def _compare_counts(
-    change: MeasureChange, line: LineRuns, new: PooledRuns, samples: _Samples
-) -> MeasureChange:
-    return compare_amount(change.rule, line.line(change.rule, samples), samples.get(new.run.pk, {}))
+def _compare_counts(change: MeasureChange, line: LineRuns, new: Run, samples: _Samples) -> MeasureChange:
+    return compare_amount(change.rule, line.line(change.rule, samples), samples.get(new.pk, {}))
 
 
 def _compare_logs(
-    change: MeasureChange, line: LineRuns, new: PooledRuns, samples: tuple[_Samples, _Samples]
+    change: MeasureChange, line: LineRuns, new: Run, samples: tuple[_Samples, _Samples]
 ) -> MeasureChange:
-    (logs, amounts), key = samples, new.run.pk
+    (logs, amounts), key = samples, new.pk
     plain = line.line(change.rule, amounts), amounts.get(key, {})
     return compare_amount(change.rule, line.line(change.rule, logs), logs.get(key, {}), plain)
 
 
-def _read_trials(pools: Sequence[PooledRuns]) -> dict[str, tuple[_Samples, _Samples]]:
+def _read_trials(runs: Sequence[Run]) -> dict[str, tuple[_Samples, _Samples]]:
     """Return each amount's logarithms, and the amounts themselves, of trials that have it. One query."""
-    counts_for = {key: pool.run.pk for pool in pools for key in pool.keys}
-    trials = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED, is_retest=False)
+    trials = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED, round=0)
     columns = ("seconds", "cost_usd", "tokens_in", "tokens_out")
     values: dict[str, dict[tuple[int, str], list[float]]] = {name: defaultdict(list) for name in OF_TRIALS}
     rows = trials.exclude(outcome="error").values_list("run", "scenario__key", *columns)
     for run, key, *amounts in rows.order_by():
         for name, amount in zip(OF_TRIALS, amounts, strict=True):
             if amount and amount > 0:
-                values[name][counts_for[run], key].append(float(amount))
+                values[name][run, key].append(float(amount))
     return {
         name: (
             _by_run({place: list(map(log, each)) for place, each in known.items()}),

@@ -102,7 +102,7 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
     regression. With `last-pass` it is the newest earlier one in which everything passed. A run until a verdict keeps
     the one of its first look.
     """
-    if run.looks and run.more_of_id is None:
+    if run.looks:
         looked_at = Run.objects.filter(MOSTLY_MEASURED, pk=run.looks[0]["against"], project=run.project_id)
         if other := looked_at.exclude(pk=run.pk).first():
             return other

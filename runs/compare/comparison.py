@@ -11,14 +11,14 @@ from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, S
 from evaluators.statistics.retest import Passes, RetestOutcome, has_fallen
 from runs.compare.amounts import amounts_against_line, worse_amounts
 from runs.compare.baselines import LAST_PASS
+from runs.compare.extensions import Extension
 from runs.compare.intended_changes import changed_on_purpose
 from runs.compare.line import Reference, reference_of
 from runs.compare.measure_changes import (
     PASS,
-    PooledRuns,
     RunComparison,
     against_line,
-    compare_pools,
+    compare_runs,
     samples_of,
     spreads_of,
     with_broken,
@@ -28,7 +28,7 @@ from runs.compare.stored_changes import change_json
 from runs.db import statements
 from runs.models import Change, Run, RunMeasure, Trial
 from runs.models.comparison import AlertKind
-from runs.models.run import RunState
+from runs.models.run import Arm, RunState
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results.comparability import outcomes_changed_since
@@ -46,7 +46,7 @@ def passes(run_id: int) -> dict[str, bool]:
 
 def passes_of(runs: Collection[int]) -> dict[int, dict[str, bool]]:
     """Return what `passes` returns for each of several runs. One query."""
-    rows = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED).order_by("position")
+    rows = Trial.objects.filter(run__in=runs, round=0, state=TrialState.FINISHED).order_by("position")
     outcomes: dict[int, dict[str, list[str]]] = {run: {} for run in runs}
     for run, key, outcome in rows.values_list("run", "scenario__key", "outcome"):
         outcomes[run].setdefault(key, []).append(outcome)
@@ -85,8 +85,8 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's baseline, verdict, changes and alerts; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
-    has_no_old_side = options.baseline_file or options.is_old_side or options.is_previous_arm
-    side = Reference(None) if has_no_old_side else reference_of(run, options.baseline)
+    compares_nothing = options.baseline_file or run.arm in (Arm.REFERENCE, Arm.PREVIOUS)
+    side = Reference(None) if compares_nothing else reference_of(run, options.baseline)
     baseline = run.baseline = side.baseline
     if options.baseline == LAST_PASS:
         run.warnings = [
@@ -127,8 +127,8 @@ def _held_that_look_worse(side: Reference, baseline: Run, run: Run) -> list[str]
     """Return the scenarios of open alerts that look worse in a run than before. One query, none without them."""
     if not side.held:
         return []
-    old = side.line or (PooledRuns(baseline),)
-    samples = samples_of([PooledRuns(run), *old], [PASS]).get(PASS, {})
+    old = side.line or (baseline,)
+    samples = samples_of([run, *old], [PASS]).get(PASS, {})
     tonight = samples.get(run.pk, {})
     return [
         key
@@ -136,9 +136,7 @@ def _held_that_look_worse(side: Reference, baseline: Run, run: Run) -> list[str]
         if key in tonight
         and has_fallen(
             _passes([tonight[key]]),
-            _passes(
-                own[key] for own in map(samples.get, (each.run.pk for each in old)) if own and key in own
-            ),
+            _passes(own[key] for own in map(samples.get, (each.pk for each in old)) if own and key in own),
         )
     ]
 
@@ -150,23 +148,22 @@ def _passes(samples: Iterable[Sample]) -> Passes:
 
 def _compare_with(side: Reference, baseline: Run, run: Run, worse: Sequence[str]) -> RunComparison:
     """Compare a run with its reference. Scenarios that fresh trials or open alerts name may have regressed."""
-    new = PooledRuns(run)
     # Against a line these runs are its reference already.
-    spreads = spreads_of(side.earlier, new) if side.is_alone else {}
-    (comparison,) = compare_pools(PooledRuns(baseline), [new], spreads=spreads)
+    spreads = spreads_of(side.earlier, run) if side.is_alone else {}
+    (comparison,) = compare_runs(baseline, [run], spreads=spreads)
     if side.line:
-        comparison = amounts_against_line(against_line(comparison, side.earlier, new), side, new)
+        comparison = amounts_against_line(against_line(comparison, side.earlier, run), side, run)
     return with_broken(comparison, [*run.find_retested(RetestOutcome.NAMED), *worse])
 
 
-def compare_chosen(base: PooledRuns, new: PooledRuns) -> RunComparison:
+def compare_chosen(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> RunComparison:
     """Compare two runs that somebody chose. Runs that did not run in turn are judged by their line, too.
 
-    At most ten queries more than `compare_pools`, none for runs of one launch.
+    At most ten queries more than `compare_runs`, none for runs of one launch.
     """
-    in_turn = base.run.launch_id == new.run.launch_id
-    spreads = {} if in_turn else spreads_of(reference_of(new.run, str(base.run.pk)).earlier, new)
-    return compare_pools(base, [new], spreads=spreads)[0]
+    in_turn = base.launch_id == new.launch_id
+    spreads = {} if in_turn else spreads_of(reference_of(new, str(base.pk)).earlier, new)
+    return compare_runs(base, [new], spreads=spreads, extensions=extensions)[0]
 
 
 def compare_named(run: Run) -> None:

@@ -10,7 +10,7 @@ from runs.compare.measure_changes import RunComparison, compare_run_measures
 from runs.compare.raised_alerts import notify
 from runs.models import Alert, Launch, Run
 from runs.models.comparison import Evidence
-from runs.models.run import OPEN, RunState
+from runs.models.run import OPEN, Arm, RunState
 from runs.results.measures import label_of_key
 
 
@@ -20,8 +20,8 @@ def conclude(launch_id: int) -> None:
     if alert is None or Run.objects.filter(launch=launch_id, state__in=OPEN).exists():
         return
     launch = Launch.objects.get(pk=launch_id)
-    runs = {run.pk: run for run in launch.runs.select_related("project")}
-    new, old = runs[launch.request["new"]], runs[launch.request["old"]]
+    runs = {run.arm: run for run in launch.runs.select_related("project")}
+    new, old = runs[Arm.NEW], runs[Arm.OLD]
     if problem := _problem(new, old):
         # Nothing was decided, so it can be confirmed again.
         alert.confirmation, alert.reason = None, problem

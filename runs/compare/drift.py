@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from evaluators.statistics.comparability import outcome_reasons
 from evaluators.statistics.line import DRIFT_ENDS, DRIFT_FEWEST, DRIFT_RUNS, find_drift
-from runs.compare.measure_changes import PASS, PooledRuns, samples_of, smallest_of_pass_rate
+from runs.compare.measure_changes import PASS, samples_of, smallest_of_pass_rate
 from runs.models import Alert, Run
 from runs.models.comparison import OPEN_ALERTS, AlertKind
 from runs.results.comparability import parts_changed_since
@@ -59,7 +59,7 @@ def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:
     earlier = [known[key] for key in keys if key in known]
     changed = [outcome_reasons(why) for why in parts_changed_since(run, earlier, prices=False)]
     runs = [*earlier, run]
-    samples = samples_of([PooledRuns(each) for each in runs], [PASS]).get(PASS, {})
+    samples = samples_of(runs, [PASS]).get(PASS, {})
     tonight = samples.get(run.pk, {})
     means = {
         each.pk: {

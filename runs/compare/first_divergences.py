@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evaluators.tool_use.command_alignment import Divergence, closest_pair, first_divergence, most_common
-from runs.compare.measure_changes import PooledRuns, RunComparison
-from runs.models import Trial
+from runs.compare.measure_changes import RunComparison
+from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.results.digests import command_sequences
 
@@ -75,26 +76,33 @@ def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences
 
 
 def divergences_from(
-    base: PooledRuns, others: Sequence[tuple[PooledRuns, RunComparison]]
+    base: Run, others: Sequence[tuple[Run, RunComparison]], asked: Collection[int]
 ) -> list[FirstDivergences]:
     """Return where each later run's newly failing scenarios part ways with the first run's.
 
-    One query, and up to two for each run with newly failing scenarios.
+    The later rounds count of the runs `asked` and, beside them, of the first one. One query, and up to two for each
+    run with newly failing scenarios.
     """
-    counts_for = {key: pool.run.pk for pool in (base, *(pool for pool, _ in others)) for key in pool.keys}
-    rows = Trial.objects.filter(run__in=counts_for, is_retest=False, state=TrialState.FINISHED).order_by(
+    runs = [base.pk, *(run.pk for run, _ in others)]
+    rows = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED).order_by(
         "run", "position", "pk"
     )
-    ended: dict[int, dict[str, list[EndedTrial]]] = {run: {} for run in counts_for.values()}
-    for run, key, pk, outcome in rows.values_list("run", "scenario__key", "pk", "outcome"):
-        ended[counts_for[run]].setdefault(key, []).append(EndedTrial(pk, outcome, run=run))
-    before = ended[base.run.pk]
+    ended: dict[tuple[int, bool], dict[str, list[EndedTrial]]] = defaultdict(dict)
+    for run, key, pk, outcome, later in rows.values_list("run", "scenario__key", "pk", "outcome", "round"):
+        for counts in (True, False) if not later else (True,):
+            ended[run, counts].setdefault(key, []).append(EndedTrial(pk, outcome, run=run))
     return [
         first_divergences(
-            (*base.keys, *pool.keys),
-            {key: (before.get(key, ()), ended[pool.run.pk].get(key, ())) for key in comparison.scenarios},
+            (base.pk, run.pk),
+            {
+                key: (
+                    ended[base.pk, run.pk in asked].get(key, ()),
+                    ended[run.pk, run.pk in asked].get(key, ()),
+                )
+                for key in comparison.scenarios
+            },
         )
-        for pool, comparison in others
+        for run, comparison in others
     ]
 
 

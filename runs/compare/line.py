@@ -16,8 +16,7 @@ from evaluators.statistics.line_members import AlertDecision, LineRun, Members, 
 from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.retest import RetestOutcome
 from runs.compare.baselines import NEWEST_FIRST, baseline_of, newest_among, pinned_run, runs_alike
-from runs.compare.fresh_trials import fresh_runs, pool_of
-from runs.compare.measure_changes import LineRuns, PooledRuns
+from runs.compare.measure_changes import LineRuns
 from runs.models import Alert, Run, RunMeasure
 from runs.models.comparison import OF_AMOUNTS, OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger
@@ -62,7 +61,7 @@ class Reference:
     """All known runs of the line, oldest first; empty for that of the default branch."""
 
     @property
-    def line(self) -> tuple[PooledRuns, ...]:
+    def line(self) -> tuple[Run, ...]:
         """The runs that the new one is compared with, one to ten, newest first; none where the baseline alone decides."""
         return () if self.is_alone else self.earlier.old
 
@@ -78,7 +77,7 @@ class Reference:
         it; `since` is the run since which it is red.
         """
         return {
-            "runs": [each.run.pk for each in self.line] if len(self.line) >= FEWEST_RUNS else [],
+            "runs": [each.pk for each in self.line] if len(self.line) >= FEWEST_RUNS else [],
             "since": since,
             "is_pinned": self.is_pinned,
             "best_of": self.best_of,
@@ -95,7 +94,7 @@ def reference_of(run: Run, choice: str) -> Reference:
     than `FEWEST_RUNS` runs the last one that didn't regress. A run until a verdict has the one run that its looks
     compared with. At most twelve queries.
     """
-    if run.trigger == Trigger.CONFIRM or run.more_of_id or run.looks:
+    if run.trigger == Trigger.CONFIRM or run.looks:
         return Reference(baseline_of(run, choice), is_alone=True)
     pinned = pinned_run(run)
     history = _History(run)
@@ -121,7 +120,7 @@ def reference_of(run: Run, choice: str) -> Reference:
         )
     return replace(
         frozen,
-        baseline=earlier.old[0].run if enough else _last(run, history, lines),
+        baseline=earlier.old[0] if enough else _last(run, history, lines),
         earlier=earlier,
         amounts={
             kind: history.line_of(history.members(branches[chosen], kind), branches[chosen])
@@ -153,7 +152,7 @@ def line_runs(run: Run) -> QuerySet[Run]:
     They are finished, of the same suite, target and model, no experiments or confirmations, and have at least two
     thirds of their trials.
     """
-    alike = runs_alike(run).filter(NOT_CONFIRMING, pk__lt=run.pk, more_of=None)
+    alike = runs_alike(run).filter(NOT_CONFIRMING, pk__lt=run.pk)
     lacking = alike.alias(lacking=2 * F("trials") - 3 * (F("passed") + F("failed"))).filter(lacking__lt=0)
     return lacking.order_by(*NEWEST_FIRST)
 
@@ -212,9 +211,9 @@ class _History:
         return LineRuns(
             pools,
             reasons,
-            sum(each.run.pk in waiting for each in pools),
+            sum(each.pk in waiting for each in pools),
             since,
-            1 + sum(each.run.pk in within for each in pools),
+            1 + sum(each.pk in within for each in pools),
         )
 
     def _usable(self, runs: Sequence[Run]) -> _Usable:
@@ -234,11 +233,10 @@ class _History:
             if same and len(same) >= LEAST_SHARE * len(run_keys):
                 usable.append(earlier)
                 reasons.append(why)
-        fresh = fresh_runs(usable)
-        return tuple(pool_of(each, fresh) for each in usable), tuple(reasons)
+        return tuple(usable), tuple(reasons)
 
 
-_Usable = tuple[tuple[PooledRuns, ...], tuple[Mapping[str, Reasons], ...]]
+_Usable = tuple[tuple[Run, ...], tuple[Mapping[str, Reasons], ...]]
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Q
 
-from evaluators.statistics.error_shares import ONE_LOOK, Levels
+from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.looks import (
     InterimLook,
     LookDecision,
@@ -16,7 +16,6 @@ from evaluators.statistics.looks import (
     StoredLook,
     information,
     state_of,
-    unplanned_levels,
 )
 from evaluators.statistics.measure_change import Sample
 from evaluators.statistics.significance import Arms
@@ -50,6 +49,11 @@ def look_as_stored(look: InterimLook, sides: ComparedSides, *, reason: str = "")
 
 def looks_of(run: Run) -> list[StoredLook]:
     """Return a run's looks. No query."""
+    return stored_looks(run.looks)
+
+
+def stored_looks(rows: Iterable[Mapping[str, Any]]) -> list[StoredLook]:
+    """Return stored looks."""
     pairs = ("trials", "most", "fractions", "information")
     return [
         StoredLook(
@@ -60,7 +64,7 @@ def looks_of(run: Run) -> list[StoredLook]:
                 "undecided": tuple(row["undecided"]),
             }
         )
-        for row in run.looks
+        for row in rows
     ]
 
 
@@ -96,22 +100,20 @@ class ComparedSides:
         return self.state.fraction, self.state.table_fraction
 
 
-def read_state(
-    before: Sequence[Run], after: Sequence[Run], smallest: float, most: int, *, is_paired: bool
-) -> ComparedSides | None:
-    """Return what a look compares; None if no scenario has results on both sides. Up to seven queries.
+def read_state(base: Run, new: Run, smallest: float, most: int, *, is_paired: bool) -> ComparedSides | None:
+    """Return what a look compares; None if no scenario has results on both sides. Up to six queries.
 
-    Takes each side's runs, the compared one first. Trials of open runs count as far as they have ended.
+    Trials of open runs count as far as they have ended, with all rounds; of a closed one only where it took turns.
     """
-    changed = outcomes_changed_since(before[0], [after[0]])[0]
-    old, new = (passes_of_side(runs) for runs in (before, after))
-    new = {key: sample for key, sample in new.items() if key in old and key not in changed}
-    state = state_of(old, new, smallest, most, is_paired=is_paired)
+    changed = outcomes_changed_since(base, [new])[0]
+    old, passes = (_passes_of(run, later=is_paired) for run in (base, new))
+    passes = {key: sample for key, sample in passes.items() if key in old and key not in changed}
+    state = state_of(old, passes, smallest, most, is_paired=is_paired)
     if state is None:
         return None
-    pairs = [(old[key].n, new[key].n) for key in new]
+    pairs = [(old[key].n, passes[key].n) for key in passes]
     return ComparedSides(
-        before[0].pk,
+        base.pk,
         (sum(each for each, _ in pairs), sum(each for _, each in pairs)),
         (max(each for each, _ in pairs), max(each for _, each in pairs)),
         state,
@@ -119,37 +121,21 @@ def read_state(
     )
 
 
-def passes_of_side(runs: Sequence[Run]) -> Passes:
-    """Return the passes of runs together by scenario key. At most two queries."""
-    counted: dict[str, tuple[int, int]] = {}
-    ended = [run.pk for run in runs if not run.is_open]
-    rows = [*_stored_passes(ended), *_ended_passes([run.pk for run in runs if run.is_open])]
-    for key, trials, passed in rows:
-        so_far = counted.get(key, (0, 0))
-        counted[key] = (so_far[0] + trials, so_far[1] + passed)
-    return {key: Sample(trials, passed / trials) for key, (trials, passed) in counted.items()}
-
-
-def _stored_passes(runs: Collection[int]) -> list[tuple[str, int, int]]:
-    if not runs:
-        return []
-    rows = _pass_rollups(runs).values_list("scenario__key", "n", "mean")
-    return [(key, n, round(n * mean)) for key, n, mean in rows]
+def _passes_of(run: Run, *, later: bool) -> Passes:
+    """Return a run's passes by scenario key. One query."""
+    decided = Trial.objects.filter(
+        run=run, is_retest=False, state=TrialState.FINISHED, outcome__in=("pass", "fail")
+    )
+    if not (run.is_open or later):
+        decided = decided.filter(round=0)
+    counts = decided.order_by().values_list("scenario__key")
+    rows = counts.annotate(n=Count("pk"), passed=Count("pk", filter=Q(outcome="pass")))
+    return {key: Sample(n, passed / n) for key, n, passed in rows}
 
 
 def _pass_rollups(runs: Collection[int]) -> Any:
     rollups = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass", n__gt=0)
     return rollups.exclude(scenario=None)
-
-
-def _ended_passes(runs: Collection[int]) -> list[tuple[str, int, int]]:
-    if not runs:
-        return []
-    ended = Trial.objects.filter(
-        run__in=runs, is_retest=False, state=TrialState.FINISHED, outcome__in=("pass", "fail")
-    )
-    counts = ended.order_by().values_list("scenario__key")
-    return list(counts.annotate(n=Count("pk"), passed=Count("pk", filter=Q(outcome="pass"))))
 
 
 def information_of(trials: Sequence[tuple[int, int]]) -> tuple[float, float]:
@@ -158,49 +144,31 @@ def information_of(trials: Sequence[tuple[int, int]]) -> tuple[float, float]:
     return information(arms), max(information([each]) for each in arms)
 
 
-def levels_between(before: Run, after: Run) -> Levels:
-    """Return the levels of a comparison of two runs, lower where interim looks compared them. No query."""
+def levels_asked(before: Run, after: Run) -> Levels | None:
+    """Return the levels of a comparison of two runs that looks compared; None for others. No query."""
     for run, other in ((after, before), (before, after)):
-        if run.looks and other.pk in (run.looks[-1]["against"], run.options.get("looks_with")):
-            last = run.looks[-1]
-            # Archives of other evalhubs may name any number.
-            return Levels(
-                *(min(1.0, max(LEAST_LEVEL, each)) for each in (last["level"], last["table_level"]))
-            )
-    return ONE_LOOK
+        if run.looks and other.pk in (run.looks[-1]["against"], run.reference_id):
+            return levels_of_look(looks_of(run)[-1])
+    return None
 
 
-def levels_of_pools(before: Sequence[int], after: Sequence[int]) -> Levels:
-    """Return the levels of a comparison to which further trials were added, each time after a look. Two queries.
+def levels_of_look(look: StoredLook) -> Levels:
+    """Return a look's levels. Archives of other evalhubs may name any number."""
+    return Levels(*(min(1.0, max(LEAST_LEVEL, each)) for each in (look.level, look.table_level)))
 
-    Takes the keys of each side's runs, the compared one first.
+
+def information_before(base: Run, new: Run, looks: Sequence[StoredLook]) -> list[tuple[float, float]]:
+    """Return the information at each look at two runs before they got further trials. At most one query.
+
+    The first comparison is a look, unless the runs were looked at until a verdict; `looks` are those of earlier
+    further trials.
     """
-    return unplanned_levels(information_so_far(before, after))
-
-
-def information_so_far(before: Sequence[int], after: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the information at each look at two runs with further trials, the first without any. Two queries.
-
-    Takes the keys of each side's closed runs, the compared one first. Those of one launch are one look, or as many as
-    its plan had.
-    """
-    sides = (before, after)
-    counts = _trials_by_run([key for side in sides for key in side])
-    so_far = [dict(counts.get(side[0], {})) for side in sides]
-    at_looks = [_information(so_far)]
-    further = {key: at for at, side in enumerate(sides) for key in side[1:]}
-    launches: dict[int, list[Run]] = {}
-    for run in Run.objects.filter(pk__in=further).only("launch_id", "looks").order_by("launch", "pk"):
-        launches.setdefault(run.launch_id, []).append(run)
-    for runs in launches.values():
-        planned = [look for run in runs for look in looks_of(run)]
-        at_looks += [each.information for each in planned[:-1]]
-        for run in runs:
-            side = so_far[further[run.pk]]
-            for key, n in counts.get(run.pk, {}).items():
-                side[key] = side.get(key, 0) + n
-        at_looks.append(_information(so_far))
-    return [each for each in at_looks if each is not None]
+    counts = _trials_by_run([base.pk, new.pk])
+    first = _information([counts.get(run.pk, {}) for run in (base, new)])
+    planned = (
+        [each.information for each in looks_of(new)] if levels_asked(base, new) else [first] if first else []
+    )
+    return [*planned, *(each.information for each in looks)]
 
 
 def _trials_by_run(runs: Collection[int]) -> dict[int, dict[str, int]]:

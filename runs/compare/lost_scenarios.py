@@ -162,7 +162,7 @@ def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[RegressedSc
 
 def failing_scenarios(run: Run) -> tuple[list[RegressedScenario], int]:
     """Return a run's failing scenarios, at most `MOST_SCENARIOS`, and the number of all. Two queries."""
-    failed = Trial.objects.filter(run=run, is_retest=False, outcome="fail").order_by("position", "pk")
+    failed = Trial.objects.filter(run=run, round=0, outcome="fail").order_by("position", "pk")
     keys = list(dict.fromkeys(failed.values_list("scenario__key", flat=True)))
     results = _results(run, keys[:MOST_SCENARIOS])
     lost = [
@@ -202,7 +202,7 @@ def first_difference(base: Sequence[str], new: Sequence[str]) -> FirstDifference
 
 def _results(run: Run, keys: Sequence[str]) -> dict[str, list[_TrialResult]]:
     """Return the finished trials of these scenarios by key, in their order."""
-    trials = Trial.objects.filter(run=run, is_retest=False, scenario__key__in=keys, state=TrialState.FINISHED)
+    trials = Trial.objects.filter(run=run, round=0, scenario__key__in=keys, state=TrialState.FINISHED)
     rows = trials.order_by("position", "pk").values_list("scenario__key", "pk", "outcome", "scores")
     results: defaultdict[str, list[_TrialResult]] = defaultdict(list)
     for key, pk, outcome, scores in rows:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import or_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, outcome_reasons, parts_of
@@ -30,8 +31,8 @@ from evaluators.statistics.regression import (
     overall,
     with_scenarios,
 )
-from runs.compare.looks import levels_between, levels_of_pools
-from runs.models import Measure, Run, RunMeasure
+from runs.compare.extensions import Extension, levels_of
+from runs.models import LaterMeasure, Measure, Run, RunMeasure
 from runs.models.run import reason_without_verdict
 from runs.results.comparability import gates_changed_since, parts_changed_since
 from runs.results.counting import compared_ends
@@ -108,62 +109,43 @@ class RunComparison:
         return self.pass_rate.scenarios if self.pass_rate else 0
 
 
-class PooledRuns(NamedTuple):
-    """A run, and the runs whose trials count for it."""
-
-    run: Run
-    also: tuple[int, ...] = ()
-    """Keys of the runs with further trials of the same configuration, pooled within each scenario."""
-
-    @property
-    def keys(self) -> tuple[int, ...]:
-        """Return the keys of all runs whose trials count."""
-        return (self.run.pk, *self.also)
-
-
 def compare_run_measures(before: Run, after: Run) -> RunComparison:
     """Compare two closed runs from their rollups. One to three queries."""
-    return compare_pools(PooledRuns(before), [PooledRuns(after)])[0]
+    return compare_runs(before, [after])[0]
 
 
-def compare_pools(
-    base: PooledRuns,
-    others: Sequence[PooledRuns],
+def compare_runs(
+    base: Run,
+    others: Sequence[Run],
     only: Collection[str] = (),
     spreads: Mapping[str, Spread] | None = None,
+    extensions: Sequence[Extension] = (),
 ) -> list[RunComparison]:
     """Compare each later run with the first, for all measures or those named. One to three queries.
 
-    `spreads` is that of `compare_headline`.
+    Two more for each pair whose later rounds count: those of its looks, and of `extensions`. `spreads` is that of
+    `compare_headline`.
     """
-    runs = [each.run for each in others]
-    reasons = parts_changed_since(base.run, runs)
+    reasons = parts_changed_since(base, others)
     changed = [[key for key, why in each.items() if "gates" in why] for each in reasons]
-    gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
-    samples = _samples([base, *others], only)
-    return [
-        without_verdict(
-            replace(
-                _compare(
-                    _find_measured(base.run, pool.run, samples),
-                    why,
-                    changed_gates,
-                    _levels(base, pool),
-                    spreads,
-                ),
-                ends=_ends(base.run, pool.run, samples),
-            ),
-            (base.run, pool.run),
-        )
-        for pool, why, changed_gates in zip(others, reasons, gates, strict=True)
-    ]
+    gates = gates_changed_since(base, list(zip(others, changed, strict=True)))
+    asked = [levels_of(base, run, extensions) for run in others]
+    first = [run for run, levels in zip(others, asked, strict=True) if levels is None]
+    samples = samples_by_measure([base, *first], only) if first else {}
+    compared = []
+    for run, why, changed_gates, levels in zip(others, reasons, gates, asked, strict=True):
+        own = samples if levels is None else samples_by_measure([base, run], only, later=True)
+        comparison = _compare(_find_measured(base, run, own), why, changed_gates, levels or ONE_LOOK, spreads)
+        ends = _ends(base, run, own)
+        compared.append(without_verdict(replace(comparison, ends=ends), (base, run)))
+    return compared
 
 
 @dataclass(frozen=True)
 class LineRuns:
     """The earlier runs of a line, newest first, those that wait for a decision before the others."""
 
-    pools: tuple[PooledRuns, ...] = ()
+    runs: tuple[Run, ...] = ()
     reasons: tuple[Mapping[str, Reasons], ...] = ()
     """What changed in each scenario since each of them, by key."""
     pending: int = 0
@@ -172,9 +154,9 @@ class LineRuns:
     """As the last three of `evaluators.statistics.line.Line`."""
 
     @property
-    def old(self) -> tuple[PooledRuns, ...]:
+    def old(self) -> tuple[Run, ...]:
         """The runs that the new one alone is compared with, at most `MOST_RUNS`."""
-        return self.pools[self.pending :][:MOST_RUNS]
+        return self.runs[self.pending :][:MOST_RUNS]
 
     def line(self, rule: MeasureRule, samples: Mapping[int, Mapping[str, Sample]]) -> Line:
         """Return the line of a measure, from its samples by run and scenario key.
@@ -186,30 +168,30 @@ class LineRuns:
         runs = [
             {
                 key: sample
-                for key, sample in samples.get(pool.run.pk, {}).items()
+                for key, sample in samples.get(run.pk, {}).items()
                 if not parts & set(why.get(key, ()))
             }
-            for pool, why in zip(self.pools, self.reasons, strict=True)
+            for run, why in zip(self.runs, self.reasons, strict=True)
         ]
         return Line(runs, self.pending, self.since_fixed, self.largest)
 
 
-def against_line(compared: RunComparison, earlier: LineRuns, new: PooledRuns) -> RunComparison:
+def against_line(compared: RunComparison, earlier: LineRuns, new: Run) -> RunComparison:
     """Return a comparison whose headline measures and scenarios are those of a run against its line. One query.
 
     Takes the run's comparison with the newest run of the line, which keeps its headline where the line is too short.
     """
     if compared.no_verdict:
         return compared
-    samples = _samples([*earlier.pools, new], HEADLINE)
+    samples = samples_by_measure([*earlier.runs, new], HEADLINE)
     measures = {}
     for (layer, name, unit, better), sides in samples.items():
-        rule = rule_of(new.run.project, layer, name, unit, better)
-        if rule.name not in HEADLINE or new.run.pk not in sides:
+        rule = rule_of(new.project, layer, name, unit, better)
+        if rule.name not in HEADLINE or new.pk not in sides:
             continue
         line = earlier.line(rule, sides)
-        if any(sides[new.run.pk].keys() & each.keys() for each in line.runs) or rule.name == PASS:
-            measures[rule.name] = (rule, line, sides[new.run.pk])
+        if any(sides[new.pk].keys() & each.keys() for each in line.runs) or rule.name == PASS:
+            measures[rule.name] = (rule, line, sides[new.pk])
     line_changes = compare_with_line([measures[name] for name in HEADLINE if name in measures])
     left_out = {
         key: next((why[key] for why in earlier.reasons if key in why), ())
@@ -232,14 +214,14 @@ def against_line(compared: RunComparison, earlier: LineRuns, new: PooledRuns) ->
     )
 
 
-def spreads_of(earlier: LineRuns, new: PooledRuns) -> dict[str, Spread]:
+def spreads_of(earlier: LineRuns, new: Run) -> dict[str, Spread]:
     """Return how much each headline measure varies from run to run of a line, by name. One query, none without one."""
     if len(earlier.old) < FEWEST_RUNS:
         return {}
     spreads = {}
-    for (layer, name, unit, better), sides in _samples([*earlier.old, new], HEADLINE).items():
-        rule = rule_of(new.run.project, layer, name, unit, better)
-        spread = spread_of(earlier.line(rule, sides), sides.get(new.run.pk, {}))
+    for (layer, name, unit, better), sides in samples_by_measure([*earlier.old, new], HEADLINE).items():
+        rule = rule_of(new.project, layer, name, unit, better)
+        spread = spread_of(earlier.line(rule, sides), sides.get(new.pk, {}))
         if spread is not None:
             spreads[rule.name] = spread
     return spreads
@@ -260,13 +242,6 @@ def with_broken(compared: RunComparison, keys: Collection[str]) -> RunComparison
         for each in compared.headline
     ]
     return replace(compared, headline=tuple(headline), scenarios=scenarios)
-
-
-def _levels(base: PooledRuns, other: PooledRuns) -> Levels:
-    """Return a comparison's levels, lower if there were looks before. Two queries with further trials."""
-    if base.also or other.also:
-        return levels_of_pools(base.keys, other.keys)
-    return levels_between(base.run, other.run)
 
 
 def without_verdict(compared: RunComparison, runs: Sequence[Run]) -> RunComparison:
@@ -346,28 +321,31 @@ _Samples = dict[_Named, dict[int, dict[str, Sample]]]
 """By measure, run and scenario key."""
 
 
-def _samples(pools: Sequence[PooledRuns], only: Collection[str]) -> _Samples:
-    """Return the pools' samples. One query."""
-    counts_for = {key: pool.run.pk for pool in pools for key in pool.keys}
-    rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
-    if only:
-        names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
-        rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
-    columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
+def samples_by_measure(runs: Sequence[Run], only: Collection[str], *, later: bool = False) -> _Samples:
+    """Return runs' samples of all measures or those named, with their later rounds if asked. One query, or two."""
+    by_table = [_rows(RunMeasure, runs, only), _rows(LaterMeasure, runs, only)][: 1 + later]
     samples: _Samples = {}
-    values = rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
-    for run, key, n, mean, m2, layer, name, unit, better in values:
-        by_scenario = samples.setdefault((layer, name, unit, better), {}).setdefault(counts_for[run], {})
+    for run, key, n, mean, m2, layer, name, unit, better in chain.from_iterable(by_table):
+        by_scenario = samples.setdefault((layer, name, unit, better), {}).setdefault(run, {})
         sample = Sample(n, mean, m2)
         by_scenario[key] = pool_samples(by_scenario[key], sample) if key in by_scenario else sample
     return samples
 
 
-def samples_of(
-    pools: Sequence[PooledRuns], names: Collection[str]
-) -> dict[str, dict[int, dict[str, Sample]]]:
-    """Return measures' samples, by name, run and scenario key. One query, none without names."""
-    samples = _samples(pools, names) if names else {}
+def _rows(
+    table: type[RunMeasure | LaterMeasure], runs: Sequence[Run], only: Collection[str]
+) -> QuerySet[Any, Any]:
+    rows = table.objects.filter(run__in=runs).exclude(scenario=None)
+    if only:
+        names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
+        rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
+    columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
+    return rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
+
+
+def samples_of(runs: Sequence[Run], names: Collection[str]) -> dict[str, dict[int, dict[str, Sample]]]:
+    """Return measures' samples of first rounds, by name, run and scenario key. One query, none without names."""
+    samples = samples_by_measure(runs, names) if names else {}
     return {f"{layer}/{name}": sides for (layer, name, _, _), sides in samples.items()}
 
 

@@ -73,7 +73,7 @@ def recompute(run: Run, trials: Sequence[int]) -> None:
 
     Later runs that are compared with it alone get new verdicts too; those of a line keep theirs, and their pages say so.
     """
-    counted = Trial.objects.filter(run=run, is_retest=False, state=TrialState.FINISHED).aggregate(
+    counted = Trial.objects.filter(run=run, round=0, state=TrialState.FINISHED).aggregate(
         passed=Count("pk", filter=Q(outcome="pass")),
         failed=Count("pk", filter=Q(outcome="fail")),
         errors=Count("pk", filter=Q(outcome="error")),

@@ -70,7 +70,7 @@ def old_passes(run: Run, choice: str) -> dict[str, Passes]:
     """
     side = reference_of(run, choice)
     if side.line:
-        return _sum_passes([each.run for each in side.line], side.reasons)
+        return _sum_passes(side.line, side.reasons)
     if side.baseline is None or side.baseline.is_unusable or side.baseline.is_unchecked:
         return {}
     return _sum_passes([side.baseline], parts_changed_since(run, [side.baseline]))
@@ -89,7 +89,7 @@ def _sum_passes(runs: Sequence[Run], reasons: Sequence[Mapping[str, Sequence[str
 
 def first_passes(run: Run) -> dict[str, Passes]:
     """Return the decided first trials of a run by scenario key. One query."""
-    return _passes(Q(run=run, is_retest=False)).get(run.pk, {})
+    return _passes(Q(run=run, round=0)).get(run.pk, {})
 
 
 def fresh_passes(run: Run) -> dict[str, Passes]:
@@ -133,7 +133,11 @@ def passes_since(run: Run, since: Mapping[str, int]) -> dict[str, Passes]:
         scenario__key__in=since,
         outcome__in=("pass", "fail"),
     )
-    rows = decided.order_by().values_list("run", "scenario__key", "is_retest")
+    rows = (
+        decided.filter(Q(round=0) | Q(is_retest=True))
+        .order_by()
+        .values_list("run", "scenario__key", "is_retest")
+    )
     counted = rows.annotate(passed=Count("pk", filter=Q(outcome="pass")), n=Count("pk"))
     summed: dict[str, Passes] = {}
     for pk, key, is_retest, passed, n in counted:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.compare.comparison import passes_of
+from runs.compare.extensions import extensions_of, levels_of
 from runs.compare.first_divergences import FirstDivergences, divergences_from
-from runs.compare.fresh_trials import fresh_runs, pool_of
-from runs.compare.measure_changes import RunComparison, compare_pools
+from runs.compare.measure_changes import RunComparison, compare_runs
 from runs.models import Measure, Run, RunMeasure
 
 
@@ -20,7 +20,7 @@ class ComparedRun:
     comparison: RunComparison
     divergences: FirstDivergences
     pooled: tuple[int, ...]
-    """Keys of the runs with further trials of either that count."""
+    """Keys of both runs if further trials count that were run for their comparison."""
 
 
 def compared_with_first(runs: Sequence[Run], *, fresh: bool = True) -> list[ComparedRun]:
@@ -28,13 +28,15 @@ def compared_with_first(runs: Sequence[Run], *, fresh: bool = True) -> list[Comp
 
     Three to six queries, and two for each run with newly failing scenarios. Expects the runs' guidance to be loaded.
     """
-    fresh_trials = fresh_runs(runs) if fresh else []
-    base, *others = [pool_of(run, fresh_trials) for run in runs]
-    compared = compare_pools(base, others)
-    divergences = divergences_from(base, list(zip(others, compared, strict=True)))
+    base, *others = runs
+    extensions = extensions_of(runs) if fresh else []
+    compared = compare_runs(base, others, extensions=extensions)
+    asked = [run.pk for run in others if levels_of(base, run, extensions)]
+    divergences = divergences_from(base, list(zip(others, compared, strict=True)), asked)
+    pooled = {each.new.pk: each.base for each in extensions if each.looks}
     return [
-        ComparedRun(pool.run, comparison, apart, (*base.also, *pool.also))
-        for pool, comparison, apart in zip(others, compared, divergences, strict=True)
+        ComparedRun(run, comparison, apart, (base.pk, run.pk) if pooled.get(run.pk) == base.pk else ())
+        for run, comparison, apart in zip(others, compared, divergences, strict=True)
     ]
 
 

@@ -140,7 +140,7 @@ class CountedRun(NamedTuple):
 def count_result(
     run_id: int, trial_id: int, counter: str, *, tokens_in: int, tokens_out: int, cost_usd: float | None
 ) -> CountedRun:
-    """Count a trial's result on its run: that of a retest's trial in its cost and tokens only."""
+    """Count a trial's result on its run: that of a later round's trial in its cost and tokens only."""
     parameters = [trial_id, tokens_in, tokens_out, cost_usd, cost_usd, cost_usd, trial_id, run_id]
     (row,) = _rows(_count_sql(connection.vendor, counter), parameters)
     return CountedRun(*row)
@@ -152,8 +152,8 @@ def _count_sql(vendor: str, counter: str) -> str:
     dollars = "%s::float8" if vendor == "postgresql" else "%s"
     cost = f"CASE WHEN {dollars} IS NULL THEN cost_usd ELSE COALESCE(cost_usd, 0) + {dollars} END"
     trial = f"FROM {connection.ops.quote_name(Trial._meta.db_table)} WHERE id = %s"
-    counted = f"(SELECT CASE WHEN is_retest THEN 0 ELSE 1 END {trial})"
-    again = f"(SELECT CASE WHEN is_retest THEN COALESCE({dollars}, 0) ELSE 0 END {trial})"
+    counted = f"(SELECT CASE WHEN round > 0 THEN 0 ELSE 1 END {trial})"
+    again = f"(SELECT CASE WHEN round > 0 THEN COALESCE({dollars}, 0) ELSE 0 END {trial})"
     return (
         f"UPDATE {table} SET open = open - 1, {column} = {column} + {counted}, "  # noqa: S608 (quoted names)
         f"tokens_in = tokens_in + %s, tokens_out = tokens_out + %s, cost_usd = {cost}, "

@@ -15,15 +15,16 @@ from runs.workers import wakeups
 def add_trials(run: Run, numbers: Mapping[str, int], *, is_retest: bool = False) -> int:
     """Queue so many further trials of scenarios, by key; return their number. Requires a transaction.
 
-    They follow the trials that the run has. Those of a retest aren't counted in `Run.trials`.
+    They are a round of their own, which `Run.trials` doesn't count.
     """
     trials = Trial.objects.filter(run=run)
+    following = 1 + max(trials.order_by().values_list("round", flat=True).distinct(), default=0)
     rows = (
         trials.order_by().values_list("scenario__key", "scenario", "scenario_version").annotate(Max("index"))
     )
     width = trials.order_by().values("scenario").distinct().count()
     places = dict(trials.filter(index=0).values_list("scenario", "position"))
-    queued = {**statements.blank(Trial), "run": run.pk, "is_retest": is_retest}
+    queued = {**statements.blank(Trial), "run": run.pk, "round": following, "is_retest": is_retest}
     new = [
         {
             **queued,
@@ -37,8 +38,7 @@ def add_trials(run: Run, numbers: Mapping[str, int], *, is_retest: bool = False)
     ]
     if new:
         statements.insert(Trial, sorted(new, key=lambda row: row["position"]))
-        counted = 0 if is_retest else len(new)
-        Run.objects.filter(pk=run.pk).update(open=F("open") + len(new), trials=F("trials") + counted)
+        Run.objects.filter(pk=run.pk).update(open=F("open") + len(new))
         if not run.launch.held_by:
             transaction.on_commit(lambda: wakeups.lanes(run.pk))
     return len(new)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.looks import (
@@ -20,18 +20,26 @@ from evaluators.statistics.looks import (
     planned_levels,
     unplanned_levels,
 )
-from runs.compare.fresh_trials import changed_meanwhile, fresh_runs
+from runs.compare.extensions import extensions_of
 from runs.compare.line import reference_of
-from runs.compare.looks import ComparedSides, information_so_far, look_as_stored, looks_of, read_state
+from runs.compare.looks import (
+    ComparedSides,
+    information_before,
+    look_as_stored,
+    looks_of,
+    read_state,
+    stored_looks,
+)
 from runs.compare.measure_changes import HEADLINE, rule_of
 from runs.engine import retesting
 from runs.engine.added_trials import add_trials
 from runs.models import Launch, Run, Trial
-from runs.models.run import RunState
+from runs.models.run import Arm, Preset, RunState
 from runs.models.run_options import RunOptions
+from runs.models.trial import TrialState
 from runs.results import spending
 
-RELATED = ("project", "launch", "suite", "target", "guidance", "more_of")
+RELATED = ("project", "launch", "suite", "target", "guidance")
 NO_BASELINE = "No trials were added after the first look, because there is no baseline to compare with."
 
 
@@ -40,17 +48,17 @@ class _Plan:
     """A run with a plan of looks, and what it is compared with."""
 
     run: Run
-    """The new side, which keeps the looks."""
-    options: RunOptions
-    beside: Run | None
+    """The new side."""
+    base: Run
+    first: int
+    most: int
+    earlier: list[StoredLook]
+    beside: Run | None = None
     """The reference if it runs beside it."""
-    before: tuple[Run, ...]
-    """The runs that count for the reference, the one compared first."""
-    after: tuple[Run, ...]
-    over: str
-    """Why no trial may follow; empty if some may."""
     previous: Run | None = None
     """The third arm of a lift, which gets the looks' trials; no look compares it."""
+    extension: Launch | None = None
+    """The launch of further trials, which keeps their looks; else the run does."""
 
     @property
     def runs(self) -> list[Run]:
@@ -62,10 +70,14 @@ class _Plan:
         """Those of them that get further trials: a third arm that was stopped doesn't stop the others."""
         return [each for each in self.runs if each is not self.previous or not _why_stopped(each)]
 
+    def since(self, run: Run) -> int:
+        """Return the round of a run from which on its trials count for the plan's sizes."""
+        return int(self.extension.request["rounds"][str(run.pk)]) if self.extension else 0
+
     @property
-    def is_further(self) -> bool:
-        """Whether its trials are further trials of compared runs, which were looked at without a plan."""
-        return self.run.more_of_id is not None
+    def over(self) -> str:
+        """Why no trial may follow; empty if some may."""
+        return _why_over(self.run, self.beside)
 
 
 def look_at_run(run_id: int) -> tuple[int, ...]:
@@ -77,20 +89,26 @@ def look_at_run(run_id: int) -> tuple[int, ...]:
     run = Run.objects.select_related(*RELATED).filter(pk=run_id, state=RunState.RUNNING, open=0).first()
     if run is None:
         return (run_id,)
+    of_run = Q(about=run) | Q(request__base=run.pk)
+    extension = Launch.objects.filter(of_run, preset=Preset.MORE, stop__ended=False).first()
+    if extension is not None:
+        extension = Launch.objects.select_for_update(no_key=True).get(pk=extension.pk)
+        return _look_at(run, _plan_of_extension(extension))
     options = RunOptions.model_validate(run.options)
-    if not options.until_decided and not retesting.may_retest(run, options):
+    # Its own trials were looked at when it closed first.
+    may_follow = run.measured is None
+    if not may_follow or not (options.until_decided or retesting.may_retest(run, options)):
         return (run_id,)
     Launch.objects.select_for_update(no_key=True).only("pk").get(pk=run.launch_id)
-    ended = _look_at(run) if options.until_decided else (run_id,)
+    ended = _look_at(run, _plan_of(run.pk)) if options.until_decided else (run_id,)
     return retesting.retest(ended)
 
 
-def _look_at(run: Run) -> tuple[int, ...]:
+def _look_at(run: Run, plan: _Plan | None) -> tuple[int, ...]:
     """Make the next look at a run; return the runs without further trials of looks."""
-    plan = _plan_of(run.pk)
     if plan is None:
         # Arms are each other's reference.
-        if not run.options.get("looks_with") and NO_BASELINE not in run.warnings:
+        if not run.arm and NO_BASELINE not in run.warnings:
             Run.objects.filter(pk=run.pk).update(warnings=[*run.warnings, NO_BASELINE])
         return (run.pk,)
     runs = plan.runs
@@ -105,43 +123,29 @@ def _look_at(run: Run) -> tuple[int, ...]:
 
 
 def _plan_of(run_id: int) -> _Plan | None:
-    """Return the plan of either side's run; None if there is nothing to compare with. Reads the runs anew."""
+    """Return the plan of an arm's or a run's looks; None if there is nothing to compare with. Reads the runs anew."""
     runs = Run.objects.select_related(*RELATED)
     run = runs.get(pk=run_id)
+    reference = run.pk if run.arm == Arm.REFERENCE else run.reference_id
+    arms = (
+        {each.arm: each for each in runs.filter(Q(pk=reference) | Q(reference=reference))} if run.arm else {}
+    )
+    run = arms.get(Arm.NEW, run)
+    other = arms.get(Arm.REFERENCE)
     options = RunOptions.model_validate(run.options)
-    other = runs.filter(pk=options.looks_with).first() if options.looks_with else None
-    if options.is_previous_arm:
-        return _plan_of(other.pk) if other else None
-    if options.is_old_side:
-        if other is None:
-            return None
-        run, other = other, run
-    old = other or reference_of(run, options.baseline).baseline
+    old = other or (None if run.arm else reference_of(run, options.baseline).baseline)
     if old is None or old.is_unusable:
         return None
-    before, after, changed = _sides(old, run)
-    beside_both = {"launch": run.launch_id, "options__is_previous_arm": True, "options__looks_with": run.pk}
-    previous = runs.filter(**beside_both).first() if options.lift else None
-    return _Plan(run, options, other, before, after, _why_over(run, other) or changed, previous)
+    most = options.max_trials or options.trials
+    return _Plan(run, old, options.trials, most, looks_of(run), other, arms.get(Arm.PREVIOUS))
 
 
-def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
-    """Return the runs that count for both sides, and why fresh trials don't; empty if they do."""
-    if old.more_of is None or new.more_of is None:
-        return (old,), (new,), ""
-    compared = (old.more_of, new.more_of)
-    further = [
-        fresh.run
-        for fresh in fresh_runs(compared)
-        if fresh.is_pooled and fresh.run.pk not in (old.pk, new.pk)
-    ]
-    sides = [
-        (base, *(run for run in further if run.more_of_id == base.pk), extension)
-        for base, extension in zip(compared, (old, new), strict=True)
-    ]
-    changed = [*changed_meanwhile(compared[0], old), *changed_meanwhile(compared[1], new)]
-    why = f"{', '.join(dict.fromkeys(changed))} changed, so the trials can't be pooled." if changed else ""
-    return sides[0], sides[1], why
+def _plan_of_extension(launch: Launch) -> _Plan:
+    """Return the plan of two runs' further trials. Reads the runs anew."""
+    runs = Run.objects.select_related(*RELATED).in_bulk([launch.request["base"], launch.about_id])
+    base, new = runs[launch.request["base"]], runs[launch.about_id or 0]
+    looks = stored_looks(launch.stop["looks"])
+    return _Plan(new, base, launch.stop["first"], launch.stop["most"], looks, base, extension=launch)
 
 
 def _why_over(run: Run, beside: Run | None) -> str:
@@ -156,7 +160,8 @@ def _why_stopped(run: Run) -> str:
         return f"Run {run.pk} was cancelled."
     if run.state == RunState.FINISHED:
         return f"Run {run.pk} ended before."
-    if run.cancelled:
+    later = run.trial_set.filter(round__gt=0, is_retest=False, state=TrialState.CANCELLED)
+    if run.cancelled or later.exists():
         return next(
             (text for text in run.warnings if text.endswith(" did not run.")), "Trials were cancelled."
         )
@@ -167,54 +172,67 @@ def _look(plan: _Plan) -> bool:
     """Make and store a look; return whether trials were added."""
     layer, _, name = HEADLINE[0].partition("/")
     smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest
-    most = plan.options.max_trials or plan.options.trials
-    limit = most + _earlier_trials(plan) if plan.is_further else most
-    sides = read_state(plan.before, plan.after, smallest, limit, is_paired=plan.beside is not None)
-    if sides is None:
+    limit = plan.most + (_earlier_trials(plan) if plan.extension else 0)
+    sides = read_state(plan.base, plan.run, smallest, limit, is_paired=plan.beside is not None)
+    if sides is None or (plan.extension and not all(_has_grown(plan, each) for each in plan.runs)):
+        _save(plan, plan.earlier, goes_on=False)
         return False
-    earlier = looks_of(plan.run)
+    earlier = plan.earlier
     if earlier and earlier[-1].decision is not LookDecision.GO_ON:
         if earlier[-1].trials == sides.trials:
             # The worker was lost between the last look and the close.
             return False
         # Errors were run again after it.
         earlier = earlier[:-1]
-    sizes = look_sizes(plan.options.trials, most)
-    is_last = bool(plan.over) or len(earlier) + 1 >= len(sizes)
+    sizes = look_sizes(plan.first, plan.most)
+    over = plan.over
+    is_last = bool(over) or len(earlier) + 1 >= len(sizes)
     looked = look_as_stored(
-        decide_look(sides.state, _levels(plan, earlier, sides), is_last=is_last), sides, reason=plan.over
+        decide_look(sides.state, _levels(plan, earlier, sides), is_last=is_last), sides, reason=over
     )
     goes_on = looked.decision is LookDecision.GO_ON
     size = sizes[len(earlier) + 1] if goes_on else 0
-    if goes_on and not sum(_add_trials(each, looked.undecided, size) for each in plan.growing):
+    if goes_on and not sum(_add_trials(plan, each, looked.undecided, size) for each in plan.growing):
         looked, goes_on = replace(looked, decision=LookDecision.LIMIT, undecided=()), False
-    Run.objects.filter(pk=plan.run.pk).update(looks=[each.to_json() for each in (*earlier, looked)])
+    _save(plan, [*earlier, looked], goes_on=goes_on)
     return goes_on
 
 
+def _save(plan: _Plan, looks: Sequence[StoredLook], *, goes_on: bool) -> None:
+    rows = [each.to_json() for each in looks]
+    if plan.extension:
+        plan.extension.stop |= {"looks": rows, "ended": not goes_on}
+        plan.extension.save(update_fields=["stop"])
+    else:
+        Run.objects.filter(pk=plan.run.pk).update(looks=rows)
+
+
 def _levels(plan: _Plan, earlier: Sequence[StoredLook], sides: ComparedSides) -> Levels:
-    if not plan.is_further:
+    if plan.extension is None:
         return planned_levels([*(each.fractions for each in earlier), sides.fractions])
-    before = information_so_far(
-        *([run.pk for run in side if not run.is_open] for side in (plan.before, plan.after))
-    )
+    others = [each for each in extensions_of(plan.runs) if each.launch.pk < plan.extension.pk]
+    before = information_before(plan.base, plan.run, [look for each in others for look in each.looks])
     return unplanned_levels([*before, *(each.information for each in earlier), sides.information])
+
+
+def _has_grown(plan: _Plan, run: Run) -> bool:
+    """Return whether any of a run's further trials was decided: where none could start, there is nothing to look at."""
+    return run.trial_set.filter(round__gte=plan.since(run), outcome__in=("pass", "fail")).exists()
 
 
 def _earlier_trials(plan: _Plan) -> int:
     """Return the most trials of a scenario before the further ones."""
-    before = read_state(
-        [run for run in plan.before if not run.is_open],
-        [run for run in plan.after if not run.is_open],
-        smallest=0.0,
-        most=1,
-        is_paired=True,
-    )
-    return max(before.most) if before else 0
+    most = 0
+    for run in plan.runs:
+        before = Trial.objects.filter(run=run, round__lt=plan.since(run), is_retest=False).order_by()
+        most = max(most, *before.values_list("scenario").annotate(n=Count("pk")).values_list("n", flat=True))
+    return most
 
 
-def _add_trials(run: Run, keys: Sequence[str], size: int) -> int:
+def _add_trials(plan: _Plan, run: Run, keys: Sequence[str], size: int) -> int:
     """Queue trials of these scenarios until each has so many; return their number."""
-    first = Trial.objects.filter(run=run, is_retest=False, scenario__key__in=keys).order_by()
-    have = dict(first.values_list("scenario__key").annotate(Count("pk")))
+    counted = Trial.objects.filter(
+        run=run, round__gte=plan.since(run), is_retest=False, scenario__key__in=keys
+    )
+    have = dict(counted.order_by().values_list("scenario__key").annotate(Count("pk")))
     return add_trials(run, {key: size - n for key, n in have.items()})

@@ -32,7 +32,7 @@ from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row
 from runs.results import spending
 from runs.results.never_started import describe_if_never_started
-from runs.results.rollups import write_rollups
+from runs.results.rollups import write_later_measures, write_rollups
 from runs.results.search.search_index import facets_of
 from runs.results.spending import month_spent_sentence
 from runs.results.trial_rows import NewRows, TrialParts, insert_parts, rows_of_parts
@@ -217,11 +217,11 @@ def close_if_done(run_id: int) -> bool:
 
 def _close(run_id: int) -> bool:
     """Close a run whose trials have all ended; return True only for the call that closed it."""
-    fresh = Trial.objects.filter(run=OuterRef("pk"), is_retest=True)
+    fresh = Trial.objects.filter(run=OuterRef("pk"), round__gt=0)
     with write_transaction():
         won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
             state=Case(
-                # Who cancels a retest stops its trials alone: the run's own have ended.
+                # Who cancels a later round stops its trials alone: the run's own have ended.
                 When(Exists(fresh), cancelled=0, then=Value(RunState.FINISHED)),
                 When(cancel_requested=True, then=Value(RunState.CANCELLED)),
                 default=Value(RunState.FINISHED),
@@ -235,12 +235,16 @@ def _close(run_id: int) -> bool:
                 default=Value(""),
             ),
             finished=timezone.now(),
-            followed_up=False,
+            followed_up=Case(When(measured=None, then=Value(False)), default=Value(True)),
         )
         if won != 1:
             return False
         claims.remove_slots(run_id)
         run = Run.objects.get(pk=run_id)
+        if run.measured is not None:
+            # It closed before, and got further trials that only a comparison counts.
+            write_later_measures(run)
+            return True
         write_rollups(run)
         comparison.compare_with_baseline(run)
         outbox.record_failure(run)
@@ -320,8 +324,8 @@ def cancel_queued(run_id: int, reason: str = "") -> int:
 
 
 def _cancel_trials(run_id: int, trials: QuerySet[Trial], **values: Any) -> int:
-    """Cancel trials of a run, with these values; return their number. Those of a retest aren't counted on the run."""
-    cancelled = trials.filter(is_retest=False).update(**values)
+    """Cancel trials of a run, with these values; return their number. Those of later rounds aren't counted on the run."""
+    cancelled = trials.filter(round=0).update(**values)
     both = cancelled + trials.update(**values)
     Run.objects.filter(pk=run_id).update(open=F("open") - both, cancelled=F("cancelled") + cancelled)
     return both

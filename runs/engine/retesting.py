@@ -31,7 +31,7 @@ from evaluators.statistics.retest import (
 from runs.compare import retests
 from runs.engine.added_trials import add_trials
 from runs.models import Run, Trial
-from runs.models.run import RunState, Trigger, has_too_many_errors
+from runs.models.run import Preset, RunState, Trigger, has_too_many_errors
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results import spending
@@ -46,8 +46,7 @@ def may_retest(run: Run, options: RunOptions) -> bool:
     return (
         retests.asks_retest(options, run.suite, run.target)
         and run.trigger not in (Trigger.IMPORT, Trigger.CONFIRM)
-        and run.more_of_id is None
-        and run.launch.separates_id is None
+        and run.launch.preset != Preset.CAUSES
     )
 
 

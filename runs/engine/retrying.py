@@ -68,7 +68,7 @@ def _is_retried(run: Run, kind: RetryKind) -> Q:
 
 def trials_to_run(run: Run, kind: RetryKind) -> QuerySet[Trial]:
     """Return the trials of a closed run that would run again; those of a retest don't, which is made once."""
-    return Trial.objects.filter(_is_retried(run, kind), run=run, is_retest=False)
+    return Trial.objects.filter(_is_retried(run, kind), run=run, round=0)
 
 
 def retryable_counts(run: Run) -> dict[str, int]:
@@ -82,7 +82,7 @@ def retryable_counts(run: Run) -> dict[str, int]:
     if not run.cancelled:
         return {} if run.error else {RetryKind.RETRY.value: run.errors}
     kinds = {kind.value: Count("pk", filter=_is_retried(run, kind)) for kind in RetryKind}
-    counts = Trial.objects.filter(run=run, is_retest=False).aggregate(**kinds)
+    counts = Trial.objects.filter(run=run, round=0).aggregate(**kinds)
     if counts[RetryKind.RETRY] == counts[RetryKind.RESUME] and not run.errors:
         # Both are the same trials.
         del counts[RetryKind.RESUME]
@@ -99,20 +99,21 @@ def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = Tru
     if run.is_open:
         return _take_over(run, kind, by=by, wake=wake)
     with write_transaction():
-        # The row lock: of two people at once, one reopens it.
-        won = Run.objects.filter(pk=run.pk, state__in=[RunState.FINISHED, RunState.CANCELLED])
-        if not won.update(cancel_requested=False):
-            raise NotRetryable(_in_progress(run))
-        run = Run.objects.select_related("project", "target", "launch").get(pk=run.pk)
-        if refusal := _refusal(run) or _why_no_trial_starts(run):
-            raise NotRetryable(refusal)
+        run = lock_closed(run)
         trials = list(trials_to_run(run, kind))
         if not trials:
             what = "errors to retry" if kind == RetryKind.RETRY else "cancelled trials to resume"
             raise NotRetryable(f"Run {run.pk} has no {what}.")
         _keep_attempts(trials)
         _requeue([trial.pk for trial in trials])
-        _reopen(run, trials)
+        cancelled = sum(trial.state == TrialState.CANCELLED for trial in trials)
+        reopen(run)
+        Run.objects.filter(pk=run.pk).update(
+            open=F("open") + len(trials),
+            cancelled=F("cancelled") - cancelled,
+            errors=F("errors") - (len(trials) - cancelled),
+            measured=None,
+        )
         retries = kind == RetryKind.RETRY
         audit.append_event(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
         launches = Launch.objects.filter(pk=run.launch_id)
@@ -220,9 +221,19 @@ def _requeue(keys: Sequence[int]) -> None:
     Trial.objects.filter(pk__in=keys).update(**blank)
 
 
-def _reopen(run: Run, trials: Sequence[Trial]) -> None:
-    """Queue a closed run whose trials were queued. With no result left, a changed target applies to all trials."""
-    cancelled = sum(trial.state == TrialState.CANCELLED for trial in trials)
+def lock_closed(run: Run) -> Run:
+    """Return a closed run that may run again, locked: of two people at once, one reopens it. Raises `NotRetryable`."""
+    won = Run.objects.filter(pk=run.pk, state__in=[RunState.FINISHED, RunState.CANCELLED])
+    if not won.update(cancel_requested=False):
+        raise NotRetryable(_in_progress(run))
+    run = Run.objects.select_related("project", "target", "launch").get(pk=run.pk)
+    if refusal := _refusal(run) or _why_no_trial_starts(run):
+        raise NotRetryable(refusal)
+    return run
+
+
+def reopen(run: Run) -> None:
+    """Queue a closed run. With no result left, a changed target applies to all trials."""
     values: dict[str, Any] = {"options": run.options}
     if run.passed or run.failed:
         if not run.launch.request.get("tool_version"):
@@ -244,8 +255,5 @@ def _reopen(run: Run, trials: Sequence[Trial]) -> None:
         starts=0,
         put_back=0,
         finished=None,
-        open=F("open") + len(trials),
-        cancelled=F("cancelled") - cancelled,
-        errors=F("errors") - (len(trials) - cancelled),
         **values,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runs.models import Run
+from runs.models.run import Arm
 from runs.models.run_options import RunOptions
 
 
@@ -14,15 +15,13 @@ def link_arms(runs: Iterable[Run], *, until_decided: bool) -> None:
     Until a verdict, the first two are looked at together, and a third one, of a lift, follows them.
     """
     for old, *others in _arms(runs):
-        if until_decided and others:
-            new, *previous = others
-            pair(old, new)
-            for follower in previous:
-                _set(follower, looks_with=new.pk, is_previous_arm=True)
-        elif others:
-            _set(old, is_old_side=True)
-            for new in others:
-                _set(new, baseline=str(old.pk))
+        for place, new in enumerate(others):
+            if until_decided and place:
+                _save(new, arm=Arm.PREVIOUS, reference=old)
+            else:
+                _save(new, arm=Arm.NEW, reference=old, options={**new.options, "baseline": str(old.pk)})
+        if others:
+            _save(old, arm=Arm.REFERENCE)
 
 
 def plan_retests(runs: Iterable[Run]) -> None:
@@ -39,19 +38,12 @@ def plan_retests(runs: Iterable[Run]) -> None:
             {"retest_arms": [run.pk for run in arms]} if is_test else {"retest": False}
         )
         for run in arms:
-            _set(run, **planned)
-
-
-def pair(old: Run, new: Run) -> None:
-    """Have two open runs looked at together, the new one compared with the old one."""
-    _set(old, looks_with=new.pk, is_old_side=True)
-    _set(new, looks_with=old.pk, baseline=str(old.pk))
+            _save(run, options={**run.options, **planned})
 
 
 def deciding_runs(runs: Iterable[Run]) -> list[Run]:
     """Return the runs that decide a launch's headline, outputs and exit code: the last arm, of a lift the skill's."""
-    counts = [run for run in runs if not RunOptions.model_validate(run.options).is_previous_arm]
-    return [arms[-1] for arms in _arms(counts)]
+    return [arms[-1] for arms in _arms(run for run in runs if run.arm != Arm.PREVIOUS)]
 
 
 def _arms(runs: Iterable[Run]) -> Iterable[list[Run]]:
@@ -62,6 +54,7 @@ def _arms(runs: Iterable[Run]) -> Iterable[list[Run]]:
     return arms.values()
 
 
-def _set(run: Run, **options: object) -> None:
-    run.options = {**run.options, **options}
-    run.save(update_fields=["options"])
+def _save(run: Run, **values: object) -> None:
+    for name, value in values.items():
+        setattr(run, name, value)
+    run.save(update_fields=list(values))

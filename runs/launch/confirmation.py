@@ -18,7 +18,7 @@ from runs.launch.request import PlannedRun, Request, store_run
 from runs.launch.selection import scenarios_of, select_scenarios
 from runs.models import Alert, Launch, Run
 from runs.models.comparison import OF_SUITE
-from runs.models.run import OPEN, Trigger
+from runs.models.run import OPEN, Arm, Preset, Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.workers import wakeups
 
@@ -114,11 +114,18 @@ def start_confirmation(alert: Alert, *, by: User | None) -> Launch:
     plan = plan_confirmation(alert)
     run = plan.arms[0][0]
     launch = Launch.objects.create(
-        project=run.project, by=by, trigger=Trigger.CONFIRM, priority=run.launch.priority, request={}
+        project=run.project,
+        by=by,
+        trigger=Trigger.CONFIRM,
+        priority=run.launch.priority,
+        preset=Preset.CONFIRM,
+        about=run,
+        request={"alert": alert.pk},
     )
-    new, old = (_store(launch, of, planned, run) for of, planned in plan.arms)
-    launch.request = {"alert": alert.pk, "new": new.pk, "old": old.pk}
-    launch.save(update_fields=["request"])
+    new, old = (
+        _store(launch, of, planned, run, arm)
+        for (of, planned), arm in zip(plan.arms, (Arm.NEW, Arm.OLD), strict=True)
+    )
     # Until both have ended: the page asks until there is a reason.
     alert.confirmation, alert.reason = launch, ""
     alert.save(update_fields=["confirmation", "reason"])
@@ -127,7 +134,7 @@ def start_confirmation(alert: Alert, *, by: User | None) -> Launch:
     return launch
 
 
-def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
+def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run, arm: Arm) -> Run:
     """Store one side of a confirmation, with the versions that the run had which it repeats."""
     changes: dict[str, Any] = {
         "trials": planned.trials,
@@ -141,7 +148,7 @@ def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
     tool_version = of.tool_version if of.tool_version == alerted.tool_version else ""
     request = Request((planned.suite_version,), options=options, tool_version=tool_version, branch=of.branch)
     run = store_run(launch, planned, request)
-    run.target_version = of.target_version
-    run.save(update_fields=["target_version"])
+    run.target_version, run.arm = of.target_version, arm
+    run.save(update_fields=["target_version", "arm"])
     run.judge_versions.set(of.judge_versions.all())
     return run

@@ -28,7 +28,7 @@ from runs.launch.selection import (
     select_scenarios,
 )
 from runs.models import Launch, Run, Target, Trial
-from runs.models.run import Trigger
+from runs.models.run import Preset, Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.results.spending import month_spent_sentence
 from runs.workers import holds, wakeups
@@ -61,7 +61,6 @@ class Request:
     """Refuse stored eval files that `--strict` would refuse."""
     benchmarks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Of a lift: what the benchmark.json beside a suite's skill says, by the suite's slug (`lift_benchmark`)."""
-    more_of: int | None = None
     """Key of the run that these are further trials of."""
 
 
@@ -189,8 +188,10 @@ def request_runs(
     if not wake:
         refuse_missing_labels(each.target for each in planned)
     asked = [(each, _with_benchmark(request, each.suite_version.suite)) for each in planned]
-    launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake)
-    if len(request.guidance) > 1:
+    compares = len(request.guidance) > 1
+    preset = Preset.LIFT if request.options.lift else Preset.GUIDANCE if compares else Preset.PLAIN
+    launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake, preset=preset)
+    if compares:
         runs = list(launch.runs.order_by("pk"))
         link_arms(runs, until_decided=request.options.until_decided)
         if request.options.retest and not request.options.lift:
@@ -214,6 +215,8 @@ def store_launch(
     by: User | None,
     trigger: Trigger,
     wake: bool = True,
+    preset: Preset = Preset.PLAIN,
+    about: Run | None = None,
 ) -> Launch:
     """Store a launch of planned runs, each with the request it is from; the first one describes the launch.
 
@@ -232,6 +235,11 @@ def store_launch(
         by=by,
         trigger=trigger,
         priority=request.priority,
+        preset=preset,
+        about=about,
+        stop={"first": request.options.trials, "most": request.options.max_trials}
+        if request.options.until_decided
+        else {},
         request={
             "targets": list(request.targets),
             "models": list(request.models),
@@ -304,7 +312,6 @@ def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         branch=request.branch,
         commit=request.commit,
         tags=list(request.tags),
-        more_of_id=request.more_of,
         by=launch.by,
         trigger=launch.trigger,
     )

@@ -21,9 +21,11 @@ from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.causes import changed_factors
 from runs.compare.measure_changes import compare_run_measures
 from runs.errors import RequestError
-from runs.launch.request import Request, plan, request_runs
+from runs.launch.judge_choice import with_recommended_judge
+from runs.launch.request import PlannedRun, Request, plan, store_launch
 from runs.models import Run
-from runs.models.run import RunState, Trigger
+from runs.models.run import Arm as Arms
+from runs.models.run import Preset, RunState, Trigger
 from runs.models.run_options import RunOptions, Selection
 
 CONTROL = ""
@@ -142,10 +144,10 @@ def separation_of(run: Run) -> Separation | None:
     """Return what can be set apart for a run; None without a baseline. One query."""
     if run.baseline_id is None:
         return None
-    wanted = Q(pk=run.baseline_id) | Q(launch__separates=run.pk)
+    wanted = Q(pk=run.baseline_id) | Q(launch__preset=Preset.CAUSES, launch__about=run.pk)
     runs = {each.pk: each for each in Run.objects.filter(wanted).select_related(*RELATED).order_by("pk")}
     baseline = runs.pop(run.baseline_id)
-    arms = tuple(Arm(each.launch.request.get("arm", CONTROL), each) for each in runs.values())
+    arms = tuple(Arm(CONTROL if each.arm == Arms.CONTROL else each.arm, each) for each in runs.values())
     return Separation(run, baseline, arms)
 
 
@@ -166,20 +168,35 @@ def request_separation(run_id: int, *, by: User | None) -> list[Run]:
             "must be able to set one back. Guidance, model, scenarios, judge and target can be."
         )
     request = _request(run, separation.baseline)
-    control = _start(run, request, CONTROL, by)
-    arms = [
-        _start(run, _against(_SET_BACK[factor](request, separation.baseline), control), factor, by)
-        for factor in separation.factors
-    ]
-    for arm, factor in zip([control, *arms], [CONTROL, *separation.factors], strict=True):
+    requests = {
+        Arms.CONTROL.value: request,
+        **{factor: _SET_BACK[factor](request, separation.baseline) for factor in separation.factors},
+    }
+    planned = [(_plan(run, own), own) for own in requests.values()]
+    launch = store_launch(run.project, planned, by=by, trigger=Trigger.WEB, preset=Preset.CAUSES, about=run)
+    control, *arms = launch.runs.order_by("pk")
+    for arm, factor in zip([control, *arms], requests, strict=True):
+        arm.arm = factor
         arm.target_version = (separation.baseline if factor == "target" else run).target_version
-        arm.save(update_fields=["target_version"])
+        if arm != control:
+            arm.reference = control
+            arm.options = {**arm.options, "baseline": str(control.pk)}
+        arm.save(update_fields=["arm", "reference", "options", "target_version"])
     audit.append_event(run.project, by, "run.separate", run, runs=[control.pk, *(arm.pk for arm in arms)])
     return [control, *arms]
 
 
+def _plan(run: Run, request: Request) -> PlannedRun:
+    planned = plan(run.project, request)
+    if len(planned) != 1:
+        raise RequestError(
+            f"Run {run.pk} can't be repeated as one run, because its scenarios choose their targets."
+        )
+    return planned[0]
+
+
 def _request(run: Run, baseline: Run) -> Request:
-    options = RunOptions.model_validate(run.options)
+    options = with_recommended_judge(run.project, RunOptions.model_validate(run.options))
     keys = list(run.trial_set.values_list("scenario__key", flat=True).order_by().distinct())
     if options.until_decided:
         # Looks gave some scenarios more trials than others; fresh runs get as many in all.
@@ -196,25 +213,8 @@ def _request(run: Run, baseline: Run) -> Request:
     )
 
 
-def _against(request: Request, control: Run) -> Request:
-    return replace(request, options=request.options.model_copy(update={"baseline": str(control.pk)}))
-
-
 def _model_names(model: str) -> Sequence[str]:
     return [model] if model else ()
-
-
-def _start(run: Run, request: Request, factor: str, by: User | None) -> Run:
-    planned = plan(run.project, request)
-    if len(planned) != 1:
-        raise RequestError(
-            f"Run {run.pk} can't be repeated as one run, because its scenarios choose their targets."
-        )
-    launch = request_runs(run.project, request, by=by, trigger=Trigger.WEB)
-    launch.separates = run
-    launch.request = {**launch.request, "arm": factor}
-    launch.save(update_fields=["separates", "request"])
-    return launch.runs.get()
 
 
 def _old_scenarios(request: Request, baseline: Run) -> Request:

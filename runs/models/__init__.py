@@ -4,7 +4,14 @@ from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.comparison import Alert, Annotation, Baseline, Change
 from runs.models.job import Job
 from runs.models.judging import JudgingRecord, Review
-from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
+from runs.models.measure import (
+    GuidanceComparison,
+    LaterMeasure,
+    Measure,
+    RunDigest,
+    RunMeasure,
+    SubcommandMeasure,
+)
 from runs.models.metric_counter import MetricCounter
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
@@ -39,6 +46,7 @@ __all__ = [
     "Job",
     "JudgeCalibration",
     "JudgingRecord",
+    "LaterMeasure",
     "Launch",
     "LeaseCheck",
     "Measure",

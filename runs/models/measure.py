@@ -32,15 +32,7 @@ class Measure(models.Model):
         return f"{self.layer}/{self.name}"
 
 
-class RunMeasure(models.Model):
-    """A measure over a run's trials that are not errors; written when the run closes.
-
-    With a scenario: over its trials. Without: over scenarios, n their number, mean the mean of
-    their means, m2 the sum of squared differences between them.
-    """
-
-    # `one_rollup_each` begins with it; with its own index PostgreSQL would read the rows of every scenario.
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="measures", db_index=False)
+class _Rollup(models.Model):
     scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")
     measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="+")
     n = models.PositiveIntegerField()
@@ -48,6 +40,20 @@ class RunMeasure(models.Model):
     m2 = models.FloatField()
     passed = models.PositiveIntegerField(null=True)
     """Number of values that passed; None if the measure has no pass or fail."""
+
+    class Meta:
+        abstract = True
+
+
+class RunMeasure(_Rollup):
+    """A measure over a run's first trials that are not errors; written when the run closes.
+
+    With a scenario: over its trials. Without: over scenarios, n their number, mean the mean of
+    their means, m2 the sum of squared differences between them.
+    """
+
+    # `one_rollup_each` begins with it; with its own index PostgreSQL would read the rows of every scenario.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="measures", db_index=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "scenario", "measure"], name="one_rollup_each")]
@@ -59,6 +65,15 @@ class RunMeasure(models.Model):
 
     def __str__(self) -> str:
         return f"{self.measure} of {self.run}"
+
+
+class LaterMeasure(_Rollup):
+    """A scenario's measure over the trials of looks and extensions, which only the comparison that asked for them counts."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="later_measures")
+
+    def __str__(self) -> str:
+        return f"later {self.measure} of {self.run}"
 
 
 class SubcommandMeasure(models.Model):

@@ -58,6 +58,28 @@ def cost_per_success(cost_usd: float | None, retest_usd: float, passed: int) -> 
     return (cost_usd - retest_usd) / passed if cost_usd is not None and passed else None
 
 
+class Preset(models.TextChoices):
+    """What a launch is for."""
+
+    PLAIN = "", "runs"
+    GUIDANCE = "guidance", "versions of guidance"
+    LIFT = "lift", "lift of a skill"
+    CAUSES = "causes", "possible causes set apart"
+    CONFIRM = "confirm", "confirmation of an alert"
+    MORE = "more", "further trials of compared runs"
+
+
+class Arm(models.TextChoices):
+    """The part of a run in a launch that compares; of possible causes the name of the factor that is set back."""
+
+    NONE = ""
+    REFERENCE = "reference"
+    NEW = "new"
+    PREVIOUS = "previous", "previous version"
+    OLD = "old", "old configuration"
+    CONTROL = "control"
+
+
 class Launch(models.Model):
     """The runs of one request: one for each suite, target, model and guidance."""
 
@@ -73,8 +95,11 @@ class Launch(models.Model):
     """The process that executes its runs by itself (`--now`); empty if workers do."""
     held_until = models.FloatField(default=0.0, db_default=0.0)
     """When the hold of that process ends unless it renews it, in the database's seconds since 1970."""
-    separates = models.ForeignKey("Run", on_delete=models.CASCADE, null=True, related_name="separations")
-    """The run whose possible causes its runs set apart."""
+    preset = models.CharField(max_length=10, choices=Preset.choices, blank=True, default="", db_default="")
+    about = models.ForeignKey("Run", on_delete=models.CASCADE, null=True, related_name="launches_about")
+    """The run whose causes it sets apart, which it confirms, or which gets further trials."""
+    stop = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    """When it stops adding trials: `first` and `most` of each scenario, and of further trials the `looks` so far."""
     created = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -255,10 +280,12 @@ class Run(models.Model):
     """What each look of a run until a verdict found (`evaluators.statistics.looks.StoredLook`), the first one first."""
     retests = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """What fresh trials of single scenarios say (`runs.compare.retests.Retest`), in the order of their batches."""
-    more_of = models.ForeignKey(
-        "self", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    arm = models.CharField(max_length=20, blank=True, default="", db_default="")
+    """Its `Arm` in its launch, or the factor that it sets back; empty in a launch that compares nothing."""
+    reference = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, related_name="compared", db_index=False
     )
-    """The run that its trials are further trials of; comparisons pool both within each scenario."""
+    """The run of its launch that it is compared with."""
     baseline = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     verdict = models.CharField(max_length=14, blank=True, default="", db_default="")
     """A `ChangeVerdict` against its line or its baseline; empty without one."""
@@ -290,7 +317,9 @@ class Run(models.Model):
             models.Index(fields=["project", "created"], name="run_by_day"),
             models.Index(fields=["project", "state"], name="run_by_state"),
             models.Index(fields=["project", "verdict", "-id"], name="run_by_verdict"),
-            models.Index(fields=["more_of"], name="run_more_of", condition=models.Q(more_of__isnull=False)),
+            models.Index(
+                fields=["reference"], name="run_by_reference", condition=models.Q(reference__isnull=False)
+            ),
             models.Index(fields=["finished"], name="run_to_follow", condition=models.Q(followed_up=False)),
             models.Index(
                 fields=["state"],

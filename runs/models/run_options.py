@@ -172,12 +172,6 @@ class RunOptions(AskedOptions):
     """Of runs of older releases: `run_id` and `passed` by case of an EvalSuiteResult on disk."""
     shard: str = ""
     """Which part of its suite the run is, such as 1/3; empty for all of it."""
-    looks_with: int | None = None
-    """The run whose trials take turns with this one's, looked at together; None if its looks need no other run's."""
-    is_old_side: bool = False
-    """Whether it is the arm that the others of its launch are compared with, and has no reference itself."""
-    is_previous_arm: bool = False
-    """Whether it is the third arm of a lift: it gets the trials of its looks, which don't look at it."""
     fail_on_regression: bool = False
     """Whether its command fails for a regression, so that several versions of guidance are a test of the last one."""
     retest_arms: tuple[int, ...] = ()
@@ -203,8 +197,7 @@ class RunOptions(AskedOptions):
 
     def without_looks(self) -> RunOptions:
         """Return the options of a run that repeats trials of this one once."""
-        plain = {"until_decided": False, "max_trials": None, "looks_with": None, "is_old_side": False}
-        return self.model_copy(update={**plain, "is_previous_arm": False, "retest_arms": ()})
+        return self.model_copy(update={"until_decided": False, "max_trials": None, "retest_arms": ()})
 
     def agent_seconds(self, of_scenario: float | None) -> float:
         """Return an agent's time limit: the scenario's, else the request's; the target may have a shorter one."""

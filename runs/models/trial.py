@@ -39,8 +39,11 @@ class Trial(models.Model):
     index = models.PositiveIntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     """Order in the run: all scenarios once, then all again."""
+    round = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """0 for the trials that the run was asked for, which rates, line and trend count; later ones are of looks,
+    extensions and retests."""
     is_retest = models.BooleanField(default=False, db_default=False)
-    """Whether it is a fresh trial of a scenario that looked worse: it decides `Run.retests`, and no rate counts it."""
+    """Whether it is a fresh trial of a scenario that looked worse: it decides `Run.retests`, and no comparison counts it."""
     state = models.CharField(max_length=10, choices=TrialState.choices, default=TrialState.QUEUED)
     outcome = models.CharField(max_length=5, blank=True)
 
@@ -88,7 +91,7 @@ class Trial(models.Model):
             models.Index(fields=["scenario", "-id"], name="trial_by_scenario"),
             # Covers outcome strips and lists of siblings, so that they read only the index.
             models.Index(
-                fields=["run", "scenario", "index", "state", "outcome", "is_retest"], name="trial_of_run"
+                fields=["run", "scenario", "index", "state", "outcome", "round"], name="trial_of_run"
             ),
             models.Index(fields=["lease_until"], name="trial_running", condition=models.Q(state="running")),
         ]

@@ -115,7 +115,7 @@ class Digest(Struct, frozen=True):
     trials: list[DigestedTrial] = []
     """The first trials, which rates count, in execution order."""
     retests: list[DigestedTrial] = []
-    """Fresh trials of scenarios that looked worse, likewise; none in digests of older releases."""
+    """The trials of later rounds, likewise: of looks, extensions and retests."""
     tampered: list[int] = []
     """Trials whose agent changed what decides its gates."""
     gates: list[GateKind] = []
@@ -249,10 +249,10 @@ def digest_of(run: Run) -> Digest:
     """
     trials, scores, diagnosed, used, totalled = [], [], [], [], []
     tampered, retests, measured = [], [], []
-    for *columns, error, is_retest, scores_text, detail_text in _rows(run.pk):
+    for *columns, error, later, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
         trial = _trial(columns, decoded, _find_lost(error, decoded, scores_text))
-        if is_retest:
+        if later:
             retests.append(trial)
             continue
         trials.append(trial)
@@ -322,7 +322,7 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
     trials = Trial.objects.filter(run=run).order_by("position", "pk")
     columns = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")
     return trials.values_list(
-        *columns, "error", "is_retest", Cast("scores", TextField()), Cast("detail", TextField())
+        *columns, "error", "round", Cast("scores", TextField()), Cast("detail", TextField())
     )
 
 

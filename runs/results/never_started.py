@@ -39,5 +39,5 @@ def describe_if_never_started(run: int) -> str:
 
 
 def _finished(run: int) -> QuerySet[Trial, Any]:
-    finished = Trial.objects.filter(run=run, is_retest=False, state=TrialState.FINISHED)
+    finished = Trial.objects.filter(run=run, round=0, state=TrialState.FINISHED)
     return finished.order_by(F("finished").asc(nulls_last=True), "pk")

@@ -251,13 +251,13 @@ def strip_around(trial: Trial) -> Around:
     siblings = sorted([Sibling(index, pk) for owner, pk, index, *_ in trials if owner == run.pk])
     ended = [
         (scenario, outcome, owner, pk)
-        for owner, pk, _, is_retest, state, outcome in trials
-        if state == TrialState.FINISHED and not is_retest
+        for owner, pk, _, later, state, outcome in trials
+        if state == TrialState.FINISHED and not later
     ]
     before = [
         (outcome == "error", index != trial.index, Sibling(index, pk))
-        for owner, pk, index, is_retest, state, outcome in trials
-        if owner == run.baseline_id and state == TrialState.FINISHED and not is_retest
+        for owner, pk, index, later, state, outcome in trials
+        if owner == run.baseline_id and state == TrialState.FINISHED and not later
     ]
     # Prefer trials that passed or failed, then the same index.
     baseline = min(before)[-1] if before else None
@@ -297,16 +297,16 @@ def _of_trials(rows: Iterable[tuple[int, str, int, int]]) -> Ended:
 
 
 def _trials(runs: tuple[int, ...]) -> QuerySet[Trial, tuple[int, str, int, int]]:
-    trials = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED).order_by()
+    trials = Trial.objects.filter(run__in=runs, round=0, state=TrialState.FINISHED).order_by()
     return trials.values_list("scenario_id", "outcome", "run_id", "pk")
 
 
 def _of_scenario(
     runs: tuple[int, ...], scenario: int
-) -> QuerySet[Trial, tuple[int, int, int, bool, str, str]]:
+) -> QuerySet[Trial, tuple[int, int, int, int, str, str]]:
     # Unordered: with an order SQLite would scan the scenario's whole history.
     trials = Trial.objects.filter(run__in=runs, scenario=scenario).order_by()
-    return trials.values_list("run_id", "pk", "index", "is_retest", "state", "outcome")
+    return trials.values_list("run_id", "pk", "index", "round", "state", "outcome")
 
 
 def _strips(

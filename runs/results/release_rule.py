@@ -88,7 +88,5 @@ def release_result(run: Run) -> ReleaseResult | None:
     digest = digests_of([run.pk]).get(run.pk)
     if digest is not None:
         return by_rule(run.suite, digest.outcomes)
-    ended = Trial.objects.filter(run=run, is_retest=False, state=TrialState.FINISHED).order_by(
-        "position", "pk"
-    )
+    ended = Trial.objects.filter(run=run, round=0, state=TrialState.FINISHED).order_by("position", "pk")
     return by_rule(run.suite, by_key(ended.values_list("scenario__key", "outcome")))

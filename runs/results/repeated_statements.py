@@ -61,9 +61,7 @@ def statements(runs: Sequence[int]) -> JudgeStatements:
 
 
 def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
-    judgings = JudgingRecord.objects.filter(
-        trial__run__in=runs, trial__is_retest=False, counts=True
-    ).order_by("pk")
+    judgings = JudgingRecord.objects.filter(trial__run__in=runs, trial__round=0, counts=True).order_by("pk")
     return judgings.values_list("trial", Cast("content", TextField()))
 
 

@@ -23,6 +23,7 @@ from runs.models import (
     GuidanceComparison,
     JudgeCalibration,
     JudgingRecord,
+    LaterMeasure,
     Run,
     RunMeasure,
     SubcommandMeasure,
@@ -103,9 +104,13 @@ class MeasuredTrial(NamedTuple):
     detail: str
 
 
-def _rows(run: int) -> QuerySet[Trial, Any]:
-    """Return the trials that rates count: a run's first ones. JSON columns are decoded by msgspec, ten times as fast."""
-    counted = Trial.objects.filter(run=run, is_retest=False, state=FINISHED).exclude(outcome="error")
+def _rows(run: int, *, later: bool = False) -> QuerySet[Trial, Any]:
+    """Return a run's first trials, which rates count, or the `later` ones of looks and extensions.
+
+    JSON columns are decoded by msgspec, ten times as fast.
+    """
+    of_round = Q(round__gt=0, is_retest=False) if later else Q(round=0)
+    counted = Trial.objects.filter(of_round, run=run, state=FINISHED).exclude(outcome="error")
     columns = ("scenario_id", "outcome", "composite", "seconds", "cost_usd", "tokens_in", "tokens_out")
     texts = Cast("scores", TextField()), Cast("detail", TextField())
     return counted.order_by("position", "pk").values_list(*columns, *texts)
@@ -170,7 +175,7 @@ def _sum_values(
 ) -> dict[tuple[int, Key], RunningStatistics]:
     series: dict[tuple[int, Key], RunningStatistics] = defaultdict(RunningStatistics)
     for trial, metrics in trials:
-        is_other = counts_otherwise(metrics, countings[trial.scenario])
+        is_other = counts_otherwise(metrics, countings.get(trial.scenario))
         for key, value, passed in measured_values(trial):
             if key == COMPLETED or key[0] != COMPLETED[0] or not is_other:
                 series[trial.scenario, key].add(value, passed)
@@ -204,6 +209,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
         for model in (SubcommandMeasure, FlagConfusion):
             model.objects.filter(run=run).delete()
     trials, details, countings = write_measures(run, is_new=is_new)
+    write_later_measures(run, countings)
     counted = [
         (trial, detail)
         for trial, detail in zip(trials, details, strict=True)
@@ -217,9 +223,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
         is_vacuous(trial.outcome, read_scores(trial.scores)) for trial in trials
     )
     run.not_started = describe_tool_not_started(run.pk)
-    run.unjudged = Trial.objects.filter(
-        run=run, is_retest=False, outcome="error", error_kind__in=UNJUDGED
-    ).count()
+    run.unjudged = Trial.objects.filter(run=run, round=0, outcome="error", error_kind__in=UNJUDGED).count()
     _mark_measured(run)
     write_digest(run)
     _name_judges(run)
@@ -244,6 +248,27 @@ def write_measures(
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
     return trials, details, countings
+
+
+def write_later_measures(run: Run, countings: Mapping[int, Counting | None] | None = None) -> None:
+    """Replace the measures of a run's looks and extensions. Requires a transaction.
+
+    `countings` is how its first trials count in layer 1.
+    """
+    LaterMeasure.objects.filter(run=run).delete()
+    later = [MeasuredTrial(*row) for row in _rows(run.pk, later=True)]
+    if not later:
+        return
+    if countings is None:
+        first = [MeasuredTrial(*row) for row in _rows(run.pk)]
+        countings = choose_countings(
+            (each.scenario, _detail.decode(each.detail).interaction) for each in first
+        )
+    series = _sum_values(((each, _detail.decode(each.detail).interaction) for each in later), countings)
+    measures = measure_ids({key for _, key in series})
+    statements.insert(
+        LaterMeasure, [_row(run, pk, measures[key], each) for (pk, key), each in series.items()]
+    )
 
 
 def _mark_measured(run: Run) -> None:

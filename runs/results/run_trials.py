@@ -49,7 +49,5 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
 
 
 def _outcomes(run: int) -> QuerySet[Trial, tuple[str, str]]:
-    ended = Trial.objects.filter(run=run, is_retest=False, state=TrialState.FINISHED).order_by(
-        "position", "pk"
-    )
+    ended = Trial.objects.filter(run=run, round=0, state=TrialState.FINISHED).order_by("position", "pk")
     return ended.values_list("scenario__key", "outcome")

@@ -210,7 +210,7 @@ Read = tuple[int, int, ReadContent]
 
 
 def _judgings(runs: Sequence[int], judge: str) -> list[Read]:
-    rows = JudgingRecord.objects.filter(trial__run__in=runs, trial__is_retest=False, counts=True)
+    rows = JudgingRecord.objects.filter(trial__run__in=runs, trial__round=0, counts=True)
     if (version := JudgeVersion.of(judge)) is not None:
         rows = rows.filter(model=version.model, rubric=version.rubric)
     newest = rows.order_by("-pk").values_list("pk", "trial", Cast("content", TextField()))[:MOST_JUDGINGS]

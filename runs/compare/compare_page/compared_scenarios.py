@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from evalhub.web.chips import Facet, Facets
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.first_divergences import DivergingTrials, EndedTrial
-from runs.models import Trial
+from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.results.rates import Rate
 
@@ -90,17 +90,16 @@ class ScenarioSide:
         return _outcomes(self.trials)
 
 
-def sides_of(counts_for: Mapping[int, int]) -> dict[int, dict[str, ScenarioSide]]:
+def sides_of(runs: Sequence[Run], *, later: bool = False) -> dict[int, dict[str, ScenarioSide]]:
     """Return the scenarios of each run that have a finished trial, in the order of the suite. One query.
 
-    `counts_for` is the compared run for each run whose trials count.
+    `later` says whether the trials of looks and extensions count.
     """
-    rows = Trial.objects.filter(run__in=counts_for, is_retest=False, state=TrialState.FINISHED).order_by(
-        "run", "position", "pk"
-    )
-    sides: dict[int, dict[str, ScenarioSide]] = {key: {} for key in counts_for.values()}
+    counted = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED)
+    rows = (counted if later else counted.filter(round=0)).order_by("run", "position", "pk")
+    sides: dict[int, dict[str, ScenarioSide]] = {run.pk: {} for run in runs}
     for run, key, pk, outcome, index in rows.values_list("run", "scenario__key", "pk", "outcome", "index"):
-        side = sides[counts_for[run]].setdefault(key, ScenarioSide())
+        side = sides[run].setdefault(key, ScenarioSide())
         side.trials.append(EndedTrial(pk, outcome, index + 1, run))
     return sides
 

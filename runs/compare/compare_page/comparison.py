@@ -13,9 +13,9 @@ from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.compare_page.compared_scenarios import ORDER, ComparedScenario, sides_of
 from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
+from runs.compare.extensions import Extension, levels_of
 from runs.compare.first_divergences import FirstDivergences, first_divergences
-from runs.compare.fresh_trials import FreshRun, pool_of
-from runs.compare.measure_changes import HEADLINE, PooledRuns, compare_pools
+from runs.compare.measure_changes import HEADLINE, compare_runs
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
 from runs.compare.side_by_side import measures_with_cells
 from runs.compare.stored_changes import stored_changes, stored_scenario_changes
@@ -80,7 +80,6 @@ class ComparedRuns:
     verdict: ShownVerdict | None
     """None where no scenario can be compared."""
     divergences: FirstDivergences = field(default_factory=FirstDivergences)
-    pools: tuple[PooledRuns, ...] = ()
     levels: Levels | None = None
     """The levels of a comparison to which trials were added after a look; None for any other."""
 
@@ -140,12 +139,14 @@ def _worse_first(rule: MeasureRule, value: ScenarioValue) -> float:
     return -value.difference if rule.better == "lower" else value.difference
 
 
-def scenario_values(pools: Sequence[PooledRuns], measure: str) -> list[ScenarioValue]:
+def scenario_values(
+    base: Run, new: Run, measure: str, extensions: Sequence[Extension] = ()
+) -> list[ScenarioValue]:
     """Return a measure's values by scenario, the worst change first; none if it isn't compared. One to three queries."""
     layer, _, name = measure.partition("/")
-    if len(pools) != 2 or not (layer and name):
+    if not (layer and name):
         return []
-    (compared,) = compare_pools(pools[0], pools[1:], [measure])
+    (compared,) = compare_runs(base, [new], [measure], extensions=extensions)
     if measure not in compared.samples:
         return []
     rule, before, after = compared.samples[measure]
@@ -153,15 +154,15 @@ def scenario_values(pools: Sequence[PooledRuns], measure: str) -> list[ScenarioV
     return sorted(values, key=lambda each: _worse_first(rule, each))
 
 
-def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> ComparedRuns:
+def compare_two_runs(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> ComparedRuns:
     """Return two runs side by side, differences first.
 
     Six queries; up to two more where the runs' suite versions differ, and up to ten where they did not run in turn.
     """
-    pools = tuple(pool_of(run, fresh) for run in (base, new))
-    changes, by_key, levels = _read_stored(pools) or _compute(pools)
-    counted = {key: pool.run.pk for pool in pools for key in pool.keys}
-    sides = sides_of(counted)
+    extended = any(each.looks for each in extensions)
+    stored = None if extended else _read_stored(base, new)
+    changes, by_key, levels = stored or _compute(base, new, extensions)
+    sides = sides_of([base, new], later=levels_of(base, new, extensions) is not None)
     before, after = sides[base.pk], sides[new.pk]
     reasons = incomparable(base, new)
     scenarios = [
@@ -175,14 +176,14 @@ def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Com
         for key in dict.fromkeys([*after, *before])
     ]
     divergences = first_divergences(
-        list(counted), {each.key: (each.base, each.new) for each in scenarios if each.is_comparable}
+        [base.pk, new.pk], {each.key: (each.base, each.new) for each in scenarios if each.is_comparable}
     )
     scenarios = [replace(each, diverging=divergences.scenarios.get(each.key)) for each in scenarios]
     scenarios.sort(key=lambda each: (ORDER.index(each.kind), -each.points))
     fingerprint = [*find_edits(base, new), *fingerprint_rows(base, new)]
     return ComparedRuns(
         *(base, new, fingerprint, _measures(base, new, changes), scenarios, shown_verdict(changes)),
-        *(divergences, pools, levels),
+        *(divergences, levels if extended else None),
     )
 
 
@@ -190,20 +191,17 @@ Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | N
 """The measures' changes, headline first, the pass rate's by scenario, and the levels of pooled trials."""
 
 
-def _read_stored(pools: Sequence[PooledRuns]) -> Changes | None:
+def _read_stored(base: Run, new: Run) -> Changes | None:
     """Return the comparison stored when the newer run closed; None unless the other run alone is its reference."""
-    base, new = pools
-    others = new.run.old_side.get("runs")
-    if new.run.baseline_id != base.run.pk or base.also or new.also or others:
+    if new.baseline_id != base.pk or new.old_side.get("runs"):
         return None
-    stored = stored_changes(new.run.pk)
-    return (stored, stored_scenario_changes(new.run.pk), None) if stored else None
+    stored = stored_changes(new.pk)
+    return (stored, stored_scenario_changes(new.pk), None) if stored else None
 
 
-def _compute(pools: Sequence[PooledRuns]) -> Changes:
-    compared = compare_chosen(*pools)
-    pooled = any(each.also for each in pools)
-    return [*compared.headline, *compared.others], compared.scenarios, compared.levels if pooled else None
+def _compute(base: Run, new: Run, extensions: Sequence[Extension]) -> Changes:
+    compared = compare_chosen(base, new, extensions)
+    return [*compared.headline, *compared.others], compared.scenarios, compared.levels
 
 
 def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:

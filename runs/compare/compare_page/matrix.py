@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.compare_page.chosen_runs import numbers_of
 from runs.compare.compare_page.compared_scenarios import ScenarioSide, sides_of
-from runs.compare.fresh_trials import FreshRun, pool_of
-from runs.compare.measure_changes import HEADLINE, PooledRuns, RunComparison, compare_pools
+from runs.compare.measure_changes import HEADLINE, RunComparison, compare_runs
 from runs.compare.shown_changes import ShownChange
 from runs.compare.side_by_side import Cell, measures_with_cells
 from runs.models import Measure, Run
@@ -124,15 +123,14 @@ class Matrix:
         return tuple([row for row in self.scenarios if row.differs])
 
 
-def compare_several_runs(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
+def compare_several_runs(runs: Sequence[Run]) -> Matrix:
     """Return runs beside each other, each against the first: headline measures, cost, time, tokens, and scenarios.
 
     Scenarios with the largest fall against the first run come first. Four to nine queries.
     """
-    pools = [pool_of(run, fresh) for run in runs]
-    compared = compare_pools(pools[0], pools[1:], SUMMARY)
+    compared = compare_runs(runs[0], runs[1:], SUMMARY)
     counts = [(0, 0), *((each.comparable, each.common) for each in compared)]
-    return Matrix(_columns(runs, counts), _summary(runs, compared), _scenarios(runs, pools))
+    return Matrix(_columns(runs, counts), _summary(runs, compared), _scenarios(runs))
 
 
 def _summary(runs: Sequence[Run], compared: Sequence[RunComparison]) -> tuple[SummaryRow, ...]:
@@ -168,8 +166,8 @@ def _summary_cell(cell: Cell | None, change: MeasureChange | None) -> SummaryCel
     return SummaryCell(change.after, ShownChange(change))
 
 
-def _scenarios(runs: Sequence[Run], pools: Sequence[PooledRuns]) -> tuple[MatrixScenario, ...]:
-    sides = sides_of({key: pool.run.pk for pool in pools for key in pool.keys})
+def _scenarios(runs: Sequence[Run]) -> tuple[MatrixScenario, ...]:
+    sides = sides_of(runs)
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
     reasons = outcomes_changed_since(runs[0], runs[1:])
     rows = [

@@ -21,18 +21,19 @@ from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
 from runs.compare.compare_page.compared_scenarios import ComparedScenario
 from runs.compare.compare_page.comparison import compare_two_runs
 from runs.compare.differences import LABELS, fingerprint_differences
-from runs.compare.fresh_trials import fresh_runs
+from runs.compare.extensions import Extension, extensions_of
 from runs.compare.measure_changes import (
     HEADLINE,
     PASS,
-    PooledRuns,
     RunComparison,
-    compare_pools,
+    compare_runs,
     smallest_of_pass_rate,
 )
+from runs.engine.extending import extend_runs
 from runs.errors import RequestError
 from runs.launch.estimate import PlanEstimate, estimate_plan
-from runs.launch.more_trials import MOST_MORE, Planned, plan_more_trials, request_more_trials
+from runs.launch.more_trials import MOST_MORE, plan_more_trials
+from runs.launch.request import PlannedRun
 from runs.launch.run_history import read_history
 from runs.models import Run
 
@@ -44,7 +45,7 @@ USUAL = 5
 class MorePlan:
     """The plan of further trials, or why there is none."""
 
-    planned: Sequence[Planned] = ()
+    planned: Sequence[PlannedRun] = ()
     estimate: PlanEstimate | None = None
     now: str = ""
     """The smallest change of the pass rate that the comparison can find now; empty if unknown."""
@@ -55,7 +56,7 @@ class MorePlan:
 
     @property
     def trials(self) -> int:
-        return sum(run.trial_count for run, _ in self.planned)
+        return sum(run.trial_count for run in self.planned)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def _more_page(request: ProjectRequest, query: QueryDict) -> MorePage:
     if len(chosen.runs) != 2:
         raise Http404
     base, new = chosen.runs
-    compared = compare_two_runs(base, new, fresh_runs(chosen.runs))
+    extensions = extensions_of(chosen.runs)
+    compared = compare_two_runs(base, new, extensions)
     scenarios = [scenario for scenario in compared.scenarios if scenario.is_comparable]
     asked = set(query.getlist("scenario"))
     keys = [
@@ -110,7 +112,7 @@ def _more_page(request: ProjectRequest, query: QueryDict) -> MorePage:
         if (scenario.key in asked if "scenario" in query else scenario.kind in ("worse", "better"))
     ]
     trials, until_decided = _number(query.get("trials", str(USUAL))), bool(query.get("until_decided"))
-    plan = _plan(request, chosen.runs, compared.pools, keys, trials, until_decided=until_decided)
+    plan = _plan(request, chosen.runs, extensions, keys, trials, until_decided=until_decided)
     return MorePage(chosen, scenarios, keys, trials, plan, until_decided)
 
 
@@ -121,7 +123,7 @@ def _number(text: str) -> int | None:
 def _plan(
     request: ProjectRequest,
     runs: Sequence[Run],
-    pools: Sequence[PooledRuns],
+    extensions: Sequence[Extension],
     keys: list[str],
     trials: int | None,
     *,
@@ -131,18 +133,18 @@ def _plan(
     if trials is None:
         return MorePlan(problem=f"Enter a whole number of trials from 1 to {MOST_MORE}.", id="request/trials")
     try:
-        planned = plan_more_trials(project, runs, keys, trials, until_decided=until_decided)
+        planned = plan_more_trials(project, runs, keys, first_size(trials) if until_decided else trials)
     except RequestError as error:
         return MorePlan(problem=str(error), id=error.id)
-    first = planned[0][0]
+    first = planned[0]
     history = read_history(
         *(project.pk, first.suite_version.suite_id, [each.scenario_id for each in first.scenarios]),
-        {run.target.pk for run, _ in planned},
+        {run.target.pk for run in planned},
     )
-    judged = any(own.options.judge for _, own in planned)
+    judged = any(run.options.get("judge", True) for run in runs)
     smallest = smallest_of_pass_rate(project)
-    estimate = estimate_plan([run for run, _ in planned], history, judged=judged, smallest=smallest)
-    (compared,) = compare_pools(pools[0], pools[1:], HEADLINE)
+    estimate = estimate_plan(planned, history, judged=judged, smallest=smallest)
+    (compared,) = compare_runs(runs[0], runs[1:], HEADLINE, extensions=extensions)
     now, then = _detectable(compared, keys, trials)
     return MorePlan(planned, estimate, now, then)
 
@@ -176,7 +178,9 @@ def more_trials(request: ProjectRequest) -> HttpResponse:
         # The button showed another number: the user has not seen this plan.
         return _show(request, page, status=409)
     try:
-        request_more_trials(request.access.project, page.plan.planned, by=request.user)
+        extend_runs(
+            page.chosen.runs, page.keys, page.trials or 1, until_decided=page.until_decided, by=request.user
+        )
     except RequestError as error:
         return _show(request, replace(page, plan=MorePlan(problem=str(error), id=error.id)), status=422)
     messages.success(request, f"Queued {counted(page.plan.trials, 'more trial')}.")

@@ -31,7 +31,7 @@ from runs.compare.compare_page.tables import (
 )
 from runs.compare.compare_page.text_differences import PARTS, differing_parts, text_differences
 from runs.compare.differences import differing_values
-from runs.compare.fresh_trials import FreshRun, fresh_runs
+from runs.compare.extensions import Extension, extensions_of
 from runs.models import Run
 from runs.results.trial_page.side_by_side import TwoTrials, two_trials
 
@@ -54,24 +54,28 @@ def compare(request: ProjectRequest) -> HttpResponseBase:
     if not chosen.runs:
         status = 404 if chosen.problem else 200
         return render(request, "compare/compare/choose_runs.html", {"problem": chosen.problem}, status=status)
-    fresh = fresh_runs(chosen.runs)
+    if len(chosen.runs) != 2:
+        return _several_runs(request, chosen, _help(request, chosen))
+    fresh = extensions_of(chosen.runs)
     if request.htmx and request.htmx.target == "fresh":
         return _fresh(request, chosen, fresh)
     counted = [] if request.GET.get("fresh") == "no" else fresh
-    context = {"chosen": chosen, "fresh": fresh, "pooled": any(each.is_pooled for each in counted)}
-    context["is_help_read"] = request.COOKIES.get(HELP_COOKIE) == "read"
-    several = _two_runs if len(chosen.runs) == 2 else _several_runs
-    return several(request, chosen, counted, context)
+    context = _help(request, chosen) | {"fresh": fresh, "pooled": any(each.looks for each in counted)}
+    return _two_runs(request, chosen, counted, context)
+
+
+def _help(request: ProjectRequest, chosen: ChosenRuns) -> dict[str, object]:
+    return {"chosen": chosen, "is_help_read": request.COOKIES.get(HELP_COOKIE) == "read"}
 
 
 def _to(request: ProjectRequest, numbers: list[str]) -> HttpResponse:
     return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={','.join(numbers)}")
 
 
-def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun]) -> HttpResponse:
+def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[Extension]) -> HttpResponse:
     """Show how far the further trials are; the whole page is loaded again with the last of them."""
     response = render(request, "compare/compare/_fresh.html", {"chosen": chosen, "fresh": fresh})
-    if not any(each.run.is_open for each in fresh):
+    if not any(each.is_open for each in fresh):
         response["HX-Refresh"] = "true"
     return response
 
@@ -81,7 +85,7 @@ def _are_two_versions(base: Run, new: Run) -> bool:
 
 
 def _two_runs(
-    request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
+    request: ProjectRequest, chosen: ChosenRuns, fresh: list[Extension], context: dict[str, object]
 ) -> HttpResponseBase:
     base, new = chosen.runs
     part = request.GET.get("part", "")
@@ -106,7 +110,7 @@ def _two_runs(
         "opened": opened,
         "pair": _pair(request, opened) if opened else None,
         "measure": measure,
-        "values": scenario_values(compared.pools, measure) if measure else [],
+        "values": scenario_values(base, new, measure, fresh) if measure else [],
         "parts": differing_parts(base, new),
         "part": part,
         "versions": chosen.runs if _are_two_versions(base, new) else (),
@@ -139,9 +143,9 @@ def _pair(request: ProjectRequest, opened: ComparedScenario) -> TwoTrials | None
 
 
 def _several_runs(
-    request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
+    request: ProjectRequest, chosen: ChosenRuns, context: dict[str, object]
 ) -> HttpResponseBase:
-    matrix = compare_several_runs(chosen.runs, fresh)
+    matrix = compare_several_runs(chosen.runs)
     differs_only = request.GET.get("show") == DIFFERING
     tables = {
         "measures": lambda: matrix_table(matrix),

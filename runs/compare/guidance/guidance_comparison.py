@@ -13,10 +13,10 @@ from django.db.models import Case, F, IntegerField, Sum, When
 
 from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, parts_of
-from evaluators.statistics.error_shares import Levels
+from evaluators.statistics.error_shares import ONE_LOOK, Levels
 from evaluators.statistics.measure_change import MeasureChange, Sample, pool_samples
 from runs.compare.guidance.guidance_runs import RunsBySide
-from runs.compare.looks import levels_between
+from runs.compare.looks import levels_asked
 from runs.compare.measure_changes import (
     PASS,
     RunComparison,
@@ -25,7 +25,7 @@ from runs.compare.measure_changes import (
     without_verdict,
 )
 from runs.compare.stored_changes import change_json
-from runs.models import GuidanceComparison, Run, RunMeasure
+from runs.models import GuidanceComparison, LaterMeasure, Run, RunMeasure
 from runs.results.comparability import parts_changed_since
 from runs.results.measures import unit_of
 from runs.results.rollups import scenario_series
@@ -101,7 +101,7 @@ def pooled_samples(chosen: RunsBySide) -> tuple[Samples, Samples]:
 
 def _levels(chosen: RunsBySide) -> Levels:
     """Return the lowest levels of the pairs that were looked at together. No query."""
-    return min(levels_between(old, new) for old in chosen.before for new in chosen.after)
+    return min(levels_asked(old, new) or ONE_LOOK for old in chosen.before for new in chosen.after)
 
 
 def _find_changes(chosen: RunsBySide) -> dict[int, dict[str, Reasons]]:
@@ -122,7 +122,8 @@ def _samples(chosen: RunsBySide, changed: Mapping[int, Mapping[str, Reasons]]) -
     classes = list(alike.items())
     rows: list[tuple[int, Mapping[str, Reasons], str, str, Sample]] = [
         (classes[n][0][0], changed[classes[n][1][0]], name, key, sample)
-        for n, name, key, sample in _pool_closed_runs([own for _, own in classes])
+        for table, only in ((RunMeasure, None), (LaterMeasure, chosen.in_turn))
+        for n, name, key, sample in _pool_closed_runs(table, [own for _, own in classes], only)
     ]
     for at, runs in enumerate((chosen.before, chosen.after)):
         rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
@@ -134,13 +135,15 @@ def _samples(chosen: RunsBySide, changed: Mapping[int, Mapping[str, Reasons]]) -
 
 
 def _pool_closed_runs(
+    table: type[RunMeasure | LaterMeasure],
     classes: Sequence[Sequence[int]],
+    only: Collection[int] | None = None,
 ) -> Iterator[tuple[int, str, str, Sample]]:
     """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""
-    runs = [run for class_runs in classes for run in class_runs]
+    runs = [run for class_runs in classes for run in class_runs if only is None or run in only]
     if not runs:
         return
-    rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
+    rows = table.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
     which = Case(
         *(When(run__in=class_runs, then=n) for n, class_runs in enumerate(classes)),
         output_field=IntegerField(),

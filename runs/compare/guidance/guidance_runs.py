@@ -62,6 +62,13 @@ class RunsBySide:
         return "started at different times, so a drift of the model may add to the difference"
 
     @property
+    def in_turn(self) -> list[int]:
+        """The runs of launches that added trials until a verdict on both versions, whose later rounds count."""
+        both = {run.launch_id for run in self.before} & {run.launch_id for run in self.after}
+        runs = (*self.before, *self.after)
+        return [run.pk for run in runs if run.launch_id in both and run.options.get("until_decided")]
+
+    @property
     def sentence(self) -> str:
         """Say which runs are compared."""
         older = f" {self.older} older runs are left out." if self.older else ""

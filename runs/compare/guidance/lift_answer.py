@@ -14,7 +14,7 @@ from runs.compare.guidance.guidance_comparison import compare_chosen
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.measure_changes import RunComparison
 from runs.models import Run, Trial
-from runs.models.run import MOSTLY_MEASURED, UNCHECKED
+from runs.models.run import MOSTLY_MEASURED, UNCHECKED, Arm
 from runs.models.trial import TrialState
 from runs.results.measures import label_named
 from scenarios.models import Guidance
@@ -141,22 +141,22 @@ def _was_opened(runs: Sequence[Run]) -> bool:
 
 def _read_previous(chosen: RunsBySide) -> PreviousArm | None:
     """Return the newest previous version that ran beside the skill."""
-    skills = {run.pk: run for run in chosen.after}
+    skills = {run.reference_id: run for run in chosen.after}
     rows = Run.objects.filter(
         MOSTLY_MEASURED | Q(open__gt=0),
         launch__in={run.launch_id for run in chosen.after},
-        options__is_previous_arm=True,
+        arm=Arm.PREVIOUS,
     )
     beside = [
         run
         for run in rows.select_related("project", "guidance").order_by("-pk")
-        if run.options.get("looks_with") in skills
+        if run.reference_id in skills
     ]
     newest = beside[0].guidance if beside else None
     if newest is None:
         return None
     runs = tuple(run for run in beside if run.guidance_id == newest.pk)
-    after = tuple(skills[run.options["looks_with"]] for run in runs)
+    after = tuple(skills[run.reference_id] for run in runs)
     return PreviousArm(
         newest, runs, compare_chosen(RunsBySide(chosen.setting, runs, after, interleaved=True))
     )

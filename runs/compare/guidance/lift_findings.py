@@ -25,6 +25,7 @@ from runs.compare.guidance.lift_answer import (
 from runs.compare.measure_changes import RunComparison, rule_of
 from runs.compare.stored_changes import pass_changes
 from runs.models import Run, Trial
+from runs.models.run import Arm, Preset
 from runs.results.measures import CRITERION, label_named, unit_of
 from runs.results.statement_texts import Texts, statement_texts
 from scenarios.guidance import skill_files, without_skills
@@ -189,15 +190,14 @@ class MeasuredLift:
 
 def latest_lifts(runs: QuerySet[Run]) -> list[MeasuredLift]:
     """Return the newest lift of each suite among runs, in each of its settings, the newest first. Three queries."""
-    bare = runs.filter(is_experiment=True, options__lift=True, options__is_old_side=True)
-    rows = list(bare.order_by("-pk")[:MOST_LIFTS])
+    skills = runs.filter(launch__preset=Preset.LIFT, arm=Arm.NEW).exclude(reference=None)
+    rows = list(skills.select_related("suite", "target", "reference").order_by("-pk")[:MOST_LIFTS])
     launches: dict[int, int] = {}
     for run in rows:
         launches.setdefault(run.suite_id, run.launch_id)
-    newest = {run.options["looks_with"]: run for run in rows if launches[run.suite_id] == run.launch_id}
-    skills = Run.objects.select_related("suite", "target").in_bulk(newest)
-    changes = pass_changes(list(skills))
-    return [MeasuredLift(run, skills[key], changes.get(key)) for key, run in newest.items() if key in skills]
+    newest = [run for run in rows if launches[run.suite_id] == run.launch_id]
+    changes = pass_changes([run.pk for run in newest])
+    return [MeasuredLift(run.reference, run, changes.get(run.pk)) for run in newest if run.reference]
 
 
 def lifts_of_launch(launch: int) -> list[Lift]:
@@ -205,7 +205,7 @@ def lifts_of_launch(launch: int) -> list[Lift]:
     runs = Run.objects.filter(launch=launch, options__lift=True).select_related("guidance").order_by("pk")
     by_suite: dict[int, dict[int, Guidance]] = {}
     for run in runs:
-        if run.guidance is not None and not run.options.get("is_previous_arm"):
+        if run.guidance is not None and run.arm != Arm.PREVIOUS:
             by_suite.setdefault(run.suite_id, {})[run.guidance.pk] = run.guidance
     pairs = [tuple(own.values()) for own in by_suite.values() if len(own) == 2]
     return [read_lift(setting.load()) for old, new in pairs for setting in settings_of(old, new, launch)]

@@ -33,7 +33,7 @@ AGENT_KINDS = frozenset(
 
 def jsonl(run: Run) -> Iterator[str]:
     """Yield a line for each finished first trial, in the order of the suite. Secrets are redacted."""
-    trials = run.trial_set.filter(is_retest=False, state=TrialState.FINISHED)
+    trials = run.trial_set.filter(round=0, state=TrialState.FINISHED)
     trials = trials.select_related("scenario", "scenario_version")
     for trial in trials.prefetch_related("judgings", "transcript"):
         yield json.dumps(redact_json(trial_record(run, trial)), ensure_ascii=False) + "\n"

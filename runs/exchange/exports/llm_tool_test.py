@@ -102,7 +102,7 @@ FILES_OF_A_TRIAL = 6
 def results_archive(run: Run) -> bytes:
     """Return the archive of a run's finished trials."""
     buffer, records, names = io.BytesIO(), list[str](), set[str]()
-    trials = run.trial_set.filter(is_retest=False, state=TrialState.FINISHED).order_by("position", "pk")
+    trials = run.trial_set.filter(round=0, state=TrialState.FINISHED).order_by("position", "pk")
     workspaces = {
         artifact.trial_id: artifact
         for artifact in Artifact.objects.filter(trial__in=trials.values("pk"), name="workspace")

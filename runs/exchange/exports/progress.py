@@ -41,7 +41,7 @@ class FinishedTrial:
     outcome: str
     seconds: float | None
     finished: datetime
-    is_retest: bool
+    round: int
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Totals:
 
 def read_totals(launch: Launch) -> Totals:
     """Count a launch's trials: the outcomes of first ones, the cost of all. One query."""
-    rows = Trial.objects.filter(run__launch=launch).values_list("is_retest", "state", "outcome")
+    rows = Trial.objects.filter(run__launch=launch).values_list("round", "state", "outcome")
     every = list(rows.annotate(n=Count("pk"), cost=Sum("cost_usd")).order_by())
-    counts = [row for is_retest, *row in every if not is_retest]
+    counts = [row for later, *row in every if not later]
     by_outcome = {outcome: n for state, outcome, n, _ in counts if state == TrialState.FINISHED}
     costs = [cost for *_, cost in every if cost is not None]
     return Totals(
@@ -149,8 +149,8 @@ class ProgressDisplay:
     def _print(self, trial: FinishedTrial, totals: Totals) -> None:
         number = f" #{trial.index + 1}" if trial.index else ""
         seconds = f" {trial.seconds:.1f} s" if trial.seconds is not None else ""
-        self._counted += not trial.is_retest
-        count = "run again" if trial.is_retest else f"{self._counted}/{totals.trials}"
+        self._counted += not trial.round
+        count = "run again" if trial.round else f"{self._counted}/{totals.trials}"
         mark = MARKS[trial.outcome]
         if self._live:
             text = f"{count} {mark} {trial.scenario}{number}{seconds}"
@@ -186,6 +186,6 @@ def _read_finished(launch: Launch, since: datetime | None) -> Iterator[FinishedT
     trials = Trial.objects.filter(run__launch=launch, state=TrialState.FINISHED, finished__isnull=False)
     if since is not None:
         trials = trials.filter(finished__gte=since - CLOCK_SKEW)
-    fields = ("pk", "scenario__key", "index", "outcome", "seconds", "finished", "is_retest")
+    fields = ("pk", "scenario__key", "index", "outcome", "seconds", "finished", "round")
     for row in trials.order_by("finished", "pk").values_list(*fields):
         yield FinishedTrial(*row)

@@ -105,9 +105,6 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
             "import",
             "baseline",
             "baseline_note",
-            "looks_with",
-            "is_old_side",
-            "is_previous_arm",
             "retest_arms",
         )
     }
@@ -183,6 +180,7 @@ def _trial(writer: _Writer, trial: Trial) -> ArchivedTrial:
             )
             for artifact in trial.artifacts.all()
         ],
+        round=trial.round,
         is_retest=trial.is_retest,
     )
 

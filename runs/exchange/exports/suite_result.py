@@ -70,7 +70,7 @@ def _baseline(run: Run) -> EarlierResult | None:
 
 
 def _cases(run: Run) -> tuple[CaseResult, ...]:
-    first = run.trial_set.filter(is_retest=False, state=TrialState.FINISHED)
+    first = run.trial_set.filter(round=0, state=TrialState.FINISHED)
     trials = first.select_related("scenario", "scenario_version")
     by_key: dict[str, list[Trial]] = {}
     for trial in trials:

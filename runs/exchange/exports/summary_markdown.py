@@ -29,13 +29,13 @@ from runs.compare.lost_scenarios import (
     lost_keys,
     lost_scenarios,
 )
-from runs.compare.measure_changes import HEADLINE, PASS, PooledRuns
+from runs.compare.measure_changes import HEADLINE, PASS
 from runs.compare.retests import retests_of
 from runs.compare.shown_reference import reference_words, since_words
 from runs.compare.stored_changes import stored_changes
 from runs.exchange.exports.files import JOB_SUMMARY
 from runs.models import Run
-from runs.models.run import RunState, Trigger
+from runs.models.run import Arm, RunState, Trigger
 from runs.results.measures import label_of_key
 from runs.results.release_rule import release_result
 
@@ -80,8 +80,7 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
     """Return a finished run's summary against its baseline. Expects suite, suite_version and target to be loaded."""
     if run.baseline is None:
         failing, count = failing_scenarios(run)
-        is_old_side = run.options.get("is_old_side")
-        why = run.no_verdict or (OLD_ARM if is_old_side else "No baseline to compare with.")
+        why = run.no_verdict or (OLD_ARM if run.arm == Arm.REFERENCE else "No baseline to compare with.")
         lines = [_heading(run, ""), why] if not run.error else [_heading(run, "")]
         lines += _scenarios("Failing scenarios", failing, count, transcripts)
         return _text([*lines, *_foot(run)])
@@ -101,7 +100,7 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
 
 def comparison_summary(base: Run, new: Run) -> str:
     """Return the summary of a run against another one. Expects suite, suite_version and target to be loaded."""
-    compared = compare_chosen(PooledRuns(base), PooledRuns(new))
+    compared = compare_chosen(base, new)
     keys = lost_keys(compared.scenarios)
     lost = tuple(lost_scenarios(base, new, keys)) if keys else ()
     return _compared_summary(
@@ -150,7 +149,7 @@ def _heading(run: Run, verdict: str) -> str:
 
 def _old_arm(run: Run) -> str:
     """Return the guidance of the arm that a run is compared with; empty for other runs."""
-    if run.baseline is None or not run.baseline.options.get("is_old_side"):
+    if run.baseline is None or run.baseline.arm != Arm.REFERENCE:
         return ""
     return f" against {code(str(run.baseline.guidance))}"
 
@@ -291,9 +290,7 @@ def _baseline_file(run: Run) -> list[str]:
 
 def _errors(run: Run) -> list[str]:
     """Return the errors of the run's trials, the most common first, each with its number of trials."""
-    errors = (
-        run.trial_set.filter(is_retest=False, outcome="error").values_list("error").annotate(n=Count("pk"))
-    )
+    errors = run.trial_set.filter(round=0, outcome="error").values_list("error").annotate(n=Count("pk"))
     rows = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
     lines = [
         f"⚠ {counted(n, 'trial')} hit an error: {code(redact_patterns(error), longest=500)}"

@@ -187,6 +187,8 @@ def _row(trial: ArchivedTrial, version: ScenarioVersion) -> dict[str, Any]:
         **columns,
         "scenario_version": version.pk,
         "scenario": version.scenario_id,
+        # Archives of 0.1.2 have no rounds.
+        "round": trial.round or int(trial.is_retest),
         "is_retest": trial.is_retest,
     }
 

@@ -98,6 +98,7 @@ class ArchivedTrial(Struct, frozen=True):
     commands: list[dict[str, Any]] = []
     judgings: list[dict[str, Any]] = []
     artifacts: list[ArchivedArtifact] = []
+    round: int = 0
     is_retest: bool = False
     """Whether it is a fresh trial of a retest, which no rate counts."""
 

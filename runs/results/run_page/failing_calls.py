@@ -91,7 +91,7 @@ def failing_calls(run: int, subcommand: str) -> FailingCalls:
 def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
     decided = CommandRecord.objects.filter(
         trial__run=run,
-        trial__is_retest=False,
+        trial__round=0,
         trial__state=TrialState.FINISHED,
         trial__outcome__in=("pass", "fail"),
     )

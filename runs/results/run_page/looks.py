@@ -10,6 +10,7 @@ from evaluators.statistics.looks import LookDecision, StoredLook
 from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.looks import looks_of
 from runs.models import Run
+from runs.models.run import Arm
 from runs.models.run_options import RunOptions
 
 LABELS = {
@@ -59,5 +60,13 @@ def shown_looks(run: Run) -> dict[str, Any]:
     return {
         "looks": [ShownLook(each) for each in looks_of(run)],
         "most_trials": options.max_trials,
-        "looked_with": options.looks_with if options.is_old_side or options.is_previous_arm else None,
+        "looked_with": _looked_with(run),
     }
+
+
+def _looked_with(run: Run) -> int | None:
+    """Return the run that shows the looks of another arm; None for the arm that keeps them. One query for these."""
+    if run.arm not in (Arm.REFERENCE, Arm.PREVIOUS):
+        return None
+    beside = Run.objects.filter(reference=run if run.arm == Arm.REFERENCE else run.reference, arm=Arm.NEW)
+    return beside.values_list("pk", flat=True).first()

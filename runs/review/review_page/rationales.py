@@ -66,9 +66,7 @@ def rationales_of(project: Project, slug: str, criterion: str) -> Rationales:
 
 def _judgings(runs: list[int]) -> dict[int, list[Read]]:
     """Return the newest counting judgings by run. One query."""
-    rows = JudgingRecord.objects.filter(trial__run__in=runs, trial__is_retest=False, counts=True).order_by(
-        "-pk"
-    )
+    rows = JudgingRecord.objects.filter(trial__run__in=runs, trial__round=0, counts=True).order_by("-pk")
     judgings: dict[int, list[Read]] = {}
     values = rows.values_list("trial__run", "pk", "trial", Cast("content", TextField()))
     for run, pk, trial, text in values[:MOST_JUDGINGS]:

@@ -7,13 +7,14 @@ import itertools
 import pytest
 
 from runs.compare.baselines import set_baseline
+from runs.compare.extensions import extensions_of
 from runs.compare.looks import looks_of
 from runs.engine import recording
+from runs.engine.extending import extend_runs
 from runs.engine.reaper import reap
 from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
 from runs.launch.confirmation import start_confirmation
-from runs.launch.more_trials import plan_more_trials, request_more_trials
 from runs.models import Alert, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.workers import claims
@@ -32,7 +33,8 @@ def version():
 def test_without_a_change_it_stops_before_the_limit(version):
     ran(version, failing(), trials=12)
     run = ran(version, failing(), until_decided=True, max_trials=12)
-    assert (run.state, run.trials, run.open, run.passed) == ("finished", 30, 0, 30)
+    assert (run.state, run.trials, run.open, run.passed) == ("finished", 15, 0, 15)
+    assert run.trial_set.filter(round=1, outcome="pass").count() == 15
     assert decisions(run) == ["go_on", "futile"]
     assert run.verdict not in ("regressed", "improved", "")
 
@@ -77,13 +79,13 @@ def test_the_limit_of_trials_ends_it(version):
         max_trials=4,
     )
     assert decisions(run) == ["go_on", "go_on", "limit"]
-    assert (run.trials, run.verdict) == (20, "too_little")
+    assert (run.trials, run.trial_set.count(), run.verdict) == (10, 20, "too_little")
 
 
 def test_the_budget_ends_it(version):
     ran(version, failing(), trials=12)
     run = ran(version, failing(cost_usd=0.1), until_decided=True, max_trials=12, max_usd=1.6)
-    assert (run.state, run.passed, decisions(run)) == ("finished", 16, ["go_on", "limit"])
+    assert (run.state, run.passed, decisions(run)) == ("finished", 15, ["go_on", "limit"])
     assert run.cost_usd == pytest.approx(1.6)
     assert "budget of $1.60 was reached" in looks_of(run)[-1].reason
 
@@ -99,10 +101,11 @@ def test_a_cancel_stops_the_looks(version):
     launch = requested(version, until_decided=True, max_trials=12)
     run = launch.runs.get()
     carry([run], failing(), most=17)
-    assert Run.objects.get(pk=run.pk).trials == 30
+    assert Run.objects.get(pk=run.pk).open == 13
     recording.cancel_run(run.pk)
     run.refresh_from_db()
-    assert (run.state, run.passed, run.cancelled, decisions(run)) == ("cancelled", 17, 13, ["go_on", "limit"])
+    assert (run.state, run.passed, run.cancelled, decisions(run)) == ("finished", 15, 0, ["go_on", "limit"])
+    assert run.trial_set.filter(state="cancelled").count() == 13
     assert looks_of(run)[-1].reason == f"Run {run.pk} was cancelled."
 
 
@@ -118,7 +121,7 @@ def test_a_lost_worker_s_look_is_made_by_the_tick_once(version):
     reap()
     reap()
     run.refresh_from_db()
-    assert (run.state, run.trials, run.open, decisions(run)) == ("running", 30, 15, ["go_on"])
+    assert (run.state, run.trials, run.open, decisions(run)) == ("running", 15, 15, ["go_on"])
     assert Trial.objects.filter(run=run).values("scenario", "index").distinct().count() == 30
 
 
@@ -126,7 +129,7 @@ def test_a_worker_lost_between_the_last_look_and_the_close_changes_nothing(versi
     ran(version, failing(), trials=12)
     run = ran(version, failing(*KEYS), until_decided=True, max_trials=12)
     before = (run.looks, run.verdict)
-    Run.objects.filter(pk=run.pk).update(state="running", verdict="")
+    Run.objects.filter(pk=run.pk).update(state="running", verdict="", measured=None)
     reap()
     run.refresh_from_db()
     assert (run.looks, run.verdict, run.state) == (*before, "finished")
@@ -144,7 +147,7 @@ def test_errors_that_run_again_are_looked_at_again(version):
     run.refresh_from_db()
     assert (run.state, run.errors) == ("finished", 0)
     assert decisions(run)[-1] == "futile"
-    assert looks_of(run)[-1].trials[1] == run.trials
+    assert looks_of(run)[-1].trials[1] == run.trial_set.count()
 
 
 def test_a_run_of_errors_gets_no_further_trials(version):
@@ -253,30 +256,14 @@ def test_a_confirmation_of_a_run_until_a_verdict_has_a_plan_of_its_own(version):
     assert not any(each.until_decided or each.max_trials for each in options)
 
 
-def test_further_trials_that_cannot_be_pooled_are_not_continued(version):
-    compared = [ran(version, failing(*broken), trials=3) for broken in ((), ("add",))]
-    project = version.suite.project
-    planned = plan_more_trials(project, compared, KEYS, 12, until_decided=True)
-    fresh = list(request_more_trials(project, planned, by=None).runs.order_by("pk"))
-    Run.objects.filter(pk__in=[run.pk for run in compared]).update(fingerprint={"tool_version": "1.0"})
-    Run.objects.filter(pk__in=[run.pk for run in fresh]).update(fingerprint={"tool_version": "2.0"})
-    for run in fresh:
-        start(run)
-    carry(fresh, failing())
-    (look,) = looks_of(Run.objects.get(pk=fresh[1].pk))
-    assert (look.decision, look.reason) == ("limit", "Tool changed, so the trials can't be pooled.")
-    assert [Run.objects.get(pk=run.pk).state for run in fresh] == ["finished", "finished"]
-
-
 def test_the_looks_at_a_comparison_continue_those_before(version):
-    compared = [ran(version, failing(*broken), trials=3) for broken in ((), ("add",))]
-    project = version.suite.project
-    planned = plan_more_trials(project, compared, KEYS, 12, until_decided=True)
-    fresh = list(request_more_trials(project, planned, by=None).runs.order_by("pk"))
-    for run in fresh:
+    base, new = (ran(version, failing(*broken), trials=3) for broken in ((), ("add",)))
+    extend_runs([base, new], KEYS, 12, until_decided=True, by=None)
+    for run in (base, new):
         start(run)
-    carry(fresh, lambda run, key: failing(*(("add",) if run.pk == fresh[1].pk else ()))(run, key))
-    looks = looks_of(Run.objects.get(pk=fresh[1].pk))
+    carry([base, new], lambda run, key: failing(*(("add",) if run == new else ()))(run, key))
+    (extension,) = extensions_of([base, new])
+    looks = extension.looks
     # The first look at the comparison spent its whole level, so this one is the second.
     assert looks[0].trials == (30, 30)
     assert looks[0].level == pytest.approx(0.0089, abs=0.0002)
@@ -330,7 +317,7 @@ def test_a_cancelled_third_arm_lets_the_others_go_on(lift):
     assert arms_of(lift)[2].state == "cancelled"
     carry(arms_of(lift)[:2], by_arm((), (), ()))
     without, skill, _ = arms_of(lift)
-    assert (without.state, skill.state, skill.trials) == ("finished", "finished", 30)
+    assert (without.state, skill.state, skill.trial_set.count()) == ("finished", "finished", 30)
     assert decisions(skill) == ["go_on", "futile"]
 
 
@@ -351,7 +338,7 @@ def test_a_third_arm_with_too_many_errors_gets_no_further_trials(lift):
             passed(outcome="error", error="away") if run.guidance.name == "older" else failing()(run, key)
         ),
     )
-    assert [(each.state, each.trials) for each in arms_of(lift)] == [
+    assert [(each.state, each.trial_set.count()) for each in arms_of(lift)] == [
         *(("finished", 30), ("finished", 30)),
         ("finished", 15),
     ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from runs.engine import run_here
+from runs.compare.extensions import extensions_of
+from runs.engine import lanes, run_here
+from runs.engine.extending import extend_runs
+from runs.engine.preparation import prepare_run
 from runs.models import Launch, Run, Target
-from tests.builders import make_guidance, make_suite, make_target
-from tests.runs.carrying import NO_GATES, launch, start
-from tests.runs.looking import carry, decisions, failing, ran
+from tests.builders import make_suite, make_target
+from tests.runs.carrying import NO_GATES, launch, passed, start
+from tests.runs.looking import carry, failing, ran
 from tests.runs.past_runs import past_run
 from tests.web.screen import parse
 
@@ -68,33 +71,29 @@ def test_the_plan_follows_the_form(signed_in, runs):
     part = client.post(ADDRESS, given(runs, trials="2", scenario=["", "c"]), **headers).content.decode()
     assert "<html" not in part
     assert parse(part).button("Start 4 trials")
-    assert Launch.objects.filter(trigger="confirm").count() == 0
+    assert Launch.objects.filter(preset="more").count() == 0
 
 
-def test_starting_queues_trials_of_both_runs_with_their_own_configuration(signed_in, version):
-    other = make_target(version.suite.project, "other")
-    guidance = make_guidance(version.suite)
-    options = {"threshold": 0.7, "baseline": "9"}
-    base = past_run(version, {key: ["pass"] for key in KEYS}, model="small", options=options)
-    new = past_run(version, {key: ["fail"] for key in KEYS}, target=other, guidance=guidance, branch="fix")
-    response = started(signed_in("runner"), (base, new))
+def test_starting_queues_a_round_of_both_runs(signed_in, runs):
+    base, new = runs
+    response = started(signed_in("runner"), runs)
     assert response.url == f"{COMPARE}?runs={base.pk},{new.pk}"
-    queued = Launch.objects.get(trigger="confirm")
-    one, two = queued.runs.order_by("pk")
-    assert [(run.more_of_id, run.trials, run.is_experiment) for run in (one, two)] == [
-        (base.pk, 10, True), (new.pk, 10, True),
-    ]  # fmt: skip
-    assert (one.target, one.model, one.guidance) == (base.target, "small", None)
-    assert (two.target, two.guidance, two.branch) == (other, guidance, "fix")
-    assert (one.options["threshold"], one.options["baseline"], one.options["trials"]) == (0.7, "", 5)
-    assert set(two.trial_set.values_list("scenario__key", flat=True)) == {"a", "b"}
+    queued = Launch.objects.get(preset="more")
+    assert (queued.about, queued.request["base"], queued.runs.count()) == (new, base.pk, 0)
+    for run in runs:
+        run.refresh_from_db()
+        assert (run.state, run.trials, run.open, run.baseline_id) == ("queued", 18, 10, run.baseline_id)
+        added = run.trial_set.filter(round=1)
+        assert sorted(added.values_list("scenario__key", "index")) == [
+            (key, index) for key in "ab" for index in range(3, 8)
+        ]
 
 
 def test_a_plan_that_changed_meanwhile_starts_nothing(signed_in, runs):
     response = signed_in("runner").post(ADDRESS, given(runs, start="1", planned="8"))
     assert response.status_code == 409
     assert "Nothing was started because the plan has changed." in parse(response)
-    assert not Launch.objects.filter(trigger="confirm").exists()
+    assert not Launch.objects.filter(preset="more").exists()
 
 
 @pytest.mark.parametrize(
@@ -133,20 +132,28 @@ def test_different_tool_versions_are_warned_of(signed_in, version):
     assert "The runs used different tool versions (1.0 and 2.0)." in text
 
 
-def fresh(of, outcomes, **changes):
-    """Return a finished run with further trials of a run."""
-    return past_run(of.suite_version, outcomes, more_of=of, is_experiment=True, trigger="confirm", **changes)
+def extended(runs, result, keys=("a", "b"), trials=5, **plan):
+    """Return the launch of further trials of two runs, which end as `result` says of a run and a key."""
+    launch = extend_runs(runs, keys, trials, by=None, **plan)
+    for run in runs:
+        start(run)
+    carry(runs, result)
+    for run in runs:
+        run.refresh_from_db()
+    return Launch.objects.get(pk=launch.pk)
 
 
 def test_further_trials_are_pooled_within_their_scenarios(signed_in, runs):
     base, new = runs
-    made = [fresh(run, {"a": ["pass"] * 5, "b": ["fail"] * 5}) for run in runs]
+    pinned = [(run.pass_rate, run.passed, run.failed, run.verdict) for run in runs]
+    extended(runs, lambda _, key: passed(outcome="fail" if key == "b" else "pass"))
+    # Rates, lines and verdicts are of the first trials.
+    assert [(run.pass_rate, run.passed, run.failed, run.verdict) for run in runs] == pinned
     client = signed_in("viewer")
     text = parse(client.get(f"{COMPARE}?runs={numbers(runs)}"))
     notice = text.region("More trials")
     assert "More trials count here" in notice
-    for run, of in zip(made, runs, strict=True):
-        assert f"Run {run.pk} for run {of.pk}: 10 trials" in notice
+    assert "56 trials in all" in notice
     row = text.table("Measures").row("Pass rate")
     assert (row.cell("n").text, row.cell("Trials").text) == ("6", "28 / 28")
     assert text.table("Scenarios").row("a").cell("Trials").text == "8 / 8"
@@ -157,28 +164,46 @@ def test_further_trials_are_pooled_within_their_scenarios(signed_in, runs):
     assert alone.region("More trials").link("Count them").address == f"?runs={base.pk},{new.pk}"
 
 
-def test_further_trials_of_another_configuration_do_not_count(signed_in, runs):
-    Run.objects.filter(pk__in=[run.pk for run in runs]).update(fingerprint={"tool_version": "1.0"})
-    fresh(runs[1], {"a": ["pass"]}, fingerprint={"tool_version": "2.0", "evalhub": "9"})
+def test_further_trials_count_in_no_other_comparison(signed_in, runs, version):
+    other = past_run(version, {key: ["pass"] * 3 for key in KEYS})
+    extended(runs, lambda *_: passed())
+    client = signed_in("viewer")
+    for pair in ((runs[0], other), (runs[1], other)):
+        text = parse(client.get(f"{COMPARE}?runs={numbers(pair)}"))
+        assert text.table("Measures").row("Pass rate").cell("Trials").text == "18 / 18"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_further_trials_of_another_configuration_are_refused(signed_in, project):
+    make_target(project)
+    version = make_suite(project, KEYS, name="Small", criteria=CHECKED)
+    runs = []
+    for _ in range(2):
+        made = launch(version)
+        run_here.run_here(made)
+        runs.append(made.runs.get())
+    Run.objects.filter(pk=runs[1].pk).update(fingerprint={**runs[1].fingerprint, "tool_version": "0.9"})
+    extend_runs(runs, ["a"], 2, by=None)
+    for run in runs:
+        assert prepare_run(run.pk) is (run == runs[0])
+    carry(runs, lambda *_: passed())
     text = parse(signed_in().get(f"{COMPARE}?runs={numbers(runs)}"))
     assert "More trials don't count here." in text.region("More trials")
-    assert "not pooled: Tool changed" in text.region("More trials")
-    assert text.table("Measures").row("Pass rate").cell("Trials").text == "18 / 18"
+    assert "tool version changed since the run's other trials" in text.region("More trials")
+    assert text.table("Measures").row("Pass rate").cell("Trials").text == "6 / 6"
+    assert [Run.objects.get(pk=run.pk).outcome for run in runs] == ["pass", "pass"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "note"),
-    [({"state": "running", "open": 1}, "1 of 2 trials done"), ({"error": "No tool."}, "could not start")],
-)
-def test_unfinished_further_trials_are_listed(signed_in, runs, changes, note):
-    made = fresh(runs[0], {"a": ["pass", "pass"]})
-    Run.objects.filter(pk=made.pk).update(**changes)
-    assert note in parse(signed_in().get(f"{COMPARE}?runs={numbers(runs)}")).region("More trials")
+def test_an_open_run_gets_no_further_trials(signed_in, runs):
+    Run.objects.filter(pk=runs[0].pk).update(state="running", open=1)
+    response = started(signed_in("runner"), runs)
+    assert response.status_code == 422
+    assert f"Run {runs[0].pk} is in progress." in parse(response)
+    assert not runs[1].trial_set.filter(round=1).exists()
 
 
 def test_the_page_follows_the_trials_until_the_last(signed_in, runs):
-    made = fresh(runs[0], {"a": ["pass"]})
-    Run.objects.filter(pk=made.pk).update(state="running", open=1)
+    extend_runs(runs, ["a"], 1, by=None)
     client, address = signed_in("viewer"), f"{COMPARE}?runs={numbers(runs)}"
     (notice,) = parse(client.get(address)).all("#fresh")
     assert (notice["hx-get"], notice["hx-trigger"]) == (f"?runs={numbers(runs)}", "every 3s")
@@ -186,14 +211,10 @@ def test_the_page_follows_the_trials_until_the_last(signed_in, runs):
     waiting = client.get(address, **headers)
     assert "<html" not in waiting.content.decode()
     assert "HX-Refresh" not in waiting.headers
-    Run.objects.filter(pk=made.pk).update(state="finished", open=0)
+    for run in runs:
+        start(run)
+    carry(runs, lambda *_: passed())
     assert client.get(address, **headers)["HX-Refresh"] == "true"
-
-
-def test_a_compared_run_does_not_count_for_another_one(signed_in, runs):
-    made = fresh(runs[0], {"a": ["pass"] * 5})
-    row = parse(signed_in().get(f"{COMPARE}?runs={made.pk},{runs[0].pk}")).table("Measures").row("Pass rate")
-    assert row.cell("Trials").text == "5 / 3"
 
 
 CHECKED = {"gates": [{"type": "command_succeeds", "command": "true"}]}
@@ -210,7 +231,9 @@ def test_started_trials_run_and_are_compared(signed_in, project):
         runs.append(made.runs.get())
     client = signed_in("runner")
     client.post(ADDRESS, given(runs, start="1", planned="20"))
-    run_here.run_here(Launch.objects.get(trigger="confirm"))
+    for run in runs:
+        assert prepare_run(run.pk)
+        lanes.run_lane(run.pk)
     row = parse(client.get(f"{COMPARE}?runs={numbers(runs)}")).table("Measures").row("Pass rate")
     assert (row.cell("n").text, row.cell("Trials").text) == ("6", "22 / 22")
     assert not project.alerts.exists()
@@ -221,9 +244,7 @@ def test_each_look_at_further_trials_lowers_the_levels(signed_in, runs):
     assert "has to be below" not in parse(client.get(address)).text
     levels = []
     for _ in range(2):
-        at_once = Launch.objects.create(project=runs[0].project, trigger="confirm")
-        for run in runs:
-            fresh(run, {key: ["pass"] * 3 for key in KEYS}, launch=at_once)
+        extended(runs, lambda *_: passed(), keys=KEYS, trials=3)
         text = parse(client.get(address)).region("More trials").text
         levels.append(float(text.partition("the pass rate's p has to be below ")[2].split(",")[0]))
     # Twice and three times the information of the first look, which spent its whole level.
@@ -239,10 +260,15 @@ def test_a_drop_that_one_comparison_would_find_is_no_verdict_at_a_later_look(sig
         "Pass rate"
     )
     halves = [past_run(version, {key: each[:3] for key, each in own.items()}) for own in (outcomes, worse)]
-    at_once = Launch.objects.create(project=halves[0].project, trigger="confirm")
-    for run, own in zip(halves, (outcomes, {**worse, "c": ["pass"] * 5 + ["fail"]}), strict=True):
-        fresh(run, {key: each[3:] for key, each in own.items()}, launch=at_once)
+    ends = iter(["pass", "pass", "fail"])
+    extended(
+        halves,
+        lambda run, key: passed(outcome=next(ends) if (run, key) == (halves[1], "c") else "pass"),
+        keys=KEYS,
+        trials=3,
+    )
     row = parse(client.get(f"{COMPARE}?runs={numbers(halves)}")).table("Measures").row("Pass rate")
+    assert row.cell("Trials").text == "36 / 36"
     assert "regressed" not in row
 
 
@@ -257,17 +283,16 @@ def test_further_trials_until_a_verdict_take_turns_and_stop(signed_in, project):
     assert "2 runs × 2 × 3, about three quarters of 48" in plan.text
     assert "no cost reported" in plan
     client.post(ADDRESS, {**body, "start": "1", "planned": "12"})
-    old_side, new_side = Launch.objects.get(trigger="confirm").runs.order_by("pk")
-    start(old_side)
-    start(new_side)
-    carry(
-        [old_side, new_side], lambda run, key: failing(*(("a",) if run.pk == new_side.pk else ()))(run, key)
-    )
-    for run in (old_side, new_side):
+    for run in (base, new):
+        start(run)
+    carry([base, new], lambda run, key: failing(*(("a",) if run == new else ()))(run, key))
+    for run in (base, new):
         run.refresh_from_db()
-    assert (old_side.state, new_side.state) == ("finished", "finished")
-    assert decisions(new_side)[-1] == "decided"
-    assert old_side.trials == new_side.trials < 24
+        assert (run.state, run.trials, run.looks) == ("finished", 18, [])
+    (extension,) = extensions_of([base, new])
+    assert extension.looks[-1].decision == "decided"
+    added = [run.trial_set.filter(round__gt=0).count() for run in (base, new)]
+    assert added[0] == added[1] < 24
     text = parse(client.get(f"{COMPARE}?runs={base.pk},{new.pk}"))
     assert "Regressed" in text
 
