@@ -7,6 +7,7 @@ They are plain and immutable: two values with the same content are equal. Their 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -196,6 +197,30 @@ class Transcript(Struct, frozen=True, omit_defaults=True):
     unknown_events: int = 0
     unseen_agents: int = 0
     """Sub-agents that the stream says were started, and whose calls it does not hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What became of an agent: its answer, and what it took."""
+
+    answer: str | None = None
+    """None if unknown."""
+    exit_code: int | None = None
+    timed_out: bool = False
+    seconds: float | None = None
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    """What the agent cost, in US dollars; None if unknown."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether the agent's process exited with code 0 before the time limit."""
+        return not self.timed_out and self.exit_code == 0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return these fields alone by name, for a class that has further ones."""
+        return {each.name: getattr(self, each.name) for each in fields(Execution)}
 
 
 class Command(Struct, frozen=True, omit_defaults=True, gc=False):

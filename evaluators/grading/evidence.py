@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from evaluators.model import Complete, Json, Transcript, Usage, Workspace
+from evaluators.model import Complete, Execution, Json, Transcript, Workspace
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.recorded_calls import RecordedCall
 from evaluators.tool_use.tool import Tool
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Execution):
     """Everything a layer may read. Workspace and model are injected."""
 
     transcript: Transcript
@@ -25,13 +25,8 @@ class Evidence:
     key: str = ""
     """The scenario's."""
     prompt: str = ""
-    answer: str = ""
-    exit_code: int | None = None
-    timed_out: bool = False
-    seconds: float = 0.0
-    usage: Usage | None = None
-    cost_usd: float | None = None
-    """What the agent cost, in US dollars; None if unknown."""
+    answer: str = field(default="", kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
     complete: Complete | None = None
     model: str = ""
     """The model under test, for the warning about a judge that judges itself."""
@@ -56,11 +51,6 @@ class Evidence:
     """The recorded executions of the tool; None if it was not recorded."""
     lost_calls: int = 0
     """Executions of the tool that could not be recorded."""
-
-    @property
-    def completed(self) -> bool:
-        """Whether the agent's process exited with code 0 before the time limit."""
-        return not self.timed_out and self.exit_code == 0
 
     @cached_property
     def interaction(self) -> Interaction:

@@ -18,7 +18,7 @@ from evaluators.grading.costs import usage_parts
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.grading.evidence import Evidence
-from evaluators.model import Complete, Json, Transcript, Workspace
+from evaluators.model import Execution, Json, Transcript
 from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
 from evaluators.tool_use.exposure import quoted_events
@@ -130,12 +130,10 @@ def assess(
             folder.write_record(recording.raw, recording.events)
         post = workspace.run_post(task.spec.post)
     bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
-    evidence = gather_evidence(
-        task.spec,
-        recording,
+    evidence = Evidence(
         transcript,
         workspace,
-        bundle=bundle,
+        bundle,
         seed=task.context.seed,
         snapshot=task.context.options.snapshot,
         executes_tools=task.executes_tools,
@@ -145,6 +143,7 @@ def assess(
         changed_files=tuple(stored.changed_paths),
         hides_skill=task.context.options.lift,
     )
+    evidence = add_recording(evidence, task.spec, recording)
     laid = task.guidance_copies
     reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
     described = replace(described, detail=described.detail | reached)
@@ -186,11 +185,7 @@ def describe_recording(
     """Return the result as far as the recording has it, before parsing and judging."""
     return TrialResult(
         outcome="",
-        timed_out=recording.timed_out,
-        exit_code=recording.exit_code,
-        seconds=recording.seconds,
-        usage=recording.usage,
-        cost_usd=recording.cost_usd,
+        execution=Execution(**{**recording.facts, "answer": None}),
         artifacts=artifacts,
         detail={
             **(detail or {}),
@@ -250,61 +245,30 @@ def judge_recording(
         error=evaluation.error,
         error_kind=broken.kind if broken else _error_kind(evaluation),
         evaluation=evaluation,
+        execution=Execution(**{**evidence.facts, "cost_usd": cost}),
         transcript=evidence.transcript,
         interaction=evidence.interaction,
-        completed=evidence.completed,
-        usage=evidence.usage,
-        cost_usd=cost,
-        answer=evidence.answer,
         detail=described.detail
         | _detail(evidence, evaluation, recording, post, limits, described.detail)
         | {name: value for name, value in paid.items() if value},
     )
 
 
-def gather_evidence(
-    spec: ScenarioSpec,
-    recording: Recording,
-    transcript: Transcript,
-    workspace: Workspace | None,
-    *,
-    seed: Json,
-    snapshot: Json,
-    complete: Complete | None,
-    bundle: Workspace | None = None,
-    executes_tools: bool = True,
-    model: str = "",
-    protected_changes: tuple[str, ...] = (),
-    changed_files: tuple[str, ...] = (),
-    hides_skill: bool = False,
-) -> Evidence:
-    """Return what the layers read of a recording; the keywords are `Evidence`'s."""
+def add_recording(evidence: Evidence, spec: ScenarioSpec, recording: Recording) -> Evidence:
+    """Return what the layers read, with what a recording and its scenario have of it."""
     record, lost = recorded_calls(recording)
-    return Evidence(
-        transcript=transcript,
-        workspace=workspace,
-        bundle=bundle,
+    transcript, workspace = evidence.transcript, evidence.workspace
+    known = recording.facts | {"usage": recording.usage or transcript.usage}
+    return replace(
+        evidence,
+        **(known | {"answer": transcript.answer if recording.answer is None else recording.answer}),
         tool=spec.criteria.tool,
         key=spec.key,
         prompt=spec.prompt,
-        answer=recording.answer if recording.answer is not None else transcript.answer,
-        exit_code=recording.exit_code,
-        timed_out=recording.timed_out,
-        seconds=recording.seconds,
-        usage=recording.usage or transcript.usage,
-        cost_usd=recording.cost_usd,
-        complete=complete,
-        model=model,
-        protected_changes=protected_changes,
-        changed_files=changed_files,
-        hides_skill=hides_skill,
         command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
-        seed=seed,
-        snapshot=snapshot,
         record=record,
         lost_calls=lost,
         count_tokens=chosen_tokenizer() if spec.criteria.expect is not None else None,
-        executes_tools=executes_tools,
     )
 
 

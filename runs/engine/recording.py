@@ -133,7 +133,7 @@ def _parts(claim: Claim, result: TrialResult) -> list[NewRows]:
     judged = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
     parts = TrialParts(
         transcript=result.transcript,
-        answer=result.answer,
+        answer=result.execution.answer or "",
         error=result.error,
         commands=[command_row(trial, command) for command in commands],
         judgings=[judging_row(trial, score) for score in judged],
@@ -147,7 +147,7 @@ def _count(claim: Claim, result: TrialResult) -> _After:
     """Count the result on the run, and cancel its queued trials if the budget is spent."""
     run_id = claim.run_id
     outcomes = {"pass": "passed", "fail": "failed", "error": "errors"}
-    usage = result.usage
+    usage = result.execution.usage
     after = statements.count_result(
         run_id,
         claim.trial_id,

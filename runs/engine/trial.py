@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import Error
 
 from evaluators.grading.stub_loop import MAX_TURNS
+from evaluators.model import Execution
 from evaluators.redaction import mask_values
 from runs.db.disk import cannot_store, check_room_for_commands
 from runs.db.outage import outage
@@ -76,7 +77,9 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
         if problem := cannot_store(error):
             raise problem from error
         sentence = mask_values(str(error), secrets)
-        return TrialResult(outcome="error", error=sentence, error_kind=error.kind, seconds=error.seconds)
+        return TrialResult(
+            outcome="error", error=sentence, error_kind=error.kind, execution=Execution(seconds=error.seconds)
+        )
     except Exception as error:
         # Broad because a lane must survive any error; what is not raised again is stored as the trial's error.
         if problem := cannot_store(error):

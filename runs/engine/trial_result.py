@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.grading.evaluate import Evaluation
-from evaluators.model import Json, Score, Transcript, Usage, plausible_cost
+from evaluators.model import Execution, Json, Score, Transcript, plausible_cost
 from evaluators.tool_use.interaction import Interaction
 from runs.models.trial import TrialState, json_of, scores_json
 from runs.results.files.artifacts import StoredFile
@@ -24,15 +24,9 @@ class TrialResult:
     error: str = ""
     error_kind: str = ""
     evaluation: Evaluation | None = None
+    execution: Execution = field(default_factory=Execution)
     transcript: Transcript | None = None
     interaction: Interaction | None = None
-    completed: bool | None = None
-    timed_out: bool = False
-    exit_code: int | None = None
-    seconds: float | None = None
-    cost_usd: float | None = None
-    usage: Usage | None = None
-    answer: str = ""
     artifacts: tuple[StoredFile, ...] = ()
     detail: dict[str, Json] = field(default_factory=dict)
     cancelled: bool = False
@@ -40,7 +34,8 @@ class TrialResult:
 
 def columns_of_result(result: TrialResult) -> dict[str, Any]:
     """Return a result as the trial's columns."""
-    evaluation, usage = result.evaluation, result.usage
+    evaluation, execution = result.evaluation, result.execution
+    usage = execution.usage
     return {
         "state": (TrialState.CANCELLED if result.cancelled else TrialState.FINISHED).value,
         "outcome": "" if result.cancelled else result.outcome,
@@ -48,18 +43,18 @@ def columns_of_result(result: TrialResult) -> dict[str, Any]:
         "activity": "",
         "calls_so_far": None,
         "activity_exit_code": None,
-        "completed": result.completed,
-        "timed_out": result.timed_out,
-        "exit_code": result.exit_code,
+        "completed": execution.completed if evaluation else None,
+        "timed_out": execution.timed_out,
+        "exit_code": execution.exit_code,
         "composite": evaluation.composite if evaluation else None,
-        "seconds": result.seconds,
-        "cost_usd": plausible_cost(result.cost_usd),
+        "seconds": execution.seconds,
+        "cost_usd": plausible_cost(execution.cost_usd),
         "tokens_in": usage.input if usage else None,
         "tokens_out": usage.known_output if usage else None,
         "tokens_estimated": bool(usage and usage.estimated),
         "error": result.error,
         "error_kind": result.error_kind,
-        "answer": _cut(result.answer),
+        "answer": _cut(execution.answer or ""),
         "scores": scores_json(evaluation.scores) if evaluation else [],
         "detail": result.detail,
         "finished": timezone.now(),
@@ -96,5 +91,5 @@ def total_cost(result: TrialResult) -> float | None:
     judged = [
         s.judging.cost_usd for s in (result.evaluation.scores if result.evaluation else ()) if s.judging
     ]
-    known = [cost for cost in map(plausible_cost, (result.cost_usd, *judged)) if cost is not None]
+    known = [cost for cost in map(plausible_cost, (result.execution.cost_usd, *judged)) if cost is not None]
     return sum(known) if known else None

@@ -120,10 +120,10 @@ def failure_reason(result: TrialResult) -> str:
     failed = [_name_score(score) for score in scores if score.passed is False]
     notes = [str(note) for note in result.detail.get("notes", ())]
     sentences = [result.error] if result.outcome == "error" else failed
-    if result.timed_out:
+    if result.execution.timed_out:
         sentences = ["It ran into the scenario's time limit.", *sentences]
-    elif result.exit_code:
-        sentences = [f"It ended with exit code {result.exit_code}.", *sentences]
+    elif result.execution.exit_code:
+        sentences = [f"It ended with exit code {result.execution.exit_code}.", *sentences]
     return " ".join([*sentences, *notes])[:LONGEST_REASON]
 
 

@@ -82,7 +82,7 @@ def _columns(chapter: Chapter, trials: Sequence[DemoTrial], rng: Random) -> dict
         "tags": rng.sample(TAGS, rng.randint(0, 2)),
         "created": chapter.created,
         "started": started,
-        "finished": started + timedelta(seconds=sum(each.result.seconds or 0.0 for each in trials) / 8),
+        "finished": started + timedelta(seconds=sum(each.result.execution.seconds or 0.0 for each in trials) / 8),
         **_totals(trials),
     }
 
@@ -90,7 +90,7 @@ def _columns(chapter: Chapter, trials: Sequence[DemoTrial], rng: Random) -> dict
 def _totals(trials: Sequence[DemoTrial]) -> dict[str, Any]:
     """Return a closed run's totals."""
     outcomes = [each.result.outcome for each in trials]
-    usages = [each.result.usage for each in trials if each.result.usage]
+    usages = [used for each in trials if (used := each.result.execution.usage)]
     return {
         "state": RunState.FINISHED,
         "outcome": "fail" if "fail" in outcomes else "error" if "error" in outcomes else "pass",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from evaluators.grading.evaluate import Evaluation, outcome
-from evaluators.model import Json, Judging, Score, Usage
+from evaluators.model import Execution, Json, Judging, Score, Usage
 from runs.engine.trial_result import TrialResult
 from tests.history.catalogue import (
     GATES,
@@ -48,7 +48,10 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
     """Return one trial of a run."""
     if rng.random() < ERROR_SHARE:
         kind, sentence = rng.choice(_ERRORS)
-        return DemoTrial(TrialResult(outcome="error", error=sentence, error_kind=kind, seconds=120.0), None)
+        return DemoTrial(
+            TrialResult(outcome="error", error=sentence, error_kind=kind, execution=Execution(seconds=120.0)),
+            None,
+        )
     passed = rng.random() < chance(chapter.skill, difficulty)
     failures = min(5, int(rng.expovariate(1.2 if passed else 0.5)))
     course = PASSED if passed else rng.choice((UNWRITTEN, WRONG, UNCHANGED))
@@ -61,12 +64,13 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
         outcome=verdict,
         evaluation=Evaluation(verdict, scores),
         interaction=played.interaction,
-        completed=True,
-        exit_code=0,
-        seconds=round(8 + 4 * played.interaction.total_commands + rng.expovariate(0.2), 2),
-        cost_usd=round(tokens * 4e-6, 5),
-        usage=Usage(input=tokens, output=tokens // 9),
-        answer=played.answer,
+        execution=Execution(
+            answer=played.answer,
+            exit_code=0,
+            seconds=round(8 + 4 * played.interaction.total_commands + rng.expovariate(0.2), 2),
+            usage=Usage(input=tokens, output=tokens // 9),
+            cost_usd=round(tokens * 4e-6, 5),
+        ),
         artifacts=(played.kept,),
         detail={
             "interaction": played.interaction_json,

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evaluators.grading.evidence import Evidence
 from evaluators.model import (
     Complete,
     Completion,
@@ -17,7 +18,7 @@ from evaluators.model import (
 from evaluators.redaction import redact_json
 from evaluators.transcripts import UnreadableTranscript
 from runs.db.disk import cannot_store, check_room_for_commands
-from runs.engine.assess import describe_recording, gather_evidence, judge_recording, unreadable
+from runs.engine.assess import add_recording, describe_recording, judge_recording, unreadable
 from runs.engine.grading.evidence import (
     Grading,
     evidence_as_recording,
@@ -83,15 +84,11 @@ def _grade(
         transcript = parse_evidence(grading.evidence, recording)
     except UnreadableTranscript as error:
         return _result_document(spec, unreadable(described, recording, error))
-    evidence = gather_evidence(
-        spec,
-        recording,
-        transcript,
-        workspace,
-        seed=grading.evidence.seed,
-        snapshot=grading.evidence.snapshot,
-        complete=_reply(grading),
+    given = grading.evidence
+    evidence = Evidence(
+        transcript, workspace, seed=given.seed, snapshot=given.snapshot, complete=_reply(grading)
     )
+    evidence = add_recording(evidence, spec, recording)
     return _result_document(
         spec, judge_recording(described, spec.criteria, evidence, recording, workspace.run_post(spec.post))
     )

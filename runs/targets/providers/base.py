@@ -9,7 +9,7 @@ from signal import Signals
 from typing import Protocol, runtime_checkable
 
 from evaluators.grading.costs import TrialCost
-from evaluators.model import Json, Price, Usage
+from evaluators.model import Execution, Json, Price
 from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import LatestCalls
 from runs.sandbox.recording.record import ToolRecord
@@ -113,7 +113,7 @@ NO_FAILURE = FailedRequest()
 
 
 @dataclass(frozen=True)
-class Recording:
+class Recording(Execution):
     """A provider's unparsed result; `evaluators.transcripts` parses it."""
 
     raw: bytes = b""
@@ -124,13 +124,7 @@ class Recording:
     """Structured events (JSON lines), preferred over `raw` if they contain a tool call or are a trace."""
     events_are_trace: bool = False
     """Whether `events` are a trace from the answer (AgentV), which counts even without a call."""
-    answer: str | None = None
-    """The final answer if the provider knows it; otherwise the reader finds it."""
-    exit_code: int | None = None
-    timed_out: bool = False
     cancelled: bool = False
-    usage: Usage | None = None
-    cost_usd: float | None = None
     price: Price | None = None
     """What the provider made the cost with; None if the agent reported it or evalhub is to compute it."""
     cost: TrialCost | None = None
@@ -139,7 +133,7 @@ class Recording:
     """Where the cost comes from (`prices.price_source`), once evalhub has looked."""
     cost_limit: str = ""
     """What became of the scenario's cost limit, in a sentence, if the agent reached it."""
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, kw_only=True)
     truncated: bool = False
     stderr: str = ""
     logs: Mapping[str, bytes] = field(default_factory=dict)

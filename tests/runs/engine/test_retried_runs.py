@@ -10,6 +10,7 @@ from django.db import connections
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
+from evaluators.model import Execution
 from runs.db.transactions import write_transaction
 from runs.engine import lanes, preparation, recording
 from runs.engine.retrying import RetryKind, retry_trials, retryable_counts, trials_to_run
@@ -25,7 +26,11 @@ pytestmark = pytest.mark.django_db
 
 def error(sentence: str = "No answer.", kind: str = "agent") -> TrialResult:
     return TrialResult(
-        outcome="error", error=sentence, error_kind=kind, cost_usd=0.5, detail={"notes": ["n"]}
+        outcome="error",
+        error=sentence,
+        error_kind=kind,
+        execution=Execution(cost_usd=0.5),
+        detail={"notes": ["n"]},
     )
 
 
