@@ -71,7 +71,7 @@ FACES: Mapping[str, frozenset[str]] = {
     """),
     "compare": _names("""
         alert_words baselines causes comparison confirmation default_suite differences
-        first_divergences fresh_trials guidance.lift_findings intended_changes line line_pictures looks
+        extensions first_divergences guidance.lift_findings intended_changes line line_pictures looks
         lost_scenarios measure_changes recompute retests shown_changes shown_reference side_by_side stored_changes
     """),
     "review": _names("""
@@ -89,7 +89,7 @@ FACES: Mapping[str, frozenset[str]] = {
         separation source_files
     """),
     "engine": _names("""
-        context judges proof_agents recording retrying run_here stored_trials.adopting
+        context extending judges proof_agents recording retrying run_here stored_trials.adopting
         stored_trials.reassessed stored_trials.reassessing stored_trials.reassessment_plan task trial
         trial_result trying wait
     """),

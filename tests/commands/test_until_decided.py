@@ -43,7 +43,7 @@ def test_an_unchanged_tool_ends_with_0_before_the_limit(slug):
     assert ended.code == 0
     run = ended.document["runs"][0]["run"]
     assert [each["decision"] for each in run["looks"]] == ["go_on", "futile"]
-    assert run["trials"] == 16
+    assert run["trials"] == 8
 
 
 def test_a_limit_without_looks_is_refused(slug):

@@ -319,7 +319,7 @@ def test_it_starts_a_run_until_a_verdict_and_lists_its_looks(api, project):
     start(run)
     carry([run], failing("add"))
     found = api().get(f"/runs/{run.pk}").json()["run"]
-    assert (found["verdict"], found["trials"]) == ("regressed", 18)
+    assert (found["verdict"], found["trials"]) == ("regressed", 15)
     first, last = found["looks"]
     assert (first["decision"], first["undecided"], first["trials"]) == ("go_on", ["add"], [60, 15])
     assert last["decision"] == "decided"

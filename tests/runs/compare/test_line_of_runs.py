@@ -13,7 +13,7 @@ from runs.alerts.triage import triage
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_chosen, compare_with_baseline
 from runs.compare.line import RECENT, line_runs
-from runs.compare.measure_changes import PooledRuns, compare_pools
+from runs.compare.measure_changes import compare_runs
 from runs.compare.recompute import recompute
 from runs.compare.shown_reference import shown_reference
 from runs.models import Alert, Run
@@ -115,14 +115,6 @@ def test_an_edited_scenario_starts_its_own_line(version: SuiteVersion) -> None:
     assert (len(line_of(first)), keys) == (5, {"export"})
     left_out = first.changes.get(scenario=None, measure__layer="trial", measure__name="pass").detail
     assert left_out["not_comparable"] == {"create": ["task"]}
-
-
-def test_more_trials_count_with_the_run_that_they_extend(version: SuiteVersion) -> None:
-    before = steady(version)
-    run_of(version, more_of=before[0], is_experiment=True, trigger="confirm")
-    run = run_of(version, {**GOOD, "create": ["fail"] * 3})
-    assert line_of(run) == [each.pk for each in before[::-1]]
-    assert run.changes.get(scenario__key="create", measure__name="pass").detail["trials"] == [30, 3]
 
 
 def test_new_guidance_is_compared_with_the_old_guidances_line(version: SuiteVersion) -> None:
@@ -233,10 +225,8 @@ def test_two_runs_of_a_line_that_varies_need_a_larger_difference(version: SuiteV
     given = {"options": {"baseline": str(runs[0].pk)}}
     last = run_of(version, low, **given)
     assert last.verdict != "regressed"
-    chosen = compare_chosen(PooledRuns(runs[0]), PooledRuns(runs[5]))
-    assert (
-        compare_pools(PooledRuns(runs[0]), [PooledRuns(runs[5])])[0].verdict == "regressed" != chosen.verdict
-    )
+    chosen = compare_chosen(runs[0], runs[5])
+    assert compare_runs(runs[0], [runs[5]])[0].verdict == "regressed" != chosen.verdict
     Run.objects.filter(pk__in=[last.pk, *(run.pk for run in runs[1::2])]).update(branch="other")
     for _ in range(3):
         run_of(version)
