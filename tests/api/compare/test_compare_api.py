@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import close, make_run, make_suite, make_trial
+from runs.engine.extending import extend_runs
+from tests.builders import close, make_run, make_suite
 from tests.diverging import diverging_runs
+from tests.runs.carrying import passed, start
+from tests.runs.looking import carry
 
 
 @pytest.fixture
@@ -51,13 +54,13 @@ def test_it_compares_up_to_ten_runs_with_the_first(api, runs, django_assert_max_
 
 def test_it_pools_further_trials_by_default(api, runs):
     base, new = runs
-    more = make_run(base.suite_version, more_of=new, is_experiment=True)
-    for index in range(5):
-        make_trial(more, "create", index=index)
-    close(more)
+    extend_runs([base, new], ["create"], 5, by=None)
+    for run in runs:
+        start(run)
+    carry(runs, lambda *_: passed())
     (found,) = compared(api, base, new).json()["comparisons"]
-    assert found["pooled"] == [more.pk]
+    assert found["pooled"] == [base.pk, new.pk]
     rate = next(each for each in found["measures"] if each["measure"] == "trial/pass")
-    assert rate["trials"] == [3, 8]
+    assert rate["trials"] == [8, 8]
     (alone,) = compared(api, base, new, fresh="false").json()["comparisons"]
     assert alone["pooled"] == []

@@ -93,10 +93,10 @@ def test_the_lift_says_what_changed_since_the_previous_version(api, project):
     for guidance, text in zip(arms, ("", "Run tool.", "Tool."), strict=True):
         guidance.files = [{"path": ".agents/skills/tool/SKILL.md", "content": text}] if text else []
         guidance.save()
-        options = {"lift": True}
-        if guidance == arms[2]:
-            options |= {"is_previous_arm": True, "looks_with": runs[1].pk}
-        runs.append(make_run(version, guidance=guidance, launch=launch, options=options))
+        arm = ("reference", "new", "previous")[len(runs)]
+        reference = runs[0] if runs else None
+        beside = {"launch": launch, "arm": arm, "reference": reference, "options": {"lift": True}}
+        runs.append(make_run(version, guidance=guidance, **beside))
         for _ in range(5):
             make_trial(runs[-1], "create", outcome="fail" if guidance == arms[0] else "pass")
         close(runs[-1])

@@ -105,7 +105,7 @@ def test_an_experiment_is_compared_like_others_and_never_alerts(version: SuiteVe
 
 
 def test_an_arm_that_closed_first_is_compared_later(version: SuiteVersion) -> None:
-    old = make_run(version, is_experiment=True, options={"is_old_side": True})
+    old = make_run(version, is_experiment=True, arm="reference")
     new = closed(version, {"create": FAILS}, is_experiment=True, options={"baseline": str(old.pk)})
     assert new.verdict == ""
     make_trials(old, {"create": PASSES})

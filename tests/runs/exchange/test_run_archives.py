@@ -240,4 +240,4 @@ def test_a_verdict_keeps_the_levels_of_its_looks() -> None:
     copied = brought(make_project("other"), archive)[-1]
     assert (copied.verdict, copied.looks[-1]["against"]) == (run.verdict, copied.baseline_id)
     assert copied.looks[-1]["level"] == run.looks[-1]["level"]
-    assert "looks_with" not in copied.options
+    assert copied.trial_set.filter(round__gt=0).count() == run.trial_set.filter(round__gt=0).count()

@@ -66,8 +66,9 @@ def previous(arms, version):
     """Return an older version of the skill that ran beside both arms and passed a case less often."""
     older = version_with(version.suite, "older skill", {**SKILL, "content": "Run `tool`.\n"}, AGENTS)
     skill = Run.objects.get(guidance=arms[1])
-    beside = {"lift": True, "is_previous_arm": True, "looks_with": skill.pk}
-    run = make_run(version, guidance=older, launch=skill.launch, options=beside)
+    Run.objects.filter(guidance=arms[1]).update(arm="new", reference=Run.objects.get(guidance=arms[0]))
+    beside = {"arm": "previous", "reference": Run.objects.get(guidance=arms[0]), "options": {"lift": True}}
+    run = make_run(version, guidance=older, launch=skill.launch, **beside)
     for n in range(6):
         make_trial(run, "create", outcome="pass", scores=[], cost_usd=0.10 + 0.001 * n)
         make_trial(run, "export", outcome="fail", scores=[], cost_usd=0.10 + 0.001 * n)
@@ -173,12 +174,17 @@ def run_with_skill(arms, version):
     """Return the run with the skill, which stored that it is better than the run without it."""
     bare, skilled = (Run.objects.get(guidance=each) for each in arms)
     for run, own in (
-        (bare, {"looks_with": skilled.pk, "is_old_side": True}),
-        (skilled, {"looks_with": bare.pk, "baseline": str(bare.pk)}),
+        (bare, {"arm": "reference"}),
+        (
+            skilled,
+            {"arm": "new", "reference": bare, "options": {**skilled.options, "baseline": str(bare.pk)}},
+        ),
     ):
-        run.options |= own
+        for name, value in own.items():
+            setattr(run, name, value)
         run.is_experiment = True
         run.save()
+    Launch.objects.filter(pk=skilled.launch_id).update(preset="lift")
     with transaction.atomic():
         compare_with_baseline(skilled)
     return skilled
@@ -247,7 +253,8 @@ def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(vers
     no_skill, run = Run.objects.order_by("pk")
     assert [each["path"] for each in no_skill.guidance.files] == ["AGENTS.md"]
     assert run.guidance == skill
-    assert (no_skill.options["is_old_side"], run.options["looks_with"]) == (True, no_skill.pk)
+    assert (run.launch.preset, no_skill.arm, run.arm, run.reference) == ("lift", "reference", "new", no_skill)
+    assert run.launch.stop == {"first": 3, "most": 12}
     compared = f"/p/tools/guidance/{no_skill.guidance_id}/against/{skill.pk}/?launch={run.launch_id}"
     assert started.headers["Location"] == compared
     card = main_of(client.get("/p/tools/suites/basics/")).region("Lift of Basics on local")
@@ -275,7 +282,7 @@ def test_the_form_offers_the_previous_version(version, signed_in):
     assert "The previous version is the one that is measured." in planned
     started = client.post("/p/tools/runs/new/", {**asked, "previous": str(older.number)})
     no_skill, run, previous = Run.objects.order_by("pk")[2:]
-    assert (previous.guidance, previous.options["looks_with"]) == (older, run.pk)
+    assert (previous.guidance, previous.arm, previous.reference) == (older, "previous", no_skill)
     compared = f"/p/tools/guidance/{no_skill.guidance_id}/against/{skill.pk}/?launch={run.launch_id}"
     assert started.headers["Location"] == compared
 

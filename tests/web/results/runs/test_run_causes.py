@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.models import Run
+from runs.models import Launch
 from tests.builders import make_compared, make_guidance, make_suite
 from tests.web.results.runs.pages import address, page
 from tests.web.screen import parse
@@ -42,7 +42,9 @@ def test_one_press_queues_the_fresh_runs(signed_in, regressed):
     assert "Install 1.0 on a worker" in shown.facts["Tool: not by a fresh run"]
     answer = parse(client.post(address(regressed, "separate/"), follow=True))
     assert "Queued 2 runs" in answer
-    runs = Run.objects.filter(launch__separates=regressed)
+    launch = Launch.objects.get(preset="causes", about=regressed)
+    runs = launch.runs.order_by("pk")
+    assert [(run.arm, run.reference) for run in runs] == [("control", None), ("guidance", runs[0])]
     assert [run.is_experiment for run in runs] == [True, True]
     table = page(client, regressed).table("Fresh runs")
     assert [row.texts[1] for row in table.rows] == ["nothing", "guidance"]
