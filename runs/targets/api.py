@@ -18,8 +18,8 @@ from runs.compare.baselines import set_baseline, unset_baseline
 from runs.models import Baseline, Target
 from runs.results.lookup import find_run
 from runs.targets import edits
+from runs.targets.definitions import dump
 from runs.targets.schemas import TargetOut, target_json
-from runs.targets.target_fields import dump
 
 router = Router()
 

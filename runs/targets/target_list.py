@@ -13,9 +13,8 @@ from evalhub.teams.models import Project
 from runs.labels import format_labels
 from runs.models import Run, Target, TargetCheck, Worker
 from runs.targets.agents.program_lookup import HiddenFiles
-from runs.targets.definitions import hints_of, read_target
+from runs.targets.definitions import dump, hints_of, read_target
 from runs.targets.hidden_programs import hidden_from
-from runs.targets.target_fields import dump
 from scenarios.formats.problems import ScenarioFileError
 
 DAYS = 7
