@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from ninja import Schema
-
+from evalhub.web.rest.schema import Described, Schema
 from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, Scale
 from runs.results.run_rows import ListedRun, TokenTotals
 
@@ -107,7 +106,7 @@ class ReleaseResultOut(Schema):
     sentence: str
 
 
-class RunRowOut(ListedRun):
+class RunRowOut(Described, ListedRun):
     """A run in a list."""
 
     tokens: TokensOut

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import Schema
-
 from evalhub.lib.timestamps import moment
+from evalhub.web.rest.schema import Schema
 from evaluators.redaction import redact_json
 from runs.models import Target
 from runs.targets.definitions import hints_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ninja import Schema
-
 from evalhub.lib.timestamps import moment
 from evalhub.web.rest.errors import ProblemOut
+from evalhub.web.rest.schema import Schema
 from evaluators.redaction import redact_json
 from scenarios.imports import Imported
 from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
