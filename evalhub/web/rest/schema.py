@@ -7,10 +7,17 @@ import inspect
 import sys
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import ninja
-from pydantic import GetJsonSchemaHandler
+from pydantic import BeforeValidator, GetJsonSchemaHandler
+
+from evalhub.lib.timestamps import moment
+from evaluators.redaction import redact_json
+
+Moment = Annotated[str, BeforeValidator(moment)]
+Redacted = Annotated[dict[str, Any], BeforeValidator(redact_json)]
+Username = Annotated[str, BeforeValidator(lambda user: user.get_username())]
 
 
 class Described:
@@ -49,4 +56,4 @@ def _texts(model: ast.ClassDef) -> list[tuple[str, str]]:
 
 
 class Schema(Described, ninja.Schema):
-    """What an operation answers with."""
+    """What an operation answers with: read from a model, or from a dictionary with the names of its attributes."""
