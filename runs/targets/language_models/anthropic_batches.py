@@ -93,7 +93,9 @@ class MessageBatches:
         parts = [part for part in message.get("content") or () if isinstance(part, dict)]
         text = "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
         notes = (price_note(price),) if price else ()
-        return ModelAnswer(text, self.access.model, tuple(_calls(parts)), usage, cost, price, notes=notes)
+        return ModelAnswer(
+            text, self.access.model, usage, cost, price=price, notes=notes, calls=tuple(_calls(parts))
+        )
 
 
 def _calls(parts: list[dict[str, Json]]) -> Iterator[ModelCall]:
