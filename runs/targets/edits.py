@@ -77,7 +77,9 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
     """Replace a target's definition with the entry in a text. Raises `ScenarioFileError`."""
     definition = read_target(text.encode(), target.name)
     if definition.name != target.name:
-        raise ScenarioFileError([_renaming_problem(target.name)])
+        what = f"The name has to stay '{target.name}', because runs and suites refer to it."
+        fix = "Import a targets file to add a target of another name."
+        raise ScenarioFileError([Problem(target.name, 1, "name", what, fix, "targets/renamed")])
     refuse_unknown_judges(target.project, [definition], target.name)
     refuse_saving(definition, containment().targets, file=target.name, base=target.base_folder)
     if dict(definition.entry) != target.definition:
@@ -109,14 +111,3 @@ def show_program(target: Target, *, by: User | None) -> tuple[Path, ...]:
     except ScenarioFileError as error:
         raise RequestError(" ".join(each.what for each in error.problems)) from error
     return hidden.folders
-
-
-def _renaming_problem(name: str) -> Problem:
-    return Problem(
-        file=name,
-        line=1,
-        where="name",
-        what=f"The name has to stay '{name}', because runs and suites refer to it.",
-        fix="Import a targets file to add a target of another name.",
-        id="targets/renamed",
-    )
