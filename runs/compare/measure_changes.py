@@ -83,8 +83,8 @@ class RunComparison:
     """
     verdict_reason: str | None = None
     """The same for machines."""
-    ends: tuple[str, ...] = ()
-    """The sources of ends by which layer 1 is compared: recorded, reported or estimated."""
+    exit_sources: tuple[str, ...] = ()
+    """The sources of exit codes by which layer 1 is compared: recorded, reported or estimated."""
     levels: Levels = ONE_LOOK
     """The levels of the pass rate and the table of scenarios, lower where trials were added after a look."""
 
@@ -152,7 +152,7 @@ def compare_pools(
                     _levels(base, pool),
                     spreads,
                 ),
-                ends=_ends(base.run, pool.run, samples),
+                exit_sources=_ends(base.run, pool.run, samples),
             ),
             (base.run, pool.run),
         )

@@ -69,7 +69,7 @@ def test_recorded_and_reported_trials_compare_by_events(version):
     before = run_of(version, metrics("stream", 0.25))
     after = run_of(version, metrics("recorded", 0.5, beside=0.25))
     compared = compare_run_measures(before, after)
-    assert error_rates(compared) == (0.25, 0.25) and compared.ends == ("reported",)
+    assert error_rates(compared) == (0.25, 0.25) and compared.exit_sources == ("reported",)
     assert ends_of_run(after.counting) == "recorded"
 
 
@@ -92,7 +92,7 @@ def test_recorded_trials_compare_by_the_record(version):
     before = run_of(version, metrics("recorded", 0.25, beside=0.0))
     after = run_of(version, metrics("recorded", 0.5, beside=0.25))
     compared = compare_run_measures(before, after)
-    assert error_rates(compared) == (0.25, 0.5) and compared.ends == ("recorded",)
+    assert error_rates(compared) == (0.25, 0.5) and compared.exit_sources == ("recorded",)
 
 
 def test_a_run_of_mixed_trials_counts_by_events(version):
@@ -114,7 +114,7 @@ def test_a_run_of_mixed_trials_counts_by_events(version):
 )
 def test_other_rules_and_sources_are_not_compared(version, before, after, part):
     compared = compare_run_measures(run_of(version, before), run_of(version, after))
-    assert error_rates(compared) is None and compared.ends == ()
+    assert error_rates(compared) is None and compared.exit_sources == ()
     assert compared.reasons == {"create": (part,)}
     assert compared.comparable == 1
 

@@ -62,7 +62,10 @@ def test_equals_take_turns_by_when_they_were_served():
 
 
 def test_runs_of_a_launch_advance_together():
-    ahead, behind = waiting(1, launch=7, last_lane_at=1.0, left=0.2), waiting(2, launch=7, last_lane_at=2.0, left=0.6)
+    ahead, behind = (
+        waiting(1, launch=7, last_lane_at=1.0, left=0.2),
+        waiting(2, launch=7, last_lane_at=2.0, left=0.6),
+    )
     assert order([ahead, behind], held()) == [2, 1]
 
 
