@@ -129,8 +129,3 @@ class WorkerRow:
         if not self.is_heard:
             return "lost"
         return "working" if self.worker.lanes else "idle"
-
-
-def worker_rows(*, now: datetime) -> list[WorkerRow]:
-    """Return the workers. One query."""
-    return [WorkerRow(each, now - each.seen < Worker.HEARD_WITHIN) for each in Worker.objects.all()]

@@ -83,7 +83,8 @@ class MessageBatches:
     def _answer(self, result: Mapping[str, Json]) -> BatchedAnswer:
         message = result.get("message")
         if result.get("type") != "succeeded" or not isinstance(message, dict):
-            return BatchedAnswer(error=_refusal(result))
+            said = ((result.get("error") or {}).get("error") or {}).get("message") or "no reason given"
+            return BatchedAnswer(error=f"The request ended as '{result.get('type')}': {said}.")
         return BatchedAnswer(answer_as_recording(self._read(message)))
 
     def _read(self, message: Mapping[str, Json]) -> ModelAnswer:
@@ -102,8 +103,3 @@ def _calls(parts: list[dict[str, Json]]) -> Iterator[ModelCall]:
     for part in parts:
         if part.get("type") == "tool_use":
             yield ModelCall(str(part.get("name")), dict(part.get("input") or {}), part.get("id"))
-
-
-def _refusal(result: Mapping[str, Json]) -> str:
-    error = (result.get("error") or {}).get("error") or {}
-    return f"The request ended as '{result.get('type')}': {error.get('message') or 'no reason given'}."

@@ -15,12 +15,12 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.forms import FileForm
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
-from runs.models import Target
+from runs.models import Target, Worker
 from runs.targets import edits
 from runs.targets.check import request_check
 from runs.targets.edits import accepts_at_once
 from runs.targets.import_targets import import_bundle_targets, import_targets
-from runs.targets.target_list import target_rows, worker_rows
+from runs.targets.target_list import WorkerRow, target_rows
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import Suite
 from scenarios.quoting import Quoted, quote_lines
@@ -54,7 +54,7 @@ def _list(request: ProjectRequest, **more: Any) -> dict[str, Any]:
     return {
         # Proposals first.
         "rows": target_rows(request.access.project.targets.order_by("accepted", "name"), now=now),
-        "workers": worker_rows(now=now),
+        "workers": [WorkerRow(each, now - each.seen < Worker.HEARD_WITHIN) for each in Worker.objects.all()],
         "form": FileForm(),
         "accepts": accepts_at_once(request.access),
         **_rights(request),
