@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Router, Status
+from ninja import Router, Schema, Status
 
 from evalhub import health
 from evalhub.web.rest.errors import ErrorOut
-from evalhub.web.rest.schema import Schema
 
 router = Router(tags=["health"])
 

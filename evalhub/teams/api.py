@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.utils import timezone
-from ninja import Path, Query, Router, Status
+from ninja import Path, Query, Router, Schema, Status
 from pydantic import AwareDatetime, BeforeValidator, Field
 
 from evalhub.lib.storable_text import Text
@@ -17,7 +17,7 @@ from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody
-from evalhub.web.rest.schema import Moment, Schema, Username
+from evalhub.web.rest.schema import Moment, Username
 
 router = Router(tags=["projects"])
 tokens = Router(tags=["tokens"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
-from ninja import Path, Query, Router, Status
+from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field, HttpUrl
 
 from evalhub.lib.storable_text import Text
@@ -15,7 +15,6 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, RequestBody
-from evalhub.web.rest.schema import Schema
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import NOBODY, AlertListFilters
 from runs.alerts.triage import triage, triage_all

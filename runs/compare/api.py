@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ninja import Query, Router
+from ninja import Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
-from evalhub.web.rest.schema import Schema
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.first_divergences import divergences_json
 from runs.compare.side_by_side import MOST_COMPARED, ComparedRun, compared_with_first, side_by_side

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import File, Form, Path, Router, Status, UploadedFile
+from ninja import File, Form, Path, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
 from evalhub.web.rest.request_body import Key
-from evalhub.web.rest.schema import Schema
 from evaluators.grading.suite_result import suite_result
 from runs.exchange.exports.results_preview import preview_document
 from runs.exchange.exports.suite_result import suite_run

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import File, Form, Router, Status, UploadedFile
+from ninja import File, Form, Router, Schema, Status, UploadedFile
 
 from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
-from evalhub.web.rest.schema import Schema
 from runs.exchange.exports.sessions import sessions_document
 from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
 from runs.exchange.imports.session_files import read_uploads

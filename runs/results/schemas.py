@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from evalhub.web.rest.schema import Described, Schema
+from ninja import Schema
+
 from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, Scale
 from runs.results.run_rows import ListedRun, TokenTotals
 
@@ -106,7 +107,7 @@ class ReleaseResultOut(Schema):
     sentence: str
 
 
-class RunRowOut(Described, ListedRun):
+class RunRowOut(ListedRun):
     """A run in a list."""
 
     tokens: TokensOut

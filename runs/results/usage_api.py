@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import Query, Router
+from ninja import Query, Router, Schema
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers
-from evalhub.web.rest.schema import Schema
 from runs.results.filter_schemas import RunFilterValues
 from runs.results.usage import Comparison, usage
 

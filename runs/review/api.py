@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ninja import Path, Query, Router, Status
+from ninja import Path, Query, Router, Schema, Status
 from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
@@ -13,7 +13,6 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, Name, RequestBody
-from evalhub.web.rest.schema import Schema
 from evaluators.redaction import redact_json
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons

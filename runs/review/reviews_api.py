@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ninja import Query, Router
+from ninja import Query, Router, Schema
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.schema import Schema
 from runs.models import Review
 
 router = Router()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ninja import Body, Path, Router, Status
+from ninja import Body, Path, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.lib.storable_text import Text
@@ -12,7 +12,6 @@ from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.request_body import RequestBody
-from evalhub.web.rest.schema import Schema
 from runs.models import SuiteProof
 from runs.results.validations import validations_of_proof
 from runs.suites.proof_requests import request_proof

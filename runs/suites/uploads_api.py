@@ -6,11 +6,10 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.datastructures import MultiValueDict
-from ninja import File, Query, Status, UploadedFile
+from ninja import File, Query, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, ProblemOut, declare_answers
-from evalhub.web.rest.schema import Schema
 from runs.targets.import_targets import import_uploaded_targets
 from runs.targets.schemas import TargetOut
 from scenarios.api import suites

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalhub.web.rest.schema import Moment, Schema
+from ninja import Schema
+
+from evalhub.web.rest.schema import Moment
 from evaluators.redaction import redact_json
 from runs.models import Target
 from runs.targets.definitions import hints_of

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from ninja import Schema
 from pydantic import BeforeValidator, Field
 
 from evalhub.web.rest.errors import ProblemOut
-from evalhub.web.rest.schema import Moment, Redacted, Schema, Username
+from evalhub.web.rest.schema import Moment, Redacted, Username
 from scenarios.models import ScenarioVersion, SuiteVersion
 
 

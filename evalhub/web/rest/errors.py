@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from http.client import responses
 from typing import Any
 
+from ninja import Schema
 from ninja.schema import NinjaGenerateJsonSchema
-
-from evalhub.web.rest.schema import Schema
 
 REFUSALS = frozenset((400, 401, 403, 404, 405, 413, 414, 422))
 """The statuses that any operation may answer with beside its own."""

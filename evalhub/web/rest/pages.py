@@ -7,18 +7,18 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from ninja import Schema
 from pydantic import BaseModel, Field
 
 from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.rest.request_body import Key
-from evalhub.web.rest.schema import Described, Schema
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
 LARGEST_PAGE = 200
 
 
-class Cursor(Described, BaseModel):
+class Cursor(BaseModel):
     """Which page of a list."""
 
     cursor: Key | None = Field(None, description="Taken from `next`; left out for the first page.")

@@ -11,7 +11,6 @@ from pydantic_core import PydanticCustomError
 from evalhub.lib.limits import DEEPEST_JSON
 from evalhub.lib.storable_text import storable_text
 from evalhub.web.paging import LARGEST_KEY
-from evalhub.web.rest.schema import Described
 
 
 def validate_json(value: Any) -> Any:
@@ -41,7 +40,7 @@ Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
 JsonValue = Annotated[Any, AfterValidator(validate_json)]
 
 
-class RequestBody(Described, BaseModel):
+class RequestBody(BaseModel):
     """Base of every request body: a name that does not exist is an error, and so is Infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

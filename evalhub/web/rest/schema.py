@@ -1,16 +1,17 @@
-"""The base of what REST answers with and is asked: the texts beneath its fields are descriptions in OpenAPI."""
+"""Fields that answers of REST share, and what OpenAPI says of fields."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import sys
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any
 
-import ninja
-from pydantic import BeforeValidator, GetJsonSchemaHandler
+from ninja import Schema
+from pydantic import BaseModel, BeforeValidator
 
 from evalhub.lib.timestamps import moment
 from evaluators.redaction import redact_json
@@ -20,21 +21,24 @@ Redacted = Annotated[dict[str, Any], BeforeValidator(redact_json)]
 Username = Annotated[str, BeforeValidator(lambda user: user.get_username())]
 
 
-class Described:
-    """A model whose fields are described by the text beneath each.
+def describe_fields(document: dict[str, Any]) -> None:
+    """Describe the fields of an OpenAPI document by the text beneath each in its class.
 
-    Read when the document is made: pydantic's `use_attribute_docstrings` reads them at every start, in a second.
+    Read only now: pydantic's `use_attribute_docstrings` reads them at every start, in a second.
     """
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        schema = handler(core)
-        fields = handler.resolve_ref_schema(schema).get("properties", {})
-        for each in cls.__mro__:
+    schemas = document["components"]["schemas"]
+    for model in (*_below(Schema), *_below(BaseModel)):
+        fields = schemas.get(model.__name__, {}).get("properties", {})
+        for each in model.__mro__ if fields else ():
             for name, text in _texts_beneath(each.__module__).get(each.__name__, {}).items():
                 if name in fields:
                     fields[name].setdefault("description", text)
-        return schema
+
+
+def _below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for each in model.__subclasses__():
+        yield each
+        yield from _below(each)
 
 
 @cache
@@ -46,14 +50,8 @@ def _texts_beneath(module: str) -> dict[str, dict[str, str]]:
     return {each.name: dict(_texts(each)) for each in tree.body if isinstance(each, ast.ClassDef)}
 
 
-def _texts(model: ast.ClassDef) -> list[tuple[str, str]]:
-    found = []
+def _texts(model: ast.ClassDef) -> Iterator[tuple[str, str]]:
     for pair in pairwise(model.body):
         match pair:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found.append((name, inspect.cleandoc(text)))
-    return found
-
-
-class Schema(Described, ninja.Schema):
-    """What an operation answers with: read from a model, or from a dictionary with the names of its attributes."""
+                yield name, inspect.cleandoc(text)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import Path, Query, Router
+from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel
 
 from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.request_body import Key
-from evalhub.web.rest.schema import Schema
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
 from runs.compare.guidance.guidance_runs import settings_of

@@ -15,7 +15,6 @@ from evalhub.teams.models import RAISED_BY_OTHERS, Priority, priority_named
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, show_page
 from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, validate_json
-from evalhub.web.rest.schema import Described
 from runs.compare.baselines import check_choice
 from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials
@@ -55,7 +54,7 @@ Names = Annotated[list[Name], Field(max_length=50)]
 Address = Annotated[str, Field(max_length=2000, pattern=r"^(https?://\S+)?$")]
 
 
-class RunsIn(Described, LimitedRequest):
+class RunsIn(LimitedRequest):
     """What to run: every combination of suite, target, model and guidance."""
 
     suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]

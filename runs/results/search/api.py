@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ninja import Query, Router
+from ninja import Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers
-from evalhub.web.rest.schema import Schema
 from runs.results.search.named_search import TrialSearch, find_trials
 from runs.results.search.trial_search import MOST_CANDIDATES
 

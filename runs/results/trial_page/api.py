@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from django.http import FileResponse
-from ninja import Path, Query, Router
+from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.lib.limits import LONGEST_TEXT
@@ -15,7 +15,6 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, ListOut, PageOut, page_of
 from evalhub.web.rest.request_body import Key
-from evalhub.web.rest.schema import Schema
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
 from runs.exchange.exports.document import trial_facts, trial_json
