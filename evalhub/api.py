@@ -22,6 +22,7 @@ from evalhub.lib.busy import TryLater
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, declare_refusals, drop_unused_schemas, error_body, problem_of
 from evalhub.web.rest.json_bodies import JsonBodies
+from evalhub.web.rest.schema import describe_fields
 from runs.alerts import api as alerts
 from runs.compare import api as measures
 from runs.compare.guidance import api as guidance_comparison
@@ -114,6 +115,7 @@ def openapi_document() -> dict[str, Any]:
     document = dict(api.get_openapi_schema(path_prefix=""))
     declare_refusals(document)
     drop_unused_schemas(document)
+    describe_fields(document)
     return document
 
 

@@ -51,19 +51,9 @@ def queue_health(now: datetime) -> dict[str, Any]:
 
 def workers(now: datetime) -> list[dict[str, Any]]:
     """Return every worker with the seconds since it was last heard. One query."""
-    return [
-        {
-            "name": worker.name,
-            "seen_seconds": (now - worker.seen).total_seconds(),
-            "lanes": worker.lanes,
-            "sandbox": worker.sandbox,
-            "version": worker.version,
-            "problem": worker.problem,
-            "free_bytes": worker.free_bytes,
-            "labels": worker.labels,
-        }
-        for worker in Worker.objects.all()
-    ]
+    columns = ("name", "seen", "lanes", "sandbox", "version", "problem", "free_bytes", "labels")
+    rows = Worker.objects.values(*columns)
+    return [{"seen_seconds": (now - row.pop("seen")).total_seconds(), **row} for row in rows]
 
 
 def read_queue_state(now: datetime) -> tuple[dict[str, Any], str]:

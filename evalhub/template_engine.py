@@ -59,7 +59,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     ),
     *(template_filters.measured, template_filters.money, template_filters.percent, template_filters.points),
     template_filters.in_points,
-    *(template_filters.in_json, template_filters.json_data),
+    template_filters.in_json,
     *(anchor, coded),
     *(defaultfilters.linebreaksbr, defaultfilters.pluralize),
 )

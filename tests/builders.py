@@ -244,7 +244,7 @@ def _count(run: Run) -> None:
 
 def close(run: Run) -> Run:
     """Write a run's rollups, as its last trial's recording does."""
-    write_rollups(run, is_new=run.measured is None)
+    write_rollups(run, is_new=run.rollups_at is None)
     return run
 
 

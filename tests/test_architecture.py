@@ -66,8 +66,8 @@ FACES: Mapping[str, frozenset[str]] = {
         address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
         imported_contents layer_totals lookup measures never_started outcome_history progress rates release_rule
-        rollups run_answers run_filters run_list run_rows run_trials schemas seals search.search_index
-        spending statement_texts trial_rows
+        rollups run_answers run_filters run_list run_rows run_trials schemas search.search_index
+        spending statement_texts trial_rows validations
     """),
     "compare": _names("""
         alert_words baselines causes comparison confirmation default_suite differences

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.utils import timezone
 from ninja import Path, Query, Router, Schema, Status
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BeforeValidator, Field
 
 from evalhub.lib.storable_text import Text
-from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.teams.models import ApiToken, Priority, Project
+from evalhub.teams.models import Priority, Project
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody
+from evalhub.web.rest.schema import Moment, Username
 
 router = Router(tags=["projects"])
 tokens = Router(tags=["tokens"])
@@ -34,7 +34,7 @@ class ProjectOut(Schema):
     """The same by measure, where it differs."""
     most_trials: int | None
     """Most trials at once over all of its runs; null for no limit."""
-    priority: str
+    priority: Annotated[str, BeforeValidator(lambda number: Priority(number).label)]
     """low, normal or high: which projects get free lanes first."""
     notify_when: str
     """When channels hear of an alert: `confirmed` or `at_once`."""
@@ -54,7 +54,11 @@ class ProjectOut(Schema):
     """Thresholds of the diagnosis that the project sets, by name."""
     role: str
     """What the token may do in it."""
-    url: str
+    url: str = Field(validation_alias="get_absolute_url")
+
+    @staticmethod
+    def resolve_role(project: Project, context: Any) -> str:
+        return str(context["request"].access.role)
 
 
 class TokenOut(Schema):
@@ -62,11 +66,11 @@ class TokenOut(Schema):
     name: str
     prefix: str
     role: str
-    by: str
-    created: str
-    expires: str | None
-    last_used: str | None
-    revoked: str | None
+    by: Username = Field(validation_alias="user")
+    created: Moment
+    expires: Moment | None
+    last_used: Moment | None
+    revoked: Moment | None
 
 
 class NewTokenOut(TokenOut):
@@ -82,63 +86,24 @@ class TokenIn(RequestBody):
     expires: AwareDatetime | None = None
 
 
-def project_json(project: Project, role: str) -> dict[str, Any]:
-    return {
-        "slug": project.slug,
-        "name": project.name,
-        "command_pattern": project.command_pattern,
-        "judge": project.judge,
-        "smallest_effect": project.smallest_effect,
-        "smallest_effects": project.smallest_effects,
-        "most_trials": project.most_trials,
-        "priority": Priority(project.priority).label,
-        "notify_when": project.notify_when,
-        "alert_dearer": project.alert_dearer,
-        "alert_slower": project.alert_slower,
-        "month_usd": project.month_usd,
-        "judge_labels": project.judge_labels,
-        "judge_rate": project.judge_rate,
-        "only_calibrated_judges": project.only_calibrated_judges,
-        "diagnosis_thresholds": project.diagnosis_thresholds,
-        "role": role,
-        "url": project.get_absolute_url(),
-    }
-
-
-def token_json(token: ApiToken) -> dict[str, Any]:
-    return {
-        "id": token.pk,
-        "name": token.name,
-        "prefix": token.prefix,
-        "role": token.role,
-        "by": token.user.get_username(),
-        "created": moment(token.created),
-        "expires": moment(token.expires),
-        "last_used": moment(token.last_used),
-        "revoked": moment(token.revoked),
-    }
-
-
 @router.get("/projects", auth=Bearer(), response=declare_answers(PageOut[ProjectOut]))
 def list_projects(request: ApiRequest) -> dict[str, Any]:
     """The projects that the token is for: one."""
-    return {"items": [project_json(request.access.project, request.access.role)], "next": None}
+    return {"items": [request.access.project], "next": None}
 
 
 @router.get("/projects/{slug}", auth=Bearer(), response=declare_answers(ProjectOut))
-def get_project(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
+def get_project(request: ApiRequest, slug: Path[Text]) -> Project:
     """One project."""
     if slug != request.access.project.slug:
         raise not_found("project", slug)
-    return project_json(request.access.project, request.access.role)
+    return request.access.project
 
 
 @tokens.get("/tokens", auth=Bearer(), response=declare_answers(PageOut[TokenOut]))
 def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """One's own tokens; for an admin those of the whole project."""
-    return page_of(
-        request, tokens_of(request.access), cursor, lambda tokens: [token_json(token) for token in tokens]
-    )
+    return page_of(request, tokens_of(request.access), cursor)
 
 
 @tokens.post("/tokens", auth=Bearer(), response=declare_answers(NewTokenOut, status=201))
@@ -154,7 +119,7 @@ def create_token(request: ApiRequest, body: TokenIn) -> Status[dict[str, Any]]:
         )
     except TokenRefused as error:
         raise ApiError(403, str(error), id="token/too-much") from error
-    return Status(201, {**token_json(token), "secret": secret})
+    return Status(201, vars(token) | {"user": token.user, "secret": secret})
 
 
 @tokens.delete("/tokens/{token_id}", auth=Bearer(), response=declare_answers(None, status=204))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -83,11 +82,8 @@ def _keep_an_admin(project: Project, membership: Membership) -> None:
     # Locked, so that of two admins not each removes the other.
     admins = Membership.objects.select_for_update(of=("self",)).filter(project=project, role=Role.ADMIN)
     others = [each.user for each in admins.select_related("user") if each.pk != membership.pk]
-    if membership.role == Role.ADMIN and not any(_can_sign_in(user) for user in others):
+    # One who signs in with a password, or with the link of an embedded evalhub.
+    remains = any(each.is_active and (settings.EMBEDDED or each.has_usable_password()) for each in others)
+    if membership.role == Role.ADMIN and not remains:
         name = membership.user.get_username()
         raise MemberRefused(f"{name} is the only admin of the project. Make someone else admin first.")
-
-
-def _can_sign_in(user: AbstractBaseUser) -> bool:
-    """Return whether anybody can sign in: with a password, or with the link of an embedded evalhub."""
-    return user.is_active and (settings.EMBEDDED or user.has_usable_password())

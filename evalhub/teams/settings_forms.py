@@ -31,18 +31,6 @@ _NAME_AND_THRESHOLD = re.compile(r"([a-z_]+)\s+(\d{1,6}(?:\.\d{1,9})?)")
 _MEASURE_AND_EFFECT = re.compile(r"([a-z]+/\S{1,200})\s+(1(?:\.0*)?|0(?:\.\d{1,9})?)")
 
 
-def _amount() -> forms.FloatField:
-    """Return a field for a limit in US dollars; empty is none."""
-    return forms.FloatField(
-        min_value=0.0001,
-        max_value=1_000_000,
-        required=False,
-        error_messages={
-            "invalid": "Enter an amount in US dollars, such as 2.50, or leave it empty for no limit."
-        },
-    )
-
-
 def _parts(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
@@ -68,7 +56,14 @@ class ProjectForm(ProjectModelForm):
     notify_when = forms.ChoiceField(choices=NotifyWhen.choices, label="Notify of alerts")
     alert_dearer = forms.BooleanField(required=False, label="Alert when trials cost more")
     alert_slower = forms.BooleanField(required=False, label="Alert when trials take longer")
-    month_usd = _amount()
+    month_usd = forms.FloatField(
+        min_value=0.0001,
+        max_value=1_000_000,
+        required=False,
+        error_messages={
+            "invalid": "Enter an amount in US dollars, such as 2.50, or leave it empty for no limit."
+        },
+    )
     judge_labels = forms.IntegerField(
         min_value=1,
         max_value=10_000,

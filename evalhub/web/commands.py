@@ -156,7 +156,9 @@ class PlainCommand(HelpfulCommand):
                 self._refuse(options, Refused(disk_full(), id="disk/full"))
             if isinstance(error, OSError):
                 raise
-            self._refuse(options, _database_trouble(error))
+            message = str(error).strip().splitlines()[0]
+            sentence = f"The database cannot be used: {message}. Check DATABASE_URL, and run 'manage.py migrate' after an upgrade."
+            self._refuse(options, Refused(sentence, id="database/unusable"))
         else:
             self._print(json.dumps(result.document) if options["json"] else result.text)
             if result.code:
@@ -193,19 +195,14 @@ def disk_full() -> str:
     )
 
 
-def _database_trouble(error: Exception) -> Refused:
-    message = str(error).strip().splitlines()[0]
-    return Refused(
-        f"The database cannot be used: {message}. Check DATABASE_URL, and run 'manage.py migrate' after an upgrade.",
-        id="database/unusable",
-    )
-
-
 def ensure_database() -> None:
     """Make or upgrade the embedded database where it is not of this release, so that every command just works."""
     if not settings.EMBEDDED or not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         return
-    stamp, now = Path(settings.DATA_DIR) / "migrated", _migrations()
+    # Reading what was migrated from the database takes as long as a whole command.
+    folders = [Path(config.path) / "migrations" for config in apps.get_app_configs()]
+    now = "\n".join(sorted(str(path.name) for folder in folders for path in folder.glob("0*.py")))
+    stamp = Path(settings.DATA_DIR) / "migrated"
     if (
         not Path(settings.DATABASES["default"]["NAME"]).exists()
         or not stamp.exists()
@@ -213,12 +210,6 @@ def ensure_database() -> None:
     ):
         call_command("migrate", verbosity=0, interactive=False)
         stamp.write_text(now)
-
-
-def _migrations() -> str:
-    """Return the names of all migrations; reading them from the database takes as long as a whole command."""
-    folders = [Path(config.path) / "migrations" for config in apps.get_app_configs()]
-    return "\n".join(sorted(str(path.name) for folder in folders for path in folder.glob("0*.py")))
 
 
 def port_number(text: str) -> int:

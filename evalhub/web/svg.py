@@ -22,15 +22,11 @@ def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     # Sessions have no outcome.
     marks = tuple([each or "none" for each in outcomes])
     counts = ", ".join(f"{marks.count(key)} {word}" for key, word in OUTCOMES.items() if key in marks)
-    drawn = mark_safe("".join(_dot(key, ringed=n == here) for n, key in enumerate(marks)))  # noqa: S308
+    classes = [("" if key == "pass" else key) + (" here" if n == here else "") for n, key in enumerate(marks)]
+    drawn = format_html_join("", '<i class="{}"></i>', ((each.strip(),) for each in classes))
     return format_html(
         '<span class="dots" role="img" aria-label="{}">{}</span>', counts or "no trials", drawn
     )
-
-
-def _dot(key: str, *, ringed: bool) -> SafeString:
-    words = ([] if key == "pass" else [key]) + (["here"] if ringed else [])
-    return format_html('<i class="{}"></i>', " ".join(words))
 
 
 def interval(

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from django.conf import settings
 from django.templatetags.static import static as django_static
 from django.urls import reverse
@@ -116,20 +115,6 @@ def in_json(value: Any) -> str:
 def date_of(at: date) -> str:
     """Return a day as text, for names and labels."""
     return numbers.date_of(at)
-
-
-def json_data(value: Any, element: str) -> SafeString:
-    """Return plain data as a hidden element with this id, from which a page's own script reads it.
-
-    No script element: htmx leaves those out of what it swaps.
-
-    Django's filter of this name takes eight times as long over a figure of Plotly.
-    """
-    text = msgspec.json.encode(value).decode()
-    # What HTML would read in it is written as JSON's escapes, so that no text ends the element.
-    for sign in "&<>":
-        text = text.replace(sign, f"\\u{ord(sign):04X}")
-    return format_html('<pre id="{}" hidden>{}</pre>', element, mark_safe(text))  # noqa: S308
 
 
 def badge(state: str, word: str = "") -> SafeString:

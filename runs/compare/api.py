@@ -186,7 +186,7 @@ def _compared_json(compared_run: ComparedRun) -> dict[str, Any]:
         "comparable": compared.comparable,
         "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},
         "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
-        "ends": list(compared.ends),
+        "ends": list(compared.exit_sources),
         "pooled": list(compared_run.pooled),
         "first_divergences": divergences_json(compared_run.divergences),
     }

@@ -83,8 +83,8 @@ class RunComparison:
     """
     verdict_reason: str | None = None
     """The same for machines."""
-    ends: tuple[str, ...] = ()
-    """The sources of ends by which layer 1 is compared: recorded, reported or estimated."""
+    exit_sources: tuple[str, ...] = ()
+    """The sources of exit codes by which layer 1 is compared: recorded, reported or estimated."""
     levels: Levels = ONE_LOOK
     """The levels of the pass rate and the table of scenarios, lower where trials were added after a look."""
 
@@ -137,7 +137,7 @@ def compare_runs(
         own = samples if levels is None else samples_by_measure([base, run], only, later=True)
         comparison = _compare(_find_measured(base, run, own), why, changed_gates, levels or ONE_LOOK, spreads)
         ends = _ends(base, run, own)
-        compared.append(without_verdict(replace(comparison, ends=ends), (base, run)))
+        compared.append(without_verdict(replace(comparison, exit_sources=ends), (base, run)))
     return compared
 
 

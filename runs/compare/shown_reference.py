@@ -53,7 +53,7 @@ def shown_reference(run: Run) -> ShownReference | None:
     runs = Run.objects.in_bulk(keys) if keys else {}
     shown = [runs[key] for key in keys if key in runs]
     return ShownReference(
-        tuple(ShownRun(each, bool(each.measured and each.measured > compared)) for each in shown),
+        tuple(ShownRun(each, bool(each.rollups_at and each.rollups_at > compared)) for each in shown),
         len(keys) - len(shown),
         stored["best_of"],
     )

@@ -96,7 +96,7 @@ def look_at_run(run_id: int) -> tuple[int, ...]:
         return _look_at(run, _plan_of_extension(extension))
     options = RunOptions.model_validate(run.options)
     # Its own trials were looked at when it closed first.
-    may_follow = run.measured is None
+    may_follow = run.rollups_at is None
     if not may_follow or not (options.until_decided or retesting.may_retest(run, options)):
         return (run_id,)
     Launch.objects.select_for_update(no_key=True).only("pk").get(pk=run.launch_id)

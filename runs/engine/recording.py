@@ -235,13 +235,13 @@ def _close(run_id: int) -> bool:
                 default=Value(""),
             ),
             finished=timezone.now(),
-            followed_up=Case(When(measured=None, then=Value(False)), default=Value(True)),
+            followed_up=Case(When(rollups_at=None, then=Value(False)), default=Value(True)),
         )
         if won != 1:
             return False
         claims.remove_slots(run_id)
         run = Run.objects.get(pk=run_id)
-        if run.measured is not None:
+        if run.rollups_at is not None:
             # It closed before, and got further trials that only a comparison counts.
             write_later_measures(run)
             return True

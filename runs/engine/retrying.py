@@ -112,7 +112,7 @@ def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = Tru
             open=F("open") + len(trials),
             cancelled=F("cancelled") - cancelled,
             errors=F("errors") - (len(trials) - cancelled),
-            measured=None,
+            rollups_at=None,
         )
         retries = kind == RetryKind.RETRY
         audit.append_event(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))

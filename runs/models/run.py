@@ -241,7 +241,7 @@ class Run(models.Model):
     """Number of preparations started."""
     put_back = models.PositiveSmallIntegerField(default=0, db_default=0)
     """How often its preparation was requeued for a full disk; not counted in `starts`."""
-    served = models.FloatField(default=0.0)
+    last_lane_at = models.FloatField(default=0.0)
     """When a lane last took a slot, in the database's seconds."""
     concurrency = models.PositiveIntegerField(default=1)
 
@@ -306,7 +306,7 @@ class Run(models.Model):
     finished = models.DateTimeField(null=True)
     followed_up = models.BooleanField(default=True, db_default=True)
     """Whether what follows its close was done; the tick does it if the worker that closed it was lost."""
-    measured = models.DateTimeField(null=True)
+    rollups_at = models.DateTimeField(null=True)
     """When its rollups or its trials' exposure were last written; None for runs of older releases."""
 
     class Meta:

@@ -273,10 +273,10 @@ def write_later_measures(run: Run, countings: Mapping[int, Counting | None] | No
 
 def _mark_measured(run: Run) -> None:
     """Store when the run was measured; comparisons of before are not shown again."""
-    run.measured = timezone.now()
+    run.rollups_at = timezone.now()
     about_verdict = ("is_unchecked", "not_started", "unjudged")
     run.save(
-        update_fields=["pass_rate", "price_source", "cost_notes", "measured", "counting", *about_verdict]
+        update_fields=["pass_rate", "price_source", "cost_notes", "rollups_at", "counting", *about_verdict]
     )
     _drop_guidance_comparisons(run)
 

@@ -20,7 +20,7 @@ from runs.engine.judges import make_judge
 from runs.engine.proof_agents import JudgeBudget, ProofSetting
 from runs.errors import ProviderError, RequestError
 from runs.models import Job, ScenarioProof, SuiteProof
-from runs.results.seals import ScenarioSeal
+from runs.results.validations import ScenarioValidation
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.suites.prove import ProvedScenario, prove
 from runs.workers import jobs, wakeups
@@ -136,7 +136,7 @@ def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
         yield StoredScenario(stored, ProvedScenario(spec, partial(load_fixture, fixture), solution))
 
 
-def _store(job: Job, proof: SuiteProof, stored: StoredScenario, seal: ScenarioSeal) -> None:
+def _store(job: Job, proof: SuiteProof, stored: StoredScenario, seal: ScenarioValidation) -> None:
     results = {
         "solution": solution_hash(stored.scenario.solution),
         "seal": seal.seal,

@@ -13,9 +13,9 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.request_body import RequestBody
 from runs.models import SuiteProof
-from runs.results.seals import seals_of_proof
+from runs.results.validations import validations_of_proof
 from runs.suites.proof_requests import request_proof
-from runs.suites.prove import seals_json
+from runs.suites.prove import validations_json
 from scenarios.models import SuiteVersion
 
 router = Router(tags=["proofs"])
@@ -73,7 +73,7 @@ def _proof_json(proof: SuiteProof, version: SuiteVersion) -> dict[str, Any]:
         "error": proof.error,
         "max_usd": proof.max_usd,
         "cost_usd": proof.cost_usd,
-        "scenarios": seals_json(seals_of_proof(proof)),
+        "scenarios": validations_json(validations_of_proof(proof)),
     }
 
 

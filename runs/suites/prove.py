@@ -15,7 +15,7 @@ from runs.engine.task import Task
 from runs.engine.trial import carry_out
 from runs.engine.trial_result import TrialResult
 from runs.models.proof import Seal
-from runs.results.seals import ScenarioSeal, count_seals
+from runs.results.validations import ScenarioValidation, count_validations
 from runs.workers.claims import Claim
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import ScenarioSpec
@@ -37,7 +37,7 @@ class ProvedScenario:
     """Its reference solution, as a shell script."""
 
 
-def prove(scenario: ProvedScenario, setting: ProofSetting) -> ScenarioSeal:
+def prove(scenario: ProvedScenario, setting: ProofSetting) -> ScenarioValidation:
     """Run the agents and return the scenario's seal; failures are part of it. Raises `DiskFull`."""
     spec = scenario.spec
     null = _run(scenario, setting.idle_agent)
@@ -47,31 +47,31 @@ def prove(scenario: ProvedScenario, setting: ProofSetting) -> ScenarioSeal:
     if judged_seal is not None:
         return judged_seal
     if scenario.solution is None:
-        return ScenarioSeal(spec.key, Seal.UNPROVED, NO_SOLUTION.format(key=spec.key), False, held)
+        return ScenarioValidation(spec.key, Seal.UNPROVED, NO_SOLUTION.format(key=spec.key), False, held)
     script = scenario.solution
     solved = _run(scenario, lambda: setting.solution(script))
     if setting.judge is not None and _only_judge_is_missing(solved):
         solved = _run(scenario, lambda: setting.solution(script, judged=True))
         if solved.outcome == "error":
-            return ScenarioSeal(spec.key, Seal.UNPROVED, failure_reason(solved), False, held)
+            return ScenarioValidation(spec.key, Seal.UNPROVED, failure_reason(solved), False, held)
     changed = tuple(solved.detail.get("executed_changes", ()))
     if solved.outcome == "pass" or _only_judge_is_missing(solved):
         reason = "" if solved.outcome == "pass" else "The judge was not asked."
-        return ScenarioSeal(spec.key, Seal.PROVED, reason, False, held, changed)
-    return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, failure_reason(solved), True, held)
+        return ScenarioValidation(spec.key, Seal.PROVED, reason, False, held, changed)
+    return ScenarioValidation(spec.key, Seal.SOLUTION_FAILS, failure_reason(solved), True, held)
 
 
 def _judged_seal(
     scenario: ProvedScenario, setting: ProofSetting, held: tuple[str, ...]
-) -> ScenarioSeal | None:
+) -> ScenarioValidation | None:
     """Return the seal of answers that a judge must fail; None if it failed them."""
     key = scenario.spec.key
     for name, answer in (("an empty", ""), ("a nonsense", NONSENSE)):
         result = _run(scenario, partial(setting.idle_agent, answer, judged=True))
         if result.outcome == "pass":
-            return ScenarioSeal(key, Seal.NO_AGENT, PASSES_JUDGE.format(name=name), True, held)
+            return ScenarioValidation(key, Seal.NO_AGENT, PASSES_JUDGE.format(name=name), True, held)
         if result.outcome == "error":
-            return ScenarioSeal(key, Seal.UNPROVED, failure_reason(result), False, held)
+            return ScenarioValidation(key, Seal.UNPROVED, failure_reason(result), False, held)
     return None
 
 
@@ -91,15 +91,15 @@ def _never_stopped() -> bool:
     return False
 
 
-def _seal_of_null(key: str, null: TrialResult, held: tuple[str, ...]) -> ScenarioSeal | None:
+def _seal_of_null(key: str, null: TrialResult, held: tuple[str, ...]) -> ScenarioValidation | None:
     """Return the seal that the null agent's trial decides; None if it failed, as it should."""
     if null.outcome == "fail":
         return None
     if null.outcome == "pass":
-        return ScenarioSeal(key, Seal.NO_AGENT, PASSES_GATES, True, held)
+        return ScenarioValidation(key, Seal.NO_AGENT, PASSES_GATES, True, held)
     if _only_judge_is_missing(null):
-        return ScenarioSeal(key, Seal.UNPROVED, NEEDS_JUDGE, False, held)
-    return ScenarioSeal(key, Seal.UNPROVED, failure_reason(null), True, held)
+        return ScenarioValidation(key, Seal.UNPROVED, NEEDS_JUDGE, False, held)
+    return ScenarioValidation(key, Seal.UNPROVED, failure_reason(null), True, held)
 
 
 def _only_judge_is_missing(result: TrialResult) -> bool:
@@ -136,17 +136,17 @@ def _gates(result: TrialResult) -> tuple[Score, ...]:
     return tuple(score for score in scores if score.layer == "gates")
 
 
-def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
+def proof_lines(validations: Sequence[ScenarioValidation]) -> list[str]:
     """Return a line for each scenario, with its notes indented below, and their sum."""
     lines = []
-    for seal in seals:
+    for seal in validations:
         sign = "✓" if seal.is_proved else ("✗" if seal.is_failure else "–")
         lines.append(f"{sign} {seal.key}: {seal.seal.label}")
         lines += [f"    {note}" for note in seal.notes]
-    return [*lines, f"{count_seals(seals)}." if seals else "No scenarios."]
+    return [*lines, f"{count_validations(validations)}." if validations else "No scenarios."]
 
 
-def seals_json(seals: Sequence[ScenarioSeal]) -> list[dict[str, Any]]:
+def validations_json(validations: Sequence[ScenarioValidation]) -> list[dict[str, Any]]:
     """Return the seals as JSON."""
     return [
         {
@@ -156,5 +156,5 @@ def seals_json(seals: Sequence[ScenarioSeal]) -> list[dict[str, Any]]:
             "is_failure": seal.is_failure,
             "held": list(seal.held),
         }
-        for seal in seals
+        for seal in validations
     ]

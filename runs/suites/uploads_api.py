@@ -11,9 +11,9 @@ from ninja import File, Query, Schema, Status, UploadedFile
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, ProblemOut, declare_answers
 from runs.targets.import_targets import import_uploaded_targets
-from runs.targets.schemas import TargetOut, target_json
+from runs.targets.schemas import TargetOut
 from scenarios.api import suites
-from scenarios.api.schemas import ImportedOut, imported_json
+from scenarios.api.schemas import ImportedOut
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 from scenarios.forms import UploadForm
 from scenarios.imports import import_files
@@ -62,11 +62,10 @@ def upload_suites(
     versions = [each.version for each in imported]
     # Uploading doesn't accept a target, not even for an admin: the page has a button for that.
     uploaded = import_uploaded_targets(versions, by=access.user, accepted=settings.EMBEDDED)
-    whole = access.may("manage")
     answer = {
-        "suites": [imported_json(each) for each in imported],
-        "targets": [target_json(each, whole=whole) for each in uploaded.targets],
-        "target_problems": [each.as_json() for each in uploaded.problems],
-        "target_hints": [each.as_json() for each in uploaded.hints],
+        "suites": imported,
+        "targets": uploaded.targets,
+        "target_problems": uploaded.problems,
+        "target_hints": uploaded.hints,
     }
     return Status(201, answer)

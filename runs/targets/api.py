@@ -9,17 +9,17 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.lib.storable_text import Text
-from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
+from evalhub.web.rest.schema import Moment, Username
 from runs.compare.baselines import set_baseline, unset_baseline
 from runs.models import Baseline, Target
 from runs.results.lookup import find_run
 from runs.targets import edits
-from runs.targets.schemas import TargetOut, target_json
-from runs.targets.target_fields import dump
+from runs.targets.definitions import dump
+from runs.targets.schemas import TargetOut
 
 router = Router()
 
@@ -32,12 +32,12 @@ class DefinitionIn(RequestBody):
 
 class BaselineOut(Schema):
     id: int
-    run: int
-    suite: str
-    target: str
+    run: int = Field(validation_alias="run_id")
+    suite: str = Field(validation_alias="suite.slug")
+    target: str = Field(validation_alias="target.name")
     branch: str
-    by: str | None
-    at: str
+    by: Username | None
+    at: Moment
 
 
 class BaselineFilters(Cursor):
@@ -56,35 +56,31 @@ class BaselineIn(RequestBody):
 @router.get("/targets", auth=Bearer(), response=declare_answers(PageOut[TargetOut]), tags=["targets"])
 def list_targets(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """List the project's targets."""
-    rows, whole = Target.objects.filter(project=request.access.project), request.access.may("manage")
-    return page_of(
-        request, rows, cursor, lambda targets: [target_json(each, whole=whole) for each in targets]
-    )
+    return page_of(request, Target.objects.filter(project=request.access.project), cursor)
 
 
 @router.get("/targets/{name}", auth=Bearer(), response=declare_answers(TargetOut), tags=["targets"])
-def get_target(request: ApiRequest, name: Path[Text]) -> dict[str, Any]:
+def get_target(request: ApiRequest, name: Path[Text]) -> Target:
     """Get one target by its name."""
-    return target_json(_find(request, name), whole=request.access.may("manage"))
+    return _find(request, name)
 
 
 @router.post(
     "/targets", auth=Bearer("upload"), response=declare_answers(TargetOut, status=201), tags=["targets"]
 )
-def create_target(request: ApiRequest, body: DefinitionIn) -> Status[dict[str, Any]]:
+def create_target(request: ApiRequest, body: DefinitionIn) -> Status[Target]:
     """Add a target: a proposal that an admin accepts on the page; an embedded evalhub accepts it at once."""
     access, text = request.access, dump(body.definition)
-    target = edits.add_target(access.project, text, by=access.user, accepted=settings.EMBEDDED)
-    return Status(201, target_json(target, whole=access.may("manage")))
+    return Status(201, edits.add_target(access.project, text, by=access.user, accepted=settings.EMBEDDED))
 
 
 @router.put("/targets/{name}", auth=Bearer("manage"), response=declare_answers(TargetOut), tags=["targets"])
-def change_target(request: ApiRequest, name: Path[Text], body: DefinitionIn) -> dict[str, Any]:
+def change_target(request: ApiRequest, name: Path[Text], body: DefinitionIn) -> Target:
     """Replace a target's definition; its name stays. On a server, only that of a proposal."""
     target = _find(request, name)
     if target.accepted and not settings.EMBEDDED:
         raise ApiError(403, "A target in use is changed on its page, not over REST.", id="target/in-use")
-    return target_json(edits.rewrite(target, dump(body.definition), by=request.access.user), whole=True)
+    return edits.rewrite(target, dump(body.definition), by=request.access.user)
 
 
 def _find(request: ApiRequest, name: str) -> Target:
@@ -94,35 +90,22 @@ def _find(request: ApiRequest, name: str) -> Target:
     return target
 
 
-def _baseline_json(baseline: Baseline) -> dict[str, Any]:
-    return {
-        "id": baseline.pk,
-        "run": baseline.run_id,
-        "suite": baseline.suite.slug,
-        "target": baseline.target.name,
-        "branch": baseline.branch,
-        "by": baseline.by.get_username() if baseline.by else None,
-        "at": moment(baseline.at),
-    }
-
-
 @router.get("/baselines", auth=Bearer(), response=declare_answers(PageOut[BaselineOut]), tags=["baselines"])
 def list_baselines(request: ApiRequest, filters: Query[BaselineFilters]) -> dict[str, Any]:
     """List the baselines."""
     rows = Baseline.objects.filter(suite__project=request.access.project)
     if filters.suite:
         rows = rows.filter(suite__slug=filters.suite)
-    rows = rows.select_related("suite", "target", "by")
-    return page_of(request, rows, filters, lambda baselines: [_baseline_json(each) for each in baselines])
+    return page_of(request, rows.select_related("suite", "target", "by"), filters)
 
 
 @router.post(
     "/baselines", auth=Bearer("triage"), response=declare_answers(BaselineOut, status=201), tags=["baselines"]
 )
-def create_baseline(request: ApiRequest, body: BaselineIn) -> Status[dict[str, Any]]:
+def create_baseline(request: ApiRequest, body: BaselineIn) -> Status[Baseline]:
     """Make a run the baseline of its suite and target, in place of the last one."""
     run = find_run(request, body.run)
-    return Status(201, _baseline_json(set_baseline(run, by=request.access.user, branch=body.branch)))
+    return Status(201, set_baseline(run, by=request.access.user, branch=body.branch))
 
 
 @router.delete(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
 from evaluators.model import Json
@@ -81,6 +82,11 @@ def read_target(content: bytes, file: str) -> TargetDefinition:
     if refused := [problem for problem in entry.problems() if not problem.lint]:
         raise ScenarioFileError(refused)
     return entry.definition()
+
+
+def dump(entry: Mapping[str, Json]) -> str:
+    """Return an entry as YAML."""
+    return yaml.safe_dump(dict(entry), sort_keys=False, allow_unicode=True, width=100)
 
 
 def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefinition:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -16,11 +15,10 @@ from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.models import Target
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import read_target
+from runs.targets.definitions import dump, read_target
 from runs.targets.hidden_programs import hidden_from, show_folders
 from runs.targets.import_targets import import_targets, refuse_unknown_judges
 from runs.targets.paths import refuse_saving
-from runs.targets.target_fields import dump
 from runs.workers.claims import follow_target
 from scenarios.formats.problems import Problem, ScenarioFileError
 
@@ -69,8 +67,8 @@ def add_target(project: Project, text: str, *, by: User | None, accepted: bool =
         what = f"There is already a target called '{definition.name}'."
         fix = "Choose another name, or edit that target."
         raise ScenarioFileError([Problem(NEW, 1, "name", what, fix, "targets/repeated-name")])
-    content = yaml.safe_dump({"targets": [dict(definition.entry)]}, sort_keys=False, allow_unicode=True)
-    (target,) = import_targets(project, content.encode(), NEW, by=by, accepted=accepted)
+    content = dump({"targets": [dict(definition.entry)]}).encode()
+    (target,) = import_targets(project, content, NEW, by=by, accepted=accepted)
     return target
 
 
@@ -79,7 +77,9 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
     """Replace a target's definition with the entry in a text. Raises `ScenarioFileError`."""
     definition = read_target(text.encode(), target.name)
     if definition.name != target.name:
-        raise ScenarioFileError([_renaming_problem(target.name)])
+        what = f"The name has to stay '{target.name}', because runs and suites refer to it."
+        fix = "Import a targets file to add a target of another name."
+        raise ScenarioFileError([Problem(target.name, 1, "name", what, fix, "targets/renamed")])
     refuse_unknown_judges(target.project, [definition], target.name)
     refuse_saving(definition, containment().targets, file=target.name, base=target.base_folder)
     if dict(definition.entry) != target.definition:
@@ -111,14 +111,3 @@ def show_program(target: Target, *, by: User | None) -> tuple[Path, ...]:
     except ScenarioFileError as error:
         raise RequestError(" ".join(each.what for each in error.problems)) from error
     return hidden.folders
-
-
-def _renaming_problem(name: str) -> Problem:
-    return Problem(
-        file=name,
-        line=1,
-        where="name",
-        what=f"The name has to stay '{name}', because runs and suites refer to it.",
-        fix="Import a targets file to add a target of another name.",
-        id="targets/renamed",
-    )

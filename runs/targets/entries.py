@@ -174,10 +174,11 @@ class TargetEntry:
                 continue
             named = last if field in _NAMED_VALUES else ""
             if field in options.secret_fields or is_credential(named, text):
+                variable = re.sub(r"\W+", "_", snake_case(last)).strip("_").upper() or "NAME"
                 yield self._problem_at(
                     location,
                     "This field contains a credential, and secrets are never stored.",
-                    f"Set it as a variable on the worker and write ${{{{ {_variable(last)} }}}} here.",
+                    f"Set it as a variable on the worker and write ${{{{ {variable} }}}} here.",
                     "targets/literal-secret",
                 )
 
@@ -249,7 +250,3 @@ def _texts(value: Json, at: Location = ()) -> Iterator[tuple[Location, str]]:
 def validation_message(error: Mapping[str, Any]) -> str:
     """Return pydantic's message as part of a sentence."""
     return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
-
-
-def _variable(field: str) -> str:
-    return re.sub(r"\W+", "_", snake_case(field)).strip("_").upper() or "NAME"

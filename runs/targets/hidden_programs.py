@@ -11,9 +11,8 @@ from django.conf import settings
 from runs.sandbox.target_roots import PathRefused, Use
 from runs.sandbox.worker_settings import containment
 from runs.targets.agents.program_lookup import HiddenFiles, hidden_files, literal_words
-from runs.targets.definitions import read_target
+from runs.targets.definitions import dump, read_target
 from runs.targets.entries import TargetDefinition
-from runs.targets.target_fields import dump
 
 
 def hidden_from(definition: TargetDefinition, *, base: str) -> HiddenFiles:

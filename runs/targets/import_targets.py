@@ -55,16 +55,19 @@ def refuse_unknown_judges(project: Project, definitions: Sequence[TargetDefiniti
     targets = {each.name for each in definitions}
     targets.update(Target.objects.filter(project=project).values_list("name", flat=True))
     problems = [
-        Problem(file, _line(each), "judge_target", problem, "Correct the name.", "targets/unknown-judge")
+        Problem(
+            file,
+            dict(each.lines).get("judge_target", each.line),
+            "judge_target",
+            problem,
+            "Correct the name.",
+            "targets/unknown-judge",
+        )
         for each in named
         if (problem := judge_problem(each.judge_target, targets))
     ]
     if problems:
         raise ScenarioFileError(problems)
-
-
-def _line(definition: TargetDefinition) -> int:
-    return dict(definition.lines).get("judge_target", definition.line)
 
 
 def import_bundle_targets(

@@ -6,7 +6,7 @@ from typing import Any
 
 from ninja import Schema
 
-from evalhub.lib.timestamps import moment
+from evalhub.web.rest.schema import Moment
 from evaluators.redaction import redact_json
 from runs.models import Target
 from runs.targets.definitions import hints_of
@@ -21,23 +21,16 @@ class TargetOut(Schema):
     """What its worker must have."""
     accepted: bool
     """False for a proposal that no admin has accepted yet."""
-    changed: str
+    changed: Moment
     definition: dict[str, Any] | None
     """As written, with variables unresolved; admins only."""
     hints: list[str]
     """Fields that it ignores, a sentence each."""
 
+    @staticmethod
+    def resolve_definition(target: Target, context: Any) -> Any:
+        return redact_json(target.definition) if context["request"].access.may("manage") else None
 
-def target_json(target: Target, *, whole: bool) -> dict[str, Any]:
-    """Return the fields of `TargetOut`; `whole` with its definition, redacted."""
-    return {
-        "id": target.pk,
-        "name": target.name,
-        "provider": target.provider,
-        "workers": target.workers,
-        "labels": target.labels,
-        "accepted": target.accepted,
-        "changed": moment(target.changed),
-        "definition": redact_json(target.definition) if whole else None,
-        "hints": [] if target.is_imported else list(hints_of(target.definition)),
-    }
+    @staticmethod
+    def resolve_hints(target: Target) -> tuple[str, ...]:
+        return () if target.is_imported else hints_of(target.definition)

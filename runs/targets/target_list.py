@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,9 +12,8 @@ from evalhub.teams.models import Project
 from runs.labels import format_labels
 from runs.models import Run, Target, TargetCheck, Worker
 from runs.targets.agents.program_lookup import HiddenFiles
-from runs.targets.definitions import hints_of, read_target
+from runs.targets.definitions import dump, hints_of, read_target
 from runs.targets.hidden_programs import hidden_from
-from runs.targets.target_fields import dump
 from scenarios.formats.problems import ScenarioFileError
 
 DAYS = 7
@@ -87,46 +85,8 @@ def _word(definition: dict[str, Any], *names: str) -> str:
     return next((str(definition[name]) for name in names if definition.get(name)), "")
 
 
-def target_rows(project: Project, *, now: datetime) -> list[TargetRow]:
-    """Return a project's targets for its list, proposals first. Three queries."""
-    return _rows(_with_last_check(Target.objects.filter(project=project).order_by("accepted", "name")), now)
-
-
-def target_row(target: Target, *, now: datetime) -> TargetRow:
-    """Return one target's row in the list. Three queries."""
-    return _rows(_with_last_check(Target.objects.filter(pk=target.pk)), now)[0]
-
-
-def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]:
-    """Return the targets that can run, by name. Two queries."""
-    return [
-        checked
-        for checked in _with_checks(_accepted_targets(project.pk), now=now)
-        if not checked.target.is_imported
-    ]
-
-
-def _accepted_targets(project: int) -> QuerySet[Target]:
-    return _with_last_check(Target.objects.filter(project=project, accepted=True).order_by("name"))
-
-
-def _with_last_check(targets: QuerySet[Target]) -> QuerySet[Target]:
-    """Return the targets with the key of their last check as `newest_check`."""
-    newest = TargetCheck.objects.filter(target=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    return targets.annotate(newest_check=Subquery(newest))
-
-
-def _with_checks(targets: Iterable[Target], *, now: datetime) -> list[CheckedTarget]:
-    """Return targets of `_checked` with their last checks. One query."""
-    keyed = [(target, getattr(target, "newest_check", None)) for target in targets]
-    stored = TargetCheck.objects.in_bulk([key for _, key in keyed if key])
-    pairs = ((target, stored.get(key or 0)) for target, key in keyed)
-    return [
-        CheckedTarget(target, check, bool(check and check.is_waiting(now=now))) for target, check in pairs
-    ]
-
-
-def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
+def target_rows(targets: QuerySet[Target], *, now: datetime) -> list[TargetRow]:
+    """Return targets for the list. Three queries."""
     checked = _with_checks(targets, now=now)
     keys = [row.target.pk for row in checked]
     runs = Run.objects.filter(target__in=keys, created__gte=now - timedelta(days=DAYS)).order_by()
@@ -136,6 +96,23 @@ def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
     sums = {pk: (done, broken) for pk, done, broken in summed.values_list("target", "done", "broken")}
     return [
         TargetRow(row.target, row.check, row.is_waiting, *sums.get(row.target.pk, (0, 0))) for row in checked
+    ]
+
+
+def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]:
+    """Return the targets that can run, by name. Two queries."""
+    accepted = Target.objects.filter(project=project, accepted=True).order_by("name")
+    return [checked for checked in _with_checks(accepted, now=now) if not checked.target.is_imported]
+
+
+def _with_checks(targets: QuerySet[Target], *, now: datetime) -> list[CheckedTarget]:
+    """Return targets with their last checks. Two queries."""
+    newest = TargetCheck.objects.filter(target=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    keyed = {target: getattr(target, "newest", None) for target in targets.annotate(newest=Subquery(newest))}
+    stored = TargetCheck.objects.in_bulk([key for key in keyed.values() if key])
+    pairs = ((target, stored.get(key or 0)) for target, key in keyed.items())
+    return [
+        CheckedTarget(target, check, bool(check and check.is_waiting(now=now))) for target, check in pairs
     ]
 
 
@@ -152,8 +129,3 @@ class WorkerRow:
         if not self.is_heard:
             return "lost"
         return "working" if self.worker.lanes else "idle"
-
-
-def worker_rows(*, now: datetime) -> list[WorkerRow]:
-    """Return the workers. One query."""
-    return [WorkerRow(each, now - each.seen < Worker.HEARD_WITHIN) for each in Worker.objects.all()]

@@ -42,7 +42,7 @@ class RunCandidate:
     run: int
     project: int
     launch: int
-    served: float
+    last_lane_at: float
     """When a lane last took a slot, in the database's seconds."""
     open_share: float
     """The share of its trials that are open."""
@@ -157,7 +157,7 @@ def _first_taken(waiting: list[RunCandidate], token: str) -> LaneSlot | None:
         run = Run.objects.select_related("target").get(pk=candidate.run)
         slot = claims.acquire_slot(run, run.target, token)
         if slot is not None:
-            Run.objects.filter(pk=candidate.run).update(served=database_now())
+            Run.objects.filter(pk=candidate.run).update(last_lane_at=database_now())
             return slot
     return None
 
@@ -167,19 +167,19 @@ def waiting_runs(launch_id: int | None = None, leaving: LaneSlot | None = None) 
     runs = _with_free_slots(claims.runs_with_work(), leaving)
     if launch_id is not None:
         runs = runs.filter(launch=launch_id)
-    columns = ("pk", "project", "launch", "served", "open", "trials", "started")
+    columns = ("pk", "project", "launch", "last_lane_at", "open", "trials", "started")
     rows = runs.values_list(*columns, "project__priority", "launch__priority", "project__most_trials")
     return [
         RunCandidate(
             run,
             project,
             launch,
-            served,
+            last_lane_at,
             open / max(1, trials),
             started.timestamp() if started else math.inf,
             *priorities_and_limit,
         )
-        for run, project, launch, served, open, trials, started, *priorities_and_limit in rows
+        for run, project, launch, last_lane_at, open, trials, started, *priorities_and_limit in rows
     ]
 
 
@@ -240,7 +240,7 @@ def sort_by_priority(
             candidate.launch,
             held.runs[candidate.run],
             -candidate.open_share,
-            candidate.served,
+            candidate.last_lane_at,
             candidate.run,
         )
 
@@ -250,7 +250,7 @@ def sort_by_priority(
 def _last_served(waiting: list[RunCandidate], key: Callable[[RunCandidate], int]) -> dict[int, float]:
     latest: dict[int, float] = {}
     for candidate in waiting:
-        latest[key(candidate)] = max(latest.get(key(candidate), 0.0), candidate.served)
+        latest[key(candidate)] = max(latest.get(key(candidate), 0.0), candidate.last_lane_at)
     return latest
 
 

@@ -14,7 +14,7 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody
-from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut, guidance_json
+from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut
 from scenarios.api.suites import find_suite
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
@@ -54,14 +54,13 @@ def list_guidance(request: ApiRequest, filters: Query[GuidanceFilters]) -> dict[
     if filters.suite:
         rows = rows.filter(suite__slug=filters.suite)
     rows = rows.select_related("suite", "created_by").defer("files")
-    return page_of(request, rows, filters, lambda page: [guidance_json(each) for each in page])
+    return page_of(request, rows, filters)
 
 
 @router.get("/guidance/{guidance_id}", auth=Bearer(), response=declare_answers(GuidanceWithFilesOut))
-def get_guidance(request: ApiRequest, guidance_id: Path[Key]) -> dict[str, Any]:
+def get_guidance(request: ApiRequest, guidance_id: Path[Key]) -> Guidance:
     """One guidance version with its documents."""
-    guidance = _find(request, guidance_id)
-    return {**guidance_json(guidance), "files": guidance.files}
+    return _find(request, guidance_id)
 
 
 def _find(request: ApiRequest, guidance_id: int) -> Guidance:
@@ -80,18 +79,18 @@ class GuidanceNameIn(RequestBody):
 
 
 @router.patch("/guidance/{guidance_id}", auth=Bearer("upload"), response=declare_answers(GuidanceOut))
-def rename(request: ApiRequest, guidance_id: Path[Key], body: GuidanceNameIn) -> dict[str, Any]:
+def rename(request: ApiRequest, guidance_id: Path[Key], body: GuidanceNameIn) -> Guidance:
     """Rename a guidance version; an empty name restores its number."""
     guidance = _find(request, guidance_id)
     try:
         rename_guidance(guidance, body.name, was=body.was, by=request.access.user)
     except NameRefused as error:
         raise ApiError(422, str(error), id="guidance/name") from error
-    return guidance_json(guidance)
+    return guidance
 
 
 @router.post("/guidance", auth=Bearer("upload"), response=declare_answers(GuidanceWithFilesOut, status=201))
-def create_guidance(request: ApiRequest, body: GuidanceIn) -> Status[dict[str, Any]]:
+def create_guidance(request: ApiRequest, body: GuidanceIn) -> Status[Guidance]:
     """Store documents as a version of a suite's guidance; the same content is the same version.
 
     A single document replaces the suite's only one, regardless of its path; several are matched by path.
@@ -114,7 +113,7 @@ def create_guidance(request: ApiRequest, body: GuidanceIn) -> Status[dict[str, A
             audit.append_event(
                 request.access.project, request.access.user, "guidance.create", guidance, suite=suite.slug
             )
-    return Status(201, {**guidance_json(guidance), "files": guidance.files})
+    return Status(201, guidance)
 
 
 def _files(body: GuidanceIn) -> tuple[FixtureFile, ...]:

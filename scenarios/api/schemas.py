@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 from ninja import Schema
+from pydantic import BeforeValidator, Field
 
-from evalhub.lib.timestamps import moment
 from evalhub.web.rest.errors import ProblemOut
-from evaluators.redaction import redact_json
-from scenarios.imports import Imported
-from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
+from evalhub.web.rest.schema import Moment, Redacted, Username
+from scenarios.models import ScenarioVersion, SuiteVersion
 
 
 class SuiteOut(Schema):
@@ -19,39 +17,44 @@ class SuiteOut(Schema):
     slug: str
     name: str
     format: str
-    created: str
-    url: str
+    created: Moment
+    url: str = Field(validation_alias="get_absolute_url")
 
 
 class VersionOut(Schema):
     id: int
-    suite: str
+    suite: str = Field(validation_alias="suite.slug")
     number: int
     sha256: str
-    guidance: int | None
+    guidance: int | None = Field(validation_alias="guidance_id")
     targets_file: str
     lints: list[ProblemOut]
-    created: str
-    by: str | None
+    created: Moment
+    by: Username | None = Field(validation_alias="created_by")
 
 
 class ScenarioVersionOut(Schema):
     id: int
-    scenario: int
-    key: str
+    scenario: int = Field(validation_alias="scenario_id")
+    key: str = Field(validation_alias="scenario.key")
     sha256: str
     task_hash: str
     gates_hash: str
     judge_hash: str
-    rubric: int | None
-    fixture: str | None
+    rubric: int | None = Field(validation_alias="rubric_id")
+    fixture: Annotated[str | None, BeforeValidator(lambda fixture: fixture and fixture.sha256)]
     """Hash of the files that its workspace starts from."""
-    content: dict[str, Any]
+    content: Redacted
     """What to run and what is asked of it, with secrets redacted."""
 
 
 class VersionWithScenariosOut(VersionOut):
     scenarios: list[ScenarioVersionOut]
+
+    @staticmethod
+    def resolve_scenarios(version: SuiteVersion) -> list[ScenarioVersion]:
+        entries = version.entries.select_related("scenario_version__scenario", "scenario_version__fixture")
+        return [entry.scenario_version for entry in entries.defer("scenario_version__fixture__archive")]
 
 
 class DocumentOut(Schema):
@@ -61,7 +64,7 @@ class DocumentOut(Schema):
 
 class GuidanceOut(Schema):
     id: int
-    suite: str
+    suite: str = Field(validation_alias="suite.slug")
     number: int
     name: str
     sha256: str
@@ -69,8 +72,8 @@ class GuidanceOut(Schema):
     """The file whose document made this version; empty for an upload with its suite."""
     laid_path: str
     """The path in the workspace that this document took."""
-    created: str
-    by: str | None
+    created: Moment
+    by: Username | None = Field(validation_alias="created_by")
 
 
 class GuidanceWithFilesOut(GuidanceOut):
@@ -86,83 +89,9 @@ class ChangesOut(Schema):
 
 class ImportedOut(Schema):
     suite: SuiteOut
-    version: int
+    version: int = Field(validation_alias="version.number")
     new_version: bool
-    guidance: int | None
+    guidance: Annotated[int | None, BeforeValidator(lambda guidance: guidance and guidance.pk)]
     new_guidance: bool
     changes: ChangesOut
     lints: list[ProblemOut]
-
-
-def suite_json(suite: Suite) -> dict[str, Any]:
-    """Expects the suite's project to be loaded."""
-    return {
-        "id": suite.pk,
-        "slug": suite.slug,
-        "name": suite.name,
-        "format": suite.format,
-        "created": moment(suite.created),
-        "url": suite.get_absolute_url(),
-    }
-
-
-def version_json(version: SuiteVersion) -> dict[str, Any]:
-    """Expects suite and created_by to be loaded."""
-    return {
-        "id": version.pk,
-        "suite": version.suite.slug,
-        "number": version.number,
-        "sha256": version.sha256,
-        "guidance": version.guidance_id,
-        "targets_file": version.targets_file,
-        "lints": version.lints,
-        "created": moment(version.created),
-        "by": version.created_by.get_username() if version.created_by else None,
-    }
-
-
-def scenario_versions_json(versions: Sequence[ScenarioVersion]) -> list[dict[str, Any]]:
-    """Expects each one's scenario and fixture (without its archive) to be loaded."""
-    return [
-        {
-            "id": version.pk,
-            "scenario": version.scenario_id,
-            "key": version.scenario.key,
-            "sha256": version.sha256,
-            "task_hash": version.task_hash,
-            "gates_hash": version.gates_hash,
-            "judge_hash": version.judge_hash,
-            "rubric": version.rubric_id,
-            "fixture": version.fixture.sha256 if version.fixture else None,
-            "content": redact_json(version.content),
-        }
-        for version in versions
-    ]
-
-
-def guidance_json(guidance: Guidance) -> dict[str, Any]:
-    """Expects suite and created_by to be loaded."""
-    return {
-        "id": guidance.pk,
-        "suite": guidance.suite.slug,
-        "number": guidance.number,
-        "name": guidance.name,
-        "sha256": guidance.sha256,
-        "laid_file": guidance.laid_file,
-        "laid_path": guidance.laid_path,
-        "created": moment(guidance.created),
-        "by": guidance.created_by.get_username() if guidance.created_by else None,
-    }
-
-
-def imported_json(imported: Imported) -> dict[str, Any]:
-    changes = imported.changes
-    return {
-        "suite": suite_json(imported.suite),
-        "version": imported.version.number,
-        "new_version": imported.new_version,
-        "guidance": imported.guidance.pk if imported.guidance else None,
-        "new_guidance": imported.new_guidance,
-        "changes": {name: list(getattr(changes, name)) for name in ChangesOut.model_fields},
-        "lints": [lint.as_json() for lint in imported.lints],
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,11 +16,8 @@ from scenarios.api.schemas import (
     SuiteOut,
     VersionOut,
     VersionWithScenariosOut,
-    scenario_versions_json,
-    suite_json,
-    version_json,
 )
-from scenarios.models import ScenarioVersion, Suite, SuiteVersion
+from scenarios.models import Suite, SuiteVersion
 
 router = Router(tags=["suites"])
 
@@ -42,13 +38,13 @@ def _versions(suite: Suite) -> QuerySet[SuiteVersion]:
 def list_suites(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """The project's suites, newest first."""
     suites = Suite.objects.select_related("project").filter(project=request.access.project)
-    return page_of(request, suites, cursor, lambda page: [suite_json(suite) for suite in page])
+    return page_of(request, suites, cursor)
 
 
 @router.get("/suites/{slug}", auth=Bearer(), response=declare_answers(SuiteOut))
-def get_suite(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
+def get_suite(request: ApiRequest, slug: Path[Text]) -> Suite:
     """One suite."""
-    return suite_json(find_suite(request, slug))
+    return find_suite(request, slug)
 
 
 @router.get(
@@ -57,7 +53,7 @@ def get_suite(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
 def list_versions(request: ApiRequest, slug: Path[Text], cursor: Query[Cursor]) -> dict[str, Any]:
     """The versions of a suite, newest first."""
     versions = _versions(find_suite(request, slug))
-    return page_of(request, versions, cursor, lambda page: [version_json(each) for each in page])
+    return page_of(request, versions, cursor)
 
 
 @router.get(
@@ -66,14 +62,9 @@ def list_versions(request: ApiRequest, slug: Path[Text], cursor: Query[Cursor]) 
     response=declare_answers(VersionWithScenariosOut),
     tags=["versions"],
 )
-def get_version(request: ApiRequest, slug: Path[Text], number: Path[Key]) -> dict[str, Any]:
+def get_version(request: ApiRequest, slug: Path[Text], number: Path[Key]) -> SuiteVersion:
     """One version of a suite with its scenarios in their order."""
     version = _versions(find_suite(request, slug)).filter(number=number).first()
     if version is None:
         raise not_found("version", number)
-    return {**version_json(version), "scenarios": scenario_versions_json(_in_order(version))}
-
-
-def _in_order(version: SuiteVersion) -> Sequence[ScenarioVersion]:
-    entries = version.entries.select_related("scenario_version__scenario", "scenario_version__fixture")
-    return [entry.scenario_version for entry in entries.defer("scenario_version__fixture__archive")]
+    return version

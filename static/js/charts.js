@@ -11,9 +11,9 @@ const plotOf = (trend) => figures.has(trend) && trend.querySelector(".plot");
 const currentOf = (trend) => trend.querySelector("[role=slider]").ariaValueNow - 1;
 
 /* light-dark() and color-mix() are resolved by the browser: a probe element takes the colour on. */
-function color(token) {
+function color(variable) {
   const probe = document.createElement("span");
-  probe.style.color = `var(--${token})`;
+  probe.style.color = variable;
   document.body.append(probe);
   const resolved = getComputedStyle(probe).color;
   probe.remove();
@@ -22,16 +22,6 @@ function color(token) {
   dot.fillRect(0, 0, 1, 1);
   const [red, green, blue, alpha] = dot.getImageData(0, 0, 1, 1).data;
   return `rgba(${red}, ${green}, ${blue}, ${(alpha / 255).toFixed(3)})`;
-}
-
-function colored({ role, marker, ...trace }, texts) {
-  if (role === "band") return { ...trace, fillcolor: color("band") };
-  const tokens = Object.fromEntries([...new Set(marker.color)].map((token) => [token, color(token)]));
-  const dots = { ...marker, color: marker.color.map((token) => tokens[token]) };
-  return {
-    ...trace, marker: dots, line: { color: color(role), width: 1.5 },
-    text: texts, hovertemplate: "%{text}<extra></extra>",
-  };
 }
 
 /* The days of some runs in sight, evenly spread. */
@@ -44,21 +34,13 @@ function ticks(days, [start, end]) {
 }
 
 function layout(figure, range, width) {
-  const scale = width / WIDTH;
-  const axis = { gridcolor: color("grid"), zeroline: false, ticks: "outside", ticklen: 4 * scale, tickcolor: "rgba(0,0,0,0)" };
-  const plain = (text) => ({ ...text, font: { color: color(text.role) }, role: undefined });
-  const { xaxis, yaxis, shapes, annotations } = figure.layout;
+  const scale = width / WIDTH, { xaxis, yaxis, font, meta } = figure.layout, ticklen = 4 * scale;
   return {
-    width, height: HEIGHT * scale,
-    font: { family: getComputedStyle(document.body).fontFamily, size: 11 * scale, color: color("text-muted") },
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    ...figure.layout, width, height: HEIGHT * scale,
+    font: { ...font, family: getComputedStyle(document.body).fontFamily, size: 11 * scale },
     margin: { t: TOP * scale, r: (WIDTH - RIGHT) * scale, b: (HEIGHT - BOTTOM) * scale, l: LEFT * scale },
-    xaxis: { ...axis, ...xaxis, range, showgrid: false, tickangle: 0, ...ticks(figure.days, range) },
-    yaxis: { ...axis, ...yaxis, side: "right", fixedrange: true },
-    shapes: shapes.map(({ role, ...shape }) => ({ ...shape, line: { ...shape.line, color: color(role) } })),
-    annotations: annotations.map(plain),
-    hoverlabel: { align: "left", bgcolor: color("surface"), bordercolor: color("border"), font: { color: color("text") } },
-    hovermode: "closest", hoverdistance: 40, dragmode: "zoom", showlegend: false,
+    xaxis: { ...xaxis, ticklen, range, ...ticks(meta, range) },
+    yaxis: { ...yaxis, ticklen },
   };
 }
 
@@ -66,13 +48,13 @@ function layout(figure, range, width) {
 const wholeRange = (figure) => [...figure.layout.xaxis.range];
 
 function draw(trend, range) {
-  const figure = figures.get(trend), plot = trend.querySelector(".plot");
-  const texts = pointsOf(trend).map((point) => textOf(point).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/, /g, "<br>"));
-  const width = trend.querySelector(".trend-plot").clientWidth;
-  const traces = figure.data.map((trace) => colored(trace, texts));
+  const colors = {}, plot = trend.querySelector(".plot"), width = trend.querySelector(".trend-plot").clientWidth;
+  const resolve = (_, value) => (value?.startsWith?.("var(") ? (colors[value] ??= color(value)) : value);
+  const figure = JSON.parse(JSON.stringify(figures.get(trend)), resolve);
   plot.hidden = false;
   trend.querySelector(".drawn").hidden = true;
-  Plotly.react(plot, traces, layout(figure, range || plot.layout?.xaxis.range || wholeRange(figure), width), { displayModeBar: false });
+  range ||= plot.layout?.xaxis.range || figure.layout.xaxis.range;
+  Plotly.react(plot, figure.data, layout(figure, range, width), { displayModeBar: false });
 }
 
 /* What is below the axis follows the axis. */
@@ -104,13 +86,14 @@ function loadPlotly(address) {
 async function makeInteractive(trend) {
   if (!trend || trend.dataset.loading) return;
   trend.dataset.loading = "yes";
+  let figure;
   try {
-    await loadPlotly(trend.dataset.plotly);
+    [figure] = await Promise.all([fetch(trend.dataset.figure).then((answer) => answer.json()), loadPlotly(trend.dataset.plotly)]);
   } catch {
     return; // The server's drawing stays.
   }
   if (!trend.isConnected) return;
-  figures.set(trend, JSON.parse(document.getElementById(trend.dataset.figure).textContent));
+  figures.set(trend, figure);
   draw(trend);
   const plot = plotOf(trend);
   const line = figures.get(trend).data.length - 1;

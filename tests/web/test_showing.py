@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
@@ -180,17 +179,6 @@ def test_a_bar_of_nothing_is_empty():
 def test_filters_work_in_templates(template, shown):
     page = engines["jinja2"].from_string(template)
     assert page.render({"text": "<b>\u202e\n  two"}) == shown
-
-
-def test_data_for_a_script_is_json_that_no_text_can_end():
-    given = {"text": "</script><!-- & '\"", "values": [1, 0.5, None, float("nan")], "<": "é"}
-    shown = template_filters.json_data(given, "figure")
-    begin, end = '<pre id="figure" hidden>', "</pre>"
-    assert shown.startswith(begin) and shown.endswith(end)
-    text = shown[len(begin) : -len(end)]
-    assert not set("<>&") & set(text)
-    # What isn't a number of JSON is nothing.
-    assert json.loads(text) == given | {"values": [1, 0.5, None, None]}
 
 
 @pytest.mark.parametrize(

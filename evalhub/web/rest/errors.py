@@ -110,14 +110,11 @@ def problem_of(error: Mapping[str, Any]) -> dict[str, object]:
     """Return one of pydantic's errors as a problem, with its place in the request."""
     kind = str(error["type"])
     message = str(error["msg"]).rstrip(".")
+    # Without the body parameter's name in the code.
+    place = [each for n, each in enumerate(error["loc"]) if n != 1 or error["loc"][0] != "body"]
     return {
-        "where": ".".join(map(str, _place(error["loc"]))),
+        "where": ".".join(map(str, place)),
         "what": _WORDS.get(kind, f"{message[:1].upper()}{message[1:]}."),
         "fix": _FIXES.get(kind, "Correct it; the OpenAPI document says what is possible."),
         "id": f"api/{kind.replace('_', '-')}",
     }
-
-
-def _place(location: Sequence[str | int]) -> Sequence[str | int]:
-    """Return a place in the request, without the body parameter's name in the code."""
-    return [location[0], *location[2:]] if location[:1] == ("body",) else location

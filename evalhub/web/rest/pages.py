@@ -42,7 +42,7 @@ def page_of(
     request: HttpRequest,
     rows: QuerySet[Any, Row],
     cursor: Cursor,
-    show: Callable[[Sequence[Row]], Sequence[Any]],
+    show: Callable[[Sequence[Row]], Sequence[Any]] = list,
 ) -> dict[str, Any]:
     """Return one page as JSON. One query beside those that `show` makes."""
     page = page_below(rows, str(cursor.cursor or ""), size=cursor.limit)

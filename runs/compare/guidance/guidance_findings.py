@@ -98,7 +98,7 @@ def findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
     """
     if chosen.is_open:
         return _compute_findings(before, after, chosen)
-    sides = [[(run.pk, run.measured) for run in side] for side in (chosen.before, chosen.after)]
+    sides = [[(run.pk, run.rollups_at) for run in side] for side in (chosen.before, chosen.after)]
     key = before.pk, after.pk, basis_of(chosen.after[0].project, *sides)
     stored = read_comparisons([key]).get(key)
     return _findings.decode(stored) if stored else _store_findings(before, after, chosen, key[2])

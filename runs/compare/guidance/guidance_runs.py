@@ -160,7 +160,7 @@ class GuidanceRun(NamedTuple):
     launch: int
     pk: int
     finished: datetime | None
-    measured: datetime | None
+    rollups_at: datetime | None
     passed: int
     failed: int
     errors: int
@@ -179,7 +179,7 @@ class GuidanceRun(NamedTuple):
 
 _COLUMNS = (
     *("suite_id", "guidance_id", "target__name", "model", "tool_version", "launch_id", "pk"),
-    *("finished", "measured", "passed", "failed", "errors", "pass_rate", "not_started", "counting"),
+    *("finished", "rollups_at", "passed", "failed", "errors", "pass_rate", "not_started", "counting"),
 )
 
 

@@ -129,7 +129,7 @@ def compare_pairs(
         setting = setting_of_pair(runs, before.pk, after.pk)
         if setting:
             with_setting[before.pk, after.pk] = (before, after, setting)
-    measured = {run.pk: run.measured for run in runs}
+    measured = {run.pk: run.rollups_at for run in runs}
     findings = findings_of_pairs(project, list(with_setting.values()), measured) if with_setting else []
     return {
         key: ComparedVersion(before, after, setting.setting, pair_findings)

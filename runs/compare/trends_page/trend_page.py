@@ -32,7 +32,6 @@ from runs.compare.trend_series import (
     series_of,
     subcommand_series,
 )
-from runs.compare.trends_page.interactive_trend import Figure, interactive_figure
 from runs.compare.trends_page.last_change import LastChange, last_change
 from runs.compare.trends_page.strip import draw_strip
 from runs.compare.trends_page.trend import draw_small_trend, draw_trend, large_plot
@@ -73,7 +72,6 @@ class LargeChart(NamedTuple):
     summary: str
     texts: list[str]
     """Of each point, oldest first."""
-    figure: Figure
 
 
 class Row(NamedTuple):
@@ -133,6 +131,16 @@ class TrendPage:
             ]
             rows.append(Row(run, cells))
         return rows
+
+    def figure(self) -> str:
+        """Return the large chart for Plotly, as JSON; empty where nothing was measured."""
+        # Imported only where it is asked for, because it takes 0.3 s.
+        from runs.compare.trends_page.interactive_trend import interactive_figure
+
+        if self.large is None:
+            return ""
+        series, texts = self.large.chart.series, self.large.texts
+        return str(interactive_figure(series, self.runs, texts, marks(self.runs)).to_json())
 
     def address_of(self, series: TrendSeries, suite: Suite) -> str:
         """Return the page's query string with another measure as the large chart."""
@@ -201,7 +209,6 @@ def _large(series: TrendSeries, runs: list[TrendRun], notes: Sequence[Annotation
         draw_strip(flags, notes, runs, plot),
         summary(series),
         point_texts(series, words),
-        interactive_figure(series, runs, flags, plot.end),
     )
 
 

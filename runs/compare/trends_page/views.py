@@ -38,6 +38,8 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
     if suite:
         suite.project = request.access.project
     page = trend_page(suite, request.GET) if suite else None
+    if page and "figure" in request.GET:
+        return HttpResponse(page.figure(), content_type="application/json")
     context = {
         "suite_choices": [(each.slug, each.name) for each in suites],
         "suite": suite,

@@ -16,9 +16,9 @@ from evalhub.teams.models import Project
 from runs.db.disk import DiskFull
 from runs.engine.proof_agents import ProofSetting
 from runs.errors import ProviderError, RequestError
-from runs.results.seals import ScenarioSeal
+from runs.results.validations import ScenarioValidation
 from runs.sandbox.worker_settings import containment, variables_of
-from runs.suites.prove import ProvedScenario, proof_lines, prove, seals_json
+from runs.suites.prove import ProvedScenario, proof_lines, prove, validations_json
 from runs.targets.definitions import hints_of_file
 from runs.targets.providers.prices import litellm_price
 from scenarios.bundles import read_path, with_tool
@@ -89,7 +89,7 @@ def _parse(path: Path, *, strict: bool, tool: str) -> tuple[ParsedSuite, ...]:
     )
 
 
-def _prove(suites: Iterable[ParsedSuite]) -> dict[str, list[ScenarioSeal]]:
+def _prove(suites: Iterable[ParsedSuite]) -> dict[str, list[ScenarioValidation]]:
     """Return the seals of each suite. Raises `Refused` if proofs can't run here."""
     try:
         return {suite.name: list(prove_parsed(suite)) for suite in suites}
@@ -195,15 +195,15 @@ class Command(EvalhubCommand):
             document["laid_in"] = [skill.as_json() for skill in skills]
         if options["prove"]:
             proofs = _prove(suites)
-            document["proofs"] = {name: seals_json(seals) for name, seals in proofs.items()}
-            for name, seals in proofs.items():
-                lines += [name, *proof_lines(seals)]
-            proved = all(seal.is_proved for seals in proofs.values() for seal in seals)
+            document["proofs"] = {name: validations_json(validations) for name, validations in proofs.items()}
+            for name, validations in proofs.items():
+                lines += [name, *proof_lines(validations)]
+            proved = all(seal.is_proved for validations in proofs.values() for seal in validations)
             code = code or (0 if proved else FAILED)
         return Result("\n".join(lines), document, code)
 
 
-def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
+def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioValidation]:
     """Yield the seals of a parsed suite's scenarios, with the variables of the default project.
 
     Raises `RequestError` and `ProviderError` for a worker's wrong settings, and `DiskFull`.

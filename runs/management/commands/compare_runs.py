@@ -117,7 +117,7 @@ def _document(before: Run, after: ComparedRun) -> dict[str, Any]:
         "added": list(changes.added),
         "removed": list(changes.removed),
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
-        "ends": list(compared.ends),
+        "ends": list(compared.exit_sources),
         "pooled": list(after.pooled),
         "first_divergences": divergences_json(after.divergences),
     }
@@ -137,7 +137,7 @@ def _text(after: ComparedRun, document: dict[str, Any]) -> str:
     lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]
     if after.divergences.sentence:
         lines.append(after.divergences.sentence)
-    if sentence := ends_sentence(compared.ends):
+    if sentence := ends_sentence(compared.exit_sources):
         lines.append(sentence)
     if after.pooled:
         lines.append(f"With further trials of runs {', '.join(map(str, after.pooled))}.")

@@ -9,9 +9,9 @@ from typing import Any
 from evalhub.lib.numbers import money
 from evalhub.teams.models import Project
 from runs.errors import RequestError
-from runs.results.seals import seals_of_proof
+from runs.results.validations import validations_of_proof
 from runs.suites.proof_requests import prove_here
-from runs.suites.prove import proof_lines, seals_json
+from runs.suites.prove import proof_lines, validations_json
 from scenarios.commands import (
     FAILED,
     EvalhubCommand,
@@ -55,20 +55,20 @@ def _proof(version: SuiteVersion, options: dict[str, Any]) -> Result:
     if most is not None and not 0 < most < math.inf:
         raise RequestError(f"--max-usd is {most:g}. Give more than 0 dollars.")
     proof = prove_here(version, by=acting_user(), max_usd=most)
-    seals = seals_of_proof(proof)
+    validations = validations_of_proof(proof)
     document = {
         "suite": options["suite"],
         "version": version.number,
         "cost_usd": proof.cost_usd,
-        "scenarios": seals_json(seals),
+        "scenarios": validations_json(validations),
     }
-    lines = [f"{version}", *proof_lines(seals)]
+    lines = [f"{version}", *proof_lines(validations)]
     if proof.max_usd is not None:
         lines.append(f"Judges cost {money(proof.cost_usd)} of {money(proof.max_usd)}.")
     return Result(
         "\n".join(lines),
         document,
-        0 if all(each.is_proved and not each.is_failure for each in seals) else FAILED,
+        0 if all(each.is_proved and not each.is_failure for each in validations) else FAILED,
     )
 
 

@@ -62,7 +62,7 @@ from runs.results.run_page.scenarios import (
 from runs.results.run_page.subcommands import call_columns, subcommands, total_row
 from runs.results.run_page.verdicts import against_baseline, pins_of, shown_causes
 from runs.results.run_trials import RunTrials, trials_of
-from runs.results.seals import passing_without_agent
+from runs.results.validations import passing_without_agent
 from runs.review.judging_facts import uncalibrated_judges
 from runs.workers.holds import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online

@@ -15,7 +15,7 @@ from evalhub.web.fragments import STOP_POLLING
 from runs.models import Run, SuiteProof, Target
 from runs.models.run import OPEN
 from runs.results.outcome_history import runs_of_suite_state
-from runs.results.seals import count_seals, seals_of
+from runs.results.validations import count_validations, validations_of
 from runs.suites.proof_requests import request_proof
 from runs.suites.suite_page.forms import ProofForm
 from scenarios.models import Suite, SuiteVersion
@@ -74,8 +74,8 @@ def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
     """Return the panel for htmx; once the proof has ended, stop its polling and reload the page."""
     version = suite.versions.first()
     keys = dict(version.scenario_versions.values_list("pk", "scenario__key")) if version else {}
-    seals, proof = seals_of(version, keys) if version else ({}, None)
-    shown = shown_proof(count_seals(seals.values()), len(keys), proof)
+    validations, proof = validations_of(version, keys) if version else ({}, None)
+    shown = shown_proof(count_validations(validations.values()), len(keys), proof)
     context = {"suite": suite, "proof": shown, "may_run": request.access.may("run")}
     if shown.is_proving:
         return render(request, "suites/suites/_proof.html", context)

@@ -20,7 +20,7 @@ from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts, with
 from runs.launch.lift import has_skill
 from runs.models import Run, Target
 from runs.results.outcome_history import OutcomeHistory, strips
-from runs.results.seals import ScenarioSeal, count_seals, seals_of
+from runs.results.validations import ScenarioValidation, count_validations, validations_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
 from runs.suites.suite_page.versions import VersionChange, version_change
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
@@ -104,7 +104,7 @@ class ScenarioLine:
     """Gates, assertions and evaluators."""
     judged: bool
     strip: OutcomeHistory
-    seal: ScenarioSeal
+    seal: ScenarioValidation
 
     @property
     def kind(self) -> ScenarioClass:
@@ -261,19 +261,19 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
     )
     keys = {entry.scenario_version_id: entry.scenario_version.scenario.key for entry in entries}
-    seals, proof = seals_of(change.versions[0], keys) if change.versions else ({}, None)
+    validations, proof = validations_of(change.versions[0], keys) if change.versions else ({}, None)
     default = _default_guidance(suite, guidance)
     skilled = has_skill(suite, default)
     return SuitePage(
         suite=suite,
         change=change,
-        lines=[_line(*entry, last, seals) for entry in zip(entries, criteria, strict=True)],
+        lines=[_line(*entry, last, validations) for entry in zip(entries, criteria, strict=True)],
         guidance=without_bare_arms(guidance, default),
         default_guidance=default,
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
-        proof=shown_proof(count_seals(seals.values()), len(entries), proof),
+        proof=shown_proof(count_validations(validations.values()), len(entries), proof),
         has_skill=skilled,
         lifts=latest_lifts(Run.objects.filter(suite=suite)) if skilled else (),
         stopped=_stopped_run(chosen),
@@ -302,7 +302,10 @@ def _default_guidance(suite: Suite, loaded: Sequence[Guidance]) -> Guidance | No
 
 
 def _line(
-    entry: SuiteEntry, criteria: Criteria, last: dict[int, OutcomeHistory], seals: dict[int, ScenarioSeal]
+    entry: SuiteEntry,
+    criteria: Criteria,
+    last: dict[int, OutcomeHistory],
+    validations: dict[int, ScenarioValidation],
 ) -> ScenarioLine:
     version = entry.scenario_version
     content = version.content
@@ -313,5 +316,5 @@ def _line(
         checks=criteria.checks,
         judged=criteria.asks_model,
         strip=last.get(version.scenario_id, OutcomeHistory()),
-        seal=seals[version.pk],
+        seal=validations[version.pk],
     )

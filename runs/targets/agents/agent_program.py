@@ -166,8 +166,9 @@ class AgentProgram:
 
     def failed(self, how: str, result: ProcessResult, log: AgentLog) -> ProviderError:
         """Return a failed program's error, with its output and the path of its log."""
-        out, err = (_end(stream) for stream in (result.stdout, result.stderr))
-        output = "; ".join(f"{name}: {text}" for name, text in (("stderr", err), ("stdout", out)) if text)
+        streams = {"stderr": result.stderr, "stdout": result.stdout}
+        ends = {name: stream.decode("utf-8", "replace").strip()[-500:] for name, stream in streams.items()}
+        output = "; ".join(f"{name}: {text.rstrip('.')}" for name, text in ends.items() if text.rstrip("."))
         sentence = f"{self.about} {how}: {output or 'no output'}{_where(log)}."
         return ProviderError(f"{sentence} Run it by hand to see why.", kind="command")
 
@@ -244,7 +245,3 @@ def _package(program: Path) -> Path:
 
 def _where(log: AgentLog) -> str:
     return f" (its log: {log.path})" if log.path else ""
-
-
-def _end(stream: bytes) -> str:
-    return stream.decode("utf-8", "replace").strip()[-500:].rstrip(".")

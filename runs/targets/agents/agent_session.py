@@ -81,8 +81,23 @@ def run_session(
         result = replace(result, exit_code=0)
     if limit.is_exceeded:
         result = replace(result, cancelled=invocation.cancelled())
-    recording = replace(
-        _record_session(result, program, limit, version),
+    recording = Recording(
+        raw=result.stdout,
+        exit_code=result.exit_code,
+        timed_out=result.timed_out,
+        cancelled=result.cancelled,
+        seconds=result.seconds,
+        truncated=result.truncated,
+        stderr=result.stderr.decode("utf-8", "replace"),
+        notes=tuple(
+            filter(
+                None, (result.error, limit.note, _LINGERED if result.lingered else "", program.newer(version))
+            )
+        ),
+        version=version,
+        program=program.about,
+        was_stopped=bool(result.error or limit.is_exceeded),
+        cost_limit=limit.note,
         parser=parser,
         logs={"log": log.content},
     )
@@ -104,29 +119,6 @@ def _cost_limit(program: AgentProgram, invocation: Invocation, parser: str) -> C
     if invocation.max_usd is not None:
         limit.look_up_price()
     return limit
-
-
-def _record_session(
-    result: ProcessResult, program: AgentProgram, limit: CostLimit, version: str
-) -> Recording:
-    return Recording(
-        raw=result.stdout,
-        exit_code=result.exit_code,
-        timed_out=result.timed_out,
-        cancelled=result.cancelled,
-        seconds=result.seconds,
-        truncated=result.truncated,
-        stderr=result.stderr.decode("utf-8", "replace"),
-        notes=tuple(
-            filter(
-                None, (result.error, limit.note, _LINGERED if result.lingered else "", program.newer(version))
-            )
-        ),
-        version=version,
-        program=program.about,
-        was_stopped=bool(result.error or limit.is_exceeded),
-        cost_limit=limit.note,
-    )
 
 
 def prompt_of(invocation: Invocation, sandbox: Sandbox) -> str:

@@ -48,10 +48,11 @@ def read_answer(text: str | None) -> CliAnswer:
     if said is None:
         return CliAnswer(text)
     trace = value.get("trace")
-    known = isinstance(trace, list) and any(map(_is_event, trace))
+    if not (isinstance(trace, list) and any(map(_is_event, trace))):
+        trace = list(events_of_messages(messages)) or None if isinstance(messages, list) else None
     return CliAnswer(
         said if isinstance(said, str) else json.dumps(said),
-        trace if known else _trace_of(messages),
+        trace,
         _usage(value.get("token_usage")),
         plausible_cost(value.get("cost_usd")),
     )
@@ -62,11 +63,6 @@ def _last_text(messages: Json) -> str | None:
     listed = messages if isinstance(messages, list) else ()
     said = [one.get("content") for one in listed if isinstance(one, dict) and one.get("role") == "assistant"]
     return next((text for text in reversed(said) if isinstance(text, str)), None)
-
-
-def _trace_of(messages: Json) -> list[Json] | None:
-    """Return messages as a trace; None if they aren't any."""
-    return list(events_of_messages(messages)) or None if isinstance(messages, list) else None
 
 
 def _usage(value: Json) -> Usage | None:

@@ -78,7 +78,8 @@ class Opencode:
         env = self._env(model, _instructions(invocation, sandbox), invocation.mcp)
         if model.startswith(f"{UNNAMED}/"):
             # opencode's own list doesn't contain these models and takes a second to read.
-            env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
+            write_next_to_workspace(invocation.scratch, NO_MODELS, b"{}", "The list of models")
+            env["OPENCODE_MODELS_PATH"] = sandbox.inside(invocation.scratch / NO_MODELS)
         env["XDG_DATA_HOME"] = sandbox.inside(make_home(invocation.scratch, DATA))
         env |= self._options.env
         return run_session(
@@ -156,9 +157,3 @@ def _instructions(invocation: Invocation, sandbox: Sandbox) -> list[str] | None:
     if not any(os.access(path, os.R_OK) for path in above):
         return None
     return [str(workspace / name) for name in INSTRUCTIONS if (workspace / name).exists()][:1]
-
-
-def _without_models(invocation: Invocation, sandbox: Sandbox) -> str:
-    """Write an empty list of models; return its path in the sandbox. Raises `ProviderError` (kind `setup`)."""
-    write_next_to_workspace(invocation.scratch, NO_MODELS, b"{}", "The list of models")
-    return sandbox.inside(invocation.scratch / NO_MODELS)

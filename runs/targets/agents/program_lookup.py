@@ -123,9 +123,13 @@ def hidden_files(template: str, containment: Containment, shown: Iterable[Path])
     files = [Path(word) for word in words[1:] if word.startswith("/")]
     if words and (program := shutil.which(words[0], path=containment.path)):
         files.insert(0, Path(program))
-    hidden = [file for file in files if file.is_absolute() and file.exists() and not _is_seen(file, visible)]
-    paths = {path for file in hidden for path in (file, file.resolve()) if not _is_beneath(path, visible)}
-    folders = {installation_of(path) for path in paths}
+    unseen = {
+        file: [path for path in (file, file.resolve()) if not _is_beneath(path, visible)]
+        for file in files
+        if file.is_absolute() and file.exists()
+    }
+    hidden = [file for file, paths in unseen.items() if paths]
+    folders = {installation_of(path) for paths in unseen.values() for path in paths}
     outermost = sorted(each for each in folders if folders.isdisjoint(each.parents))
     try:
         for folder in outermost:
@@ -140,11 +144,6 @@ def hidden_files(template: str, containment: Containment, shown: Iterable[Path])
 def installation_of(path: Path) -> Path:
     """Return the folder to show for a program: its own, or that above a `bin`."""
     return path.parent.parent if path.parent.name == "bin" else path.parent
-
-
-def _is_seen(path: Path, visible: Iterable[Path]) -> bool:
-    """Return whether a file is seen, and what it links to."""
-    return all(_is_beneath(each, visible) for each in (path, path.resolve()))
 
 
 def _is_beneath(path: Path, folders: Iterable[Path]) -> bool:

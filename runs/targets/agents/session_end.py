@@ -31,7 +31,8 @@ def broken_by(recording: Recording) -> Broken | None:
     ending = ending_of(recording.parser, recording.raw)
     if failure := _service_failure(recording, ending):
         session = recording.program or "The session"
-        said = failure.message if _names_status(failure) else describe_failure(failure)
+        names_status = failure.status is None or str(failure.status) in failure.message
+        said = failure.message if names_status else describe_failure(failure)
         sentence = (
             f"{session} was cut off by its model's service: {said.rstrip('.')}. {advise_on_failure(failure)}"
         )
@@ -46,10 +47,6 @@ def _service_failure(recording: Recording, ending: SessionEnd | None) -> Request
     if repeated.said and not (ending and ending.answered):
         return RequestFailure(repeated.said[:LONGEST_ERROR], repeated.status)
     return None
-
-
-def _names_status(failure: RequestFailure) -> bool:
-    return failure.status is None or str(failure.status) in failure.message
 
 
 def _crash(recording: Recording, ending: SessionEnd | None) -> Broken | None:

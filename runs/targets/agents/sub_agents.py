@@ -105,7 +105,7 @@ def opencode_sessions(
         try:
             ended = program.run(
                 ["export", id],
-                _plain(invocation),
+                replace(invocation, record=None, mcp=None, timeout_seconds=EXPORT_SECONDS),
                 sandbox,
                 cwd=invocation.workspace,
                 env={**sandbox.own_home(), **env},
@@ -131,11 +131,6 @@ def opencode_sessions(
         },
     }
     return {name: content for name, content in exports.items() if content}
-
-
-def _plain(invocation: Invocation) -> Invocation:
-    """Return the invocation without what belongs to the agent's own session."""
-    return replace(invocation, record=None, mcp=None, timeout_seconds=EXPORT_SECONDS)
 
 
 def _parts(export: bytes) -> Iterator[Object]:

@@ -96,7 +96,14 @@ class Vscode:
         limit = self._options.time_limit(invocation.timeout_seconds)
         if not exchange.wait(limit - (time.monotonic() - began), invocation.cancelled):
             return self._given_up(invocation, limit, time.monotonic() - began)
-        return _record_answer(exchange, request, time.monotonic() - began)
+        raw = exchange.answer()
+        return Recording(
+            raw=raw,
+            answer=raw.decode("utf-8", "replace"),
+            exit_code=0,
+            seconds=time.monotonic() - began,
+            logs={"request": request.encode("utf-8", "replace")},
+        )
 
     def sandbox(self, invocation: Invocation, messages: Path) -> Sandbox:
         """Return the sandbox of the editor's command."""
@@ -158,18 +165,6 @@ class Vscode:
         if not invocation.in_workspace:
             raise ProviderError(f"{sentence} Raise `timeout_seconds`.", kind="timeout")
         return Recording(timed_out=True, seconds=limit, notes=(sentence,))
-
-
-def _record_answer(exchange: Exchange, request: str, seconds: float) -> Recording:
-    """Return the recording of an answer."""
-    raw = exchange.answer()
-    return Recording(
-        raw=raw,
-        answer=raw.decode("utf-8", "replace"),
-        exit_code=0,
-        seconds=seconds,
-        logs={"request": request.encode("utf-8", "replace")},
-    )
 
 
 def _record_request(

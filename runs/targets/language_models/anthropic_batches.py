@@ -83,7 +83,8 @@ class MessageBatches:
     def _answer(self, result: Mapping[str, Json]) -> BatchedAnswer:
         message = result.get("message")
         if result.get("type") != "succeeded" or not isinstance(message, dict):
-            return BatchedAnswer(error=_refusal(result))
+            said = ((result.get("error") or {}).get("error") or {}).get("message") or "no reason given"
+            return BatchedAnswer(error=f"The request ended as '{result.get('type')}': {said}.")
         return BatchedAnswer(answer_as_recording(self._read(message)))
 
     def _read(self, message: Mapping[str, Json]) -> ModelAnswer:
@@ -93,15 +94,12 @@ class MessageBatches:
         parts = [part for part in message.get("content") or () if isinstance(part, dict)]
         text = "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
         notes = (price_note(price),) if price else ()
-        return ModelAnswer(text, self.access.model, tuple(_calls(parts)), usage, cost, price, notes=notes)
+        return ModelAnswer(
+            text, self.access.model, usage, cost, price=price, notes=notes, calls=tuple(_calls(parts))
+        )
 
 
 def _calls(parts: list[dict[str, Json]]) -> Iterator[ModelCall]:
     for part in parts:
         if part.get("type") == "tool_use":
             yield ModelCall(str(part.get("name")), dict(part.get("input") or {}), part.get("id"))
-
-
-def _refusal(result: Mapping[str, Json]) -> str:
-    error = (result.get("error") or {}).get("error") or {}
-    return f"The request ended as '{result.get('type')}': {error.get('message') or 'no reason given'}."

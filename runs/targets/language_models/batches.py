@@ -147,7 +147,7 @@ class FileBatches:
         calls = calls_of(choice.tool_calls or (), notes)
         notes += [price_note(price)] if price else []
         return ModelAnswer(
-            choice.content or "", self.access.model, calls, usage, cost, price, notes=tuple(notes)
+            choice.content or "", self.access.model, usage, cost, price=price, notes=tuple(notes), calls=calls
         )
 
 

@@ -38,9 +38,10 @@ def _message(message: Json) -> Message:
 
 def answer_as_recording(answer: ModelAnswer) -> Recording:
     """Return a model's answer as a recording; tool calls become structured events."""
+    lines = "\n".join(json.dumps(line, ensure_ascii=False) for line in _call_lines(answer.calls))
     return Recording(
         raw=answer.text.encode("utf-8", "replace"),
-        events=_events(answer.calls),
+        events=lines.encode("utf-8", "replace") or None,
         answer=answer.text,
         exit_code=0,
         usage=answer.usage,
@@ -49,11 +50,6 @@ def answer_as_recording(answer: ModelAnswer) -> Recording:
         seconds=answer.seconds,
         notes=answer.notes,
     )
-
-
-def _events(calls: Sequence[ModelCall]) -> bytes | None:
-    lines = [json.dumps(line, ensure_ascii=False) for line in _call_lines(calls)]
-    return "\n".join(lines).encode("utf-8", "replace") if lines else None
 
 
 def _call_lines(calls: Sequence[ModelCall]) -> Iterator[dict[str, Json]]:

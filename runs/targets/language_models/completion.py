@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from evaluators.grading.costs import compute_cost
 from evaluators.grading.stub_loop import ModelCall
-from evaluators.model import Json, Price, Usage
+from evaluators.model import Completion, Json, Price, Usage
 from runs.sandbox.outbound import AddressRefused
 from runs.targets.providers.access import ModelAccess
 from runs.targets.providers.failures import advise_on_failure, describe_failure, failure_of, refusal_in
@@ -23,21 +23,10 @@ Message = Mapping[str, Json]
 """A message of OpenAI's chat API."""
 
 
-@dataclass(frozen=True)
-class ModelAnswer:
-    """A model's answer, its cost, and notes on its attempts."""
+class ModelAnswer(Completion, frozen=True):
+    """A model's answer, its cost, and notes on its attempts; `model` is its litellm id."""
 
-    text: str
-    model: str
-    """The model's litellm id."""
     calls: tuple[ModelCall, ...] = ()
-    usage: Usage | None = None
-    cost_usd: float | None = None
-    price: Price | None = None
-    seconds: float = 0.0
-    notes: tuple[str, ...] = ()
-    cut_off: bool = False
-    """Whether it reached the token limit."""
 
 
 class ModelFailed(Exception):

@@ -153,7 +153,10 @@ class Http:
             "headers": headers | options.headers,
         }
         if options.method == "GET":
-            return {**asked, "params": {name: _parameter(value) for name, value in fields.items()}}
+            shown = {
+                name: each if isinstance(each, str) else json.dumps(each) for name, each in fields.items()
+            }
+            return {**asked, "params": shown}
         return {**asked, "json": fields}
 
     def _accept_answer(self, answer: httpx.Response) -> bytes:
@@ -209,7 +212,3 @@ class Http:
             seconds=seconds,
             notes=tuple(filter(None, [self._hint])),
         )
-
-
-def _parameter(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

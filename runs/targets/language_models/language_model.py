@@ -90,21 +90,11 @@ def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Comple
 
     def complete(request: CompletionRequest) -> Completion:
         try:
-            answer = ask_model(
+            return ask_model(
                 access, _judge_messages(request), timeout_seconds=access.timeout_seconds or JUDGE_SECONDS
             )
         except (ModelFailed, AddressRefused) as error:
             raise CompletionError(str(error)) from error
-        return Completion(
-            text=answer.text,
-            model=answer.model,
-            usage=answer.usage,
-            cost_usd=answer.cost_usd,
-            seconds=answer.seconds,
-            price=answer.price,
-            notes=answer.notes,
-            cut_off=answer.cut_off,
-        )
 
     return complete
 

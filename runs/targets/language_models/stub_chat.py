@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.grading.stub_loop import ModelCall, StubMessage
+from evaluators.grading.stub_loop import StubMessage
 from evaluators.model import Json
 
 ChatMessage = dict[str, Json]
@@ -52,12 +52,14 @@ def _chat(messages: Sequence[StubMessage]) -> Iterator[ChatMessage]:
             yield {"role": "tool", "tool_call_id": id, "content": message.text}
         elif message.calls:
             waiting = [call.id or f"call_{turn}_{place}" for place, call in enumerate(message.calls)]
-            calls = [_call(id, call) for id, call in zip(waiting, message.calls, strict=True)]
+            calls = [
+                {
+                    "id": id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": json.dumps(call.input)},
+                }
+                for id, call in zip(waiting, message.calls, strict=True)
+            ]
             yield {"role": "assistant", "content": message.text or None, "tool_calls": calls}
         else:
             yield {"role": message.role, "content": message.text}
-
-
-def _call(id: str, call: ModelCall) -> ChatMessage:
-    function = {"name": call.name, "arguments": json.dumps(call.input)}
-    return {"id": id, "type": "function", "function": function}

@@ -93,15 +93,15 @@ def read_conversation(body: dict[str, Any], session: str = "") -> AskedConversat
     id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")
     names = tuple(name for tool in tools for name, _ in _named_tools(tool))
     spaces = {
-        str(tool.get("name") or ""): _members(tool) for tool in tools if tool.get("type") == "namespace"
+        str(space.get("name") or ""): tuple(
+            name for tool in _dicts(space.get("tools")) for name, _ in _named_tools(tool)
+        )
+        for space in tools
+        if space.get("type") == "namespace"
     }
     return AskedConversation(
         asked, sum(map(_calls, messages)), _shell(tools), str(id or session), names, spaces
     )
-
-
-def _members(space: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(name for tool in _dicts(space.get("tools")) for name, _ in _named_tools(tool))
 
 
 def _alike(name: str, offered: Iterable[str]) -> str:

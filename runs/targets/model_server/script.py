@@ -105,9 +105,6 @@ def read_script(content: bytes, file: str) -> ModelScript:
     document = read_yaml(content, file)
     script, problems = validate(ModelScript, document.value, document)
     if script is None or problems:
-        raise ScenarioFileError(problems or [_empty(file)])
+        empty = Problem(file, 1, "", "The script is empty.", "Write `turns`.", "model-server/empty")
+        raise ScenarioFileError(problems or [empty])
     return script
-
-
-def _empty(file: str) -> Problem:
-    return Problem(file, 1, "", "The script is empty.", "Write `turns`.", "model-server/empty")

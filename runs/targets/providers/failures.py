@@ -29,7 +29,8 @@ def failure_of(error: BaseException, secrets: tuple[str, ...]) -> RequestFailure
     import httpx
 
     chain = list(_chain(error))
-    message = _message(error, secrets)
+    text = " ".join(str(error).split()) or type(error).__name__
+    message = redact_patterns(mask_values(text, secrets))[:LONGEST_ERROR].strip()
     if any(isinstance(each, (httpx.TransportError, ConnectionError, TimeoutError)) for each in chain):
         late = any(isinstance(each, (httpx.ReadTimeout, TimeoutError)) for each in chain)
         name = type(error).__name__
@@ -70,11 +71,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _message(error: BaseException, secrets: tuple[str, ...]) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return redact_patterns(mask_values(text, secrets))[:LONGEST_ERROR].strip()
 
 
 def _headers(chain: list[BaseException]) -> Mapping[str, str] | None:

@@ -51,7 +51,8 @@ class Replay:
     def check(self) -> Availability:
         """Return whether every recording exists; those in a workspace can't be checked."""
         tried = True
-        for name in self._names():
+        path = self._options.path
+        for name in [path] if isinstance(path, str) else path.values():
             if not (Path(name).is_absolute() or self._target.base_folder):
                 tried = False
                 continue
@@ -106,10 +107,6 @@ class Replay:
 
     def _place(self, name: str) -> AllowedPath:
         return self._roots.place(name, Use.READ, base=self._target.base_folder)
-
-    def _names(self) -> list[str]:
-        path = self._options.path
-        return [path] if isinstance(path, str) else list(path.values())
 
     def _name_for(self, key: str) -> str:
         path: Json = self._options.path

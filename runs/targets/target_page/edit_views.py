@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,105 +21,74 @@ from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
 from runs.targets import edits
 from runs.targets.agents.program_lookup import HiddenFiles
-from runs.targets.definitions import read_target
+from runs.targets.definitions import dump, read_target
 from runs.targets.edits import accepts_at_once
+from runs.targets.entries import TargetDefinition
 from runs.targets.hidden_programs import hidden_from, missing_program, show_folders
 from runs.targets.paths import refuse_saving
 from runs.targets.providers.registry import OPTIONS
-from runs.targets.target_fields import dump, load
-from runs.targets.target_page.target_form import (
-    KINDS,
-    SAMPLES,
-    TargetFieldsForm,
-    TargetForm,
-    initial_of,
-    kind_of,
-)
+from runs.targets.target_page.target_form import KINDS, SAMPLES, TargetFieldsForm, TargetForm
 from runs.targets.target_page.views import find_shown_target
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.quoting import Quoted, quote_lines
 
 
 @dataclass
 class TargetEditor:
-    """The editor of a target: its form or its YAML, and the result of a try."""
+    """The editor of a target: its YAML, or the form of a new one, and the result of a try."""
 
     request: ProjectRequest
     target: Target | None
-    kind: str = ""
-    """Empty where the YAML names no known provider."""
-    form: TargetForm | TargetFieldsForm = field(default_factory=TargetForm)
+    form: TargetForm | TargetFieldsForm
     prompt: str = PROMPT
     problems: list[Quoted] = field(default_factory=list)
     tried: TargetTry | None = None
     hidden: HiddenFiles = field(default_factory=HiddenFiles)
-    """What keeps the saved or submitted definition from starting."""
+    """What keeps the submitted definition from starting."""
     missing: str = ""
     """Its program, if this machine has none of that name and workers are here."""
-
-    @property
-    def is_yaml(self) -> bool:
-        return isinstance(self.form, TargetForm)
 
     @property
     def was(self) -> str:
         return self.target.changed.isoformat() if self.target else ""
 
-    def show(self, entry: dict[str, Json], *, as_yaml: bool) -> None:
-        """Fill the form, or the YAML if asked for or if the provider is unknown."""
-        self.kind = kind_of(entry)
-        if as_yaml or not self.kind:
-            self.form = TargetForm(initial={"definition": dump(entry), "was": self.was})
-        else:
-            initial = {**initial_of(entry, self.kind), "was": self.was}
-            self.form = TargetFieldsForm(
-                self.kind, initial=initial, name=self.target.name if self.target else ""
-            )
+    @property
+    def file(self) -> str:
+        """The file that problems name."""
+        return self.target.name if self.target else edits.NEW
 
-    def read(self) -> str:
-        """Return the submitted definition as YAML; empty if it has problems, which the form shows then."""
-        posted = self.request.POST
-        self.prompt = posted.get("prompt", "").strip()[:LONGEST_OUTPUT] or PROMPT
-        if posted.get("view") == "form":
-            return self._read_fields(posted.get("kind", ""))
-        self.form = TargetForm(posted)
+    @property
+    def base(self) -> str:
+        return self.target.base_folder if self.target else ""
+
+    def show(self, text: str) -> HttpResponse:
+        """Return the page with a definition's YAML."""
+        self.form = TargetForm(initial={"definition": text, "was": self.was})
+        return self.render()
+
+    def read(self) -> TargetDefinition | None:
+        """Return the submitted definition; none if it has problems, which the form shows then."""
+        self.prompt = self.request.POST.get("prompt", "").strip()[:LONGEST_OUTPUT] or PROMPT
         if not self.form.is_valid():
-            return ""
-        text: str = self.form.cleaned_data["definition"]
+            return None
         try:
-            self.kind = self._check(text)
+            definition = read_target(self.form.text().encode(), self.file)
+            refuse_saving(definition, containment().targets, file=self.file, base=self.base)
         except ScenarioFileError as error:
-            self.problems = quote_lines(error.problems, {error.problems[0].file: text.encode()})
-            return ""
-        return text
+            self.show_problems(error.problems)
+            return None
+        return definition
 
-    def _read_fields(self, kind: str) -> str:
-        self.kind = kind if kind in OPTIONS else "cli"
-        name = self.target.name if self.target else ""
-        self.form = form = TargetFieldsForm(self.kind, self.request.POST, name=name)
-        if not form.is_valid():
-            return ""
-        text = dump(form.entry())
-        try:
-            self._check(text)
-        except ScenarioFileError as error:
-            form.add_problems(error.problems)
-            return ""
-        return text
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """Show problems at the form's fields, or with lines of the YAML."""
+        if isinstance(self.form, TargetFieldsForm):
+            self.form.add_problems(problems)
+        else:
+            self.problems = quote_lines(problems, {self.file: self.form.text().encode()})
 
-    def _check(self, text: str) -> str:
-        """Return the definition's kind. Raises `ScenarioFileError`."""
-        file = self.target.name if self.target else edits.NEW
-        definition = read_target(text.encode(), file)
-        base = self.target.base_folder if self.target else ""
-        refuse_saving(definition, containment().targets, file=file, base=base)
-        return definition.kind
-
-    def cannot_start(self, text: str) -> bool:
+    def cannot_start(self, definition: TargetDefinition) -> bool:
         """Return whether the definition can't start, as far as files of this machine show; the page says why."""
-        definition = read_target(text.encode(), self.target.name if self.target else edits.NEW)
-        base = self.target.base_folder if self.target else ""
-        self.hidden = hidden_from(definition, base=base)
+        self.hidden = hidden_from(definition, base=self.base)
         self.missing = missing_program(definition)
         return bool(self.hidden.files or self.missing)
 
@@ -128,7 +98,7 @@ class TargetEditor:
             return False
         who = self.target.changed_by.get_username() if self.target.changed_by else "Somebody"
         sentence = f"{who} changed this target in the meantime. Save again to overwrite that change."
-        self.form.add_error("definition" if self.is_yaml else None, sentence)
+        self.form.add_error("definition", sentence)
         self.form.data = {**self.request.POST.dict(), "was": self.was}
         return True
 
@@ -145,35 +115,22 @@ class TargetEditor:
                 what = "New runs can use it" if accepted else "An admin needs to accept it"
                 messages.success(self.request, f"Added {target.name}. {what}.")
         except ScenarioFileError as error:
-            if isinstance(self.form, TargetFieldsForm):
-                self.form.add_problems(error.problems)
-            else:
-                self.problems = quote_lines(error.problems, {error.problems[0].file: text.encode()})
+            self.show_problems(error.problems)
             return False
         return True
 
-    def try_it(self, text: str) -> None:
+    def try_it(self, definition: TargetDefinition) -> TargetTry:
         """Request a try of the definition. Raises `PermissionDenied`."""
-        access = self.request.access
+        access, by = self.request.access, self.request.user
         if not accepts_at_once(access):
             raise PermissionDenied("Only admins can try a target that isn't saved and accepted.")
-        definition = read_target(text.encode(), edits.NEW)
-        base = self.target.base_folder if self.target else ""
-        by = self.request.user
-        self.tried = request_try(access.project, definition, self.prompt, by=by, base_folder=base)
+        return request_try(access.project, definition, self.prompt, by=by, base_folder=self.base)
 
     def render(self, status: int = 200) -> HttpResponse:
         """Return the page, or its form for htmx."""
-        context = {
-            "target": self.target,
-            "form": self.form,
-            "kind": self.kind,
-            "kind_title": KINDS.get(self.kind, self.kind),
-            "is_yaml": self.is_yaml,
-            "problems": self.problems,
-            "prompt": self.prompt,
-            "hidden": self.hidden,
-            "missing": self.missing,
+        context = vars(self) | {
+            "is_yaml": isinstance(self.form, TargetForm),
+            "kinds": KINDS,
             "may_try": accepts_at_once(self.request.access),
             **_try_context(self.tried),
         }
@@ -188,43 +145,47 @@ def _try_context(row: TargetTry | None) -> dict[str, Any]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("upload")
 def target_new(request: ProjectRequest) -> HttpResponse:
-    """Choose a provider, then fill in its form."""
-    kind = kind_of({"provider": request.GET.get("provider", "")})
-    if request.method != "POST" and "try" not in request.GET and not kind and "view" not in request.GET:
-        return render(request, "targets/targets/target_new.html", {"kinds": KINDS})
-    entry = {"name": "", "provider": kind or "cli", **SAMPLES.get(kind, {})}
-    return _show_edited(request, TargetEditor(request, None), entry)
+    """Choose a provider, then fill in its form, which writes the YAML; or write that."""
+    kind = request.POST.get("kind") or request.GET.get("provider", "")
+    if kind in OPTIONS:
+        initial = SAMPLES.get(kind)
+        form = TargetFieldsForm(kind, request.POST or None, initial=initial)
+        return _show_edited(request, TargetEditor(request, None, form))
+    if request.method == "POST" or request.GET.keys() & {"view", "try"}:
+        editor = TargetEditor(request, None, TargetForm(request.POST or None))
+        return _show_edited(request, editor, {"name": "", "provider": "cli", **SAMPLES["cli"]})
+    return render(request, "targets/targets/target_new.html", {"kinds": KINDS})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("manage")
 def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Edit a target as a form or as its entry in a targets file."""
+    """Edit a target as its entry in a targets file."""
     target = find_shown_target(request, pk)
-    return _show_edited(request, TargetEditor(request, target), target.definition)
+    editor = TargetEditor(request, target, TargetForm(request.POST))
+    return _show_edited(request, editor, target.definition)
 
 
-def _show_edited(request: ProjectRequest, editor: TargetEditor, entry: dict[str, Json]) -> HttpResponse:
+def _show_edited(
+    request: ProjectRequest, editor: TargetEditor, entry: dict[str, Json] | None = None
+) -> HttpResponse:
+    """Answer with the editor; with `entry` as YAML until something is submitted."""
     if request.method != "POST":
         if (key := request.GET.get("try", "")).isdecimal():
             editor.tried = get_object_or_404(TargetTry, project=request.access.project, pk=int(key))
             entry, editor.prompt = editor.tried.definition, editor.tried.prompt
-        editor.show(entry, as_yaml=request.GET.get("view") == "yaml")
-        return editor.render()
-    text = editor.read()
-    if not text:
+        return editor.render() if entry is None else editor.show(dump(entry))
+    definition = editor.read()
+    if definition is None:
         return editor.render(422)
-    if wanted := request.POST.get("show"):
-        editor.show(load(text), as_yaml=wanted == "yaml")
-        return editor.render()
+    text = editor.form.text()
+    if "show" in request.POST:
+        return editor.show(text)
     if "try" in request.POST:
-        editor.try_it(text)
-        if request.htmx or editor.tried is None:
-            return editor.render()
-        view = "&view=yaml" if editor.is_yaml else ""
-        return redirect(f"{request.path}?try={editor.tried.pk}{view}#try")
+        editor.tried = editor.try_it(definition)
+        return editor.render() if request.htmx else redirect(f"{request.path}?try={editor.tried.pk}#try")
     wanted = request.POST.get("save", "")
-    if wanted != "anyway" and editor.cannot_start(text):
+    if wanted != "anyway" and editor.cannot_start(definition):
         if wanted != "show-folders" or not editor.hidden.folders:
             return editor.render(422)
         text = show_folders(text, editor.hidden.folders)

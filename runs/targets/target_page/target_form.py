@@ -1,16 +1,21 @@
-"""The form of a target: fields of its kind, or its entry as YAML."""
+"""The two forms of a target: fields that write a new one's entry, and the entry as YAML."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from django import forms
 
 from evaluators.model import Json
-from runs.targets.providers.registry import ALIASES, OPTIONS
-from runs.targets.target_fields import TargetField, dump, entry_of, fields_of, load, texts_of
+from runs.targets.definitions import dump
+from runs.targets.entries import find_reference
+from runs.targets.providers.options import Options
+from runs.targets.providers.registry import OPTIONS
 from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.reading import read_yaml
 
 KINDS = {
     "cli": "Your own agent: any command",
@@ -32,6 +37,26 @@ SAMPLES: Mapping[str, dict[str, Json]] = {
     "http": {"url": "http://localhost:3000/chat"},
     "mock": {"response": "Done."},
 }
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
+"""A variable's name in a field for a secret; with an underscore, which keys of services rarely have."""
+MAIN: Mapping[str, tuple[str, ...]] = {
+    "cli": ("command_template", "parser", "cwd", "read_folders", "healthcheck", "timeout_seconds"),
+    "codex": ("model", "api_key", "base_url", "executable", "args", "env"),
+    "claude_code": ("model", "api_key", "base_url", "executable", "args", "env"),
+    "opencode": ("model", "api_key", "base_url", "executable", "args", "env"),
+    **dict.fromkeys(
+        ("gemini_cli", "qwen_code", "copilot_cli"),
+        ("model", "api_key", "base_url", "executable", "args", "env"),
+    ),
+    "http": ("url", "api_key", "headers", "input_field", "output_field", "timeout_seconds"),
+    "litellm": ("model", "base_url", "api_key", "temperature", "max_output_tokens"),
+    "azure": ("resource_name", "deployment_name", "api_key", "version"),
+    "anthropic": ("model", "api_key", "max_output_tokens", "thinking_budget"),
+    "gemini": ("model", "api_key", "max_output_tokens"),
+    "mock": ("response", "delay_ms", "exit_code", "trace"),
+    "replay": ("path", "parser", "response", "exit_code"),
+}
+"""Fields that a kind's form shows first, by default its own; the others are under *More*."""
 LABELS = {
     "command_template": "Command",
     "cwd": "Working folder",
@@ -71,7 +96,6 @@ HINTS = {
     "egress": "What the agent may reach. Default: what the worker allows.",
 }
 ROWS = {"command_template": 3, "response": 4}
-YES_NO = {"true": "yes", "false": "no"}
 
 
 class TargetForm(forms.Form):
@@ -83,93 +107,111 @@ class TargetForm(forms.Form):
     was = forms.CharField(required=False, widget=forms.HiddenInput)
     """Time of the last change when the page was rendered."""
 
+    def text(self) -> str:
+        """Return the entry as YAML. Requires a valid form."""
+        return str(self.cleaned_data["definition"])
+
 
 class TargetFieldsForm(forms.Form):
-    """A target as fields. `base` carries the entry that the fields start from."""
+    """A new target of one kind as fields."""
 
     name = forms.CharField(max_length=120, help_text="Runs and suites refer to it.")
-    base = forms.CharField(required=False, strip=False, max_length=100_000, widget=forms.HiddenInput)
-    was = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, kind: str, *args: Any, name: str = "", **kwargs: Any) -> None:
+    def __init__(self, kind: str, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.kind, self.given_name = kind, name
-        self.described = fields_of(kind)
-        if name:
-            del self.fields["name"]
-        for target_field in self.described:
-            self.fields[target_field.name] = _field(target_field)
-        for field_name, field in self.fields.items():
-            if not field.widget.is_hidden:
-                field.widget.attrs["aria-describedby"] = f"{field_name}-note"
+        self.kind, options = kind, OPTIONS[kind]
+        own = tuple(name for name in options.model_fields if name not in Options.model_fields)
+        self.main_names = MAIN.get(kind, own)
+        for name in (*self.main_names, *options.model_fields):
+            if name in self.main_names or name not in options.unused_fields:
+                self.fields[name] = _field(options, name)
+        for name, field in self.fields.items():
+            field.widget.attrs["aria-describedby"] = f"{name}-note"
 
     @property
     def main(self) -> list[forms.BoundField]:
-        return [self[each.name] for each in self.described if each.is_main]
+        return [self[name] for name in self.main_names]
 
     @property
     def further(self) -> list[forms.BoundField]:
-        return [self[each.name] for each in self.described if not each.is_main]
+        return [self[name] for name in self.fields if name not in ("name", *self.main_names)]
 
     @property
     def opens_further(self) -> bool:
         """Return whether a field under *More* has a value or an error."""
         return any(field.value() or field.errors for field in self.further)
 
-    def entry(self) -> dict[str, Json]:
-        """Return the entry that the form describes. Requires a valid form."""
-        values = self.cleaned_data
-        try:
-            base = load(values["base"])
-        except ScenarioFileError:
-            base = None
-        name = self.given_name or values["name"]
-        base = base if isinstance(base, dict) else {}
-        return entry_of(values, self.described, name=name, kind=self.kind, base=base)
+    def text(self) -> str:
+        """Return the entry that the form describes as YAML. Requires a valid form."""
+        given = {name: text for name, text in self.cleaned_data.items() if name != "name" and text.strip()}
+        values = {name: _value(OPTIONS[self.kind], name, text) for name, text in given.items()}
+        return dump({"name": self.cleaned_data["name"], "provider": self.kind, **values})
 
-    def add_problems(self, problems: tuple[Problem, ...]) -> None:
+    def add_problems(self, problems: Sequence[Problem]) -> None:
         """Show problems at their fields, and others above the form."""
         for problem in problems:
-            where = problem.where.removeprefix(f"{self.given_name or self.data.get('name', '')}.")
+            where = problem.where.removeprefix(f"{self.cleaned_data['name']}.")
             first = where.replace("[", ".").split(".")[0]
-            spelled = {
-                name: target_field.name
-                for target_field in self.described
-                for name in _spellings(self.kind, target_field.name)
-            }
-            field = spelled.get(first.lower(), first)
-            self.add_error(field if field in self.fields else None, f"{problem.what} {problem.fix}".strip())
+            field = first if first in self.fields else None
+            self.add_error(field, f"{problem.what} {problem.fix}".strip())
 
 
-def initial_of(entry: Mapping[str, Json], kind: str) -> dict[str, str]:
-    """Return the initial values of an entry's form."""
-    base = dump(entry) if entry else ""
-    return {**texts_of(entry, fields_of(kind)), "name": str(entry.get("name", "")), "base": base}
-
-
-def kind_of(entry: Mapping[str, Json]) -> str:
-    """Return the kind of an entry's provider; empty for an unknown one."""
-    written = str(entry.get("provider", "")).lower()
-    kind = ALIASES.get(written, written)
-    return kind if kind in OPTIONS else ""
-
-
-def _spellings(kind: str, name: str) -> tuple[str, ...]:
-    names = (name, *OPTIONS[kind].spellings()[name])
-    return (*names, *(each.replace("_", "") for each in names))
-
-
-def _field(field: TargetField) -> forms.CharField | forms.ChoiceField:
-    label = LABELS.get(field.name, field.name.replace("_", " ").capitalize())
-    hint = HINTS.get(field.name, f"Default: {str(field.default).removesuffix('.')}." if field.default else "")
-    if field.choices:
-        shown = [(value, YES_NO.get(value, value)) for value in field.choices]
+def _field(options: type[Options], name: str) -> forms.CharField | forms.ChoiceField:
+    info = options.model_fields[name]
+    default = None if info.is_required() else info.get_default(call_default_factory=True)
+    shown = f"Default: {str(default).removesuffix('.')}." if default else ""
+    label = LABELS.get(name, name.replace("_", " ").capitalize())
+    hint = HINTS.get(name, shown)
+    widget, choices = _widget(info.annotation)
+    if choices:
         return forms.ChoiceField(
-            label=label, required=False, help_text=hint, choices=[("", "default"), *shown]
+            label=label, required=False, help_text=hint, choices=[("", "default"), *choices]
         )
-    rows = ROWS.get(field.name, 3 if field.widget in ("lines", "pairs", "yaml") else 0)
+    rows = ROWS.get(name, 3 if widget in ("lines", "pairs", "structure") else 0)
     attrs: dict[str, Any] = {"spellcheck": "false", **({"rows": rows} if rows else {})}
-    widget = forms.Textarea(attrs=attrs) if rows else forms.TextInput(attrs=attrs)
+    area = forms.Textarea(attrs=attrs) if rows else forms.TextInput(attrs=attrs)
     return forms.CharField(
-        label=label, required=False, strip=not rows, max_length=20_000, help_text=hint, widget=widget
+        label=label, required=False, strip=not rows, max_length=20_000, help_text=hint, widget=area
     )
+
+
+def _widget(annotation: Any) -> tuple[str, Sequence[tuple[str, str]]]:
+    """Return how values of a type are written, and the choices: in lines, as NAME=VALUE, as text or as YAML."""
+    if hasattr(annotation, "__metadata__"):
+        return _widget(annotation.__origin__)
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if NoneType in parts:
+        kinds = [each for each in parts if each is not NoneType]
+        return _widget(kinds[0]) if len(kinds) == 1 else ("structure", ())
+    if origin is Literal:
+        return "text", [(str(each), str(each)) for each in parts]
+    if origin is tuple and _widget(parts[0])[0] == "text":
+        return "lines", ()
+    if origin is dict and parts[1] is str:
+        return "pairs", ()
+    if annotation is bool:
+        return "yaml", (("true", "yes"), ("false", "no"))
+    return {str: "text", int: "yaml", float: "yaml"}.get(annotation, "structure"), ()
+
+
+def _value(options: type[Options], name: str, text: str) -> Json:
+    """Return a text's value; what can't be read stays a text, which validation refuses at its field."""
+    text = text.replace("\r\n", "\n")
+    if name in options.secret_fields and _VARIABLE.fullmatch(text.strip()):
+        return f"${{{{ {text.strip()} }}}}"
+    if find_reference(text):
+        return text.strip()
+    widget, _ = _widget(options.model_fields[name].annotation)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if widget == "lines":
+        return lines
+    if widget == "pairs":
+        pairs = [line.partition("=") for line in lines]
+        is_read = all(sign and key.strip() for key, sign, _ in pairs)
+        return {key.strip(): value.strip() for key, _, value in pairs} if is_read else text
+    if widget == "text":
+        return text
+    try:
+        return read_yaml("target", text.encode()).value
+    except ScenarioFileError:
+        return text

@@ -15,12 +15,12 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.forms import FileForm
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
-from runs.models import Target
+from runs.models import Target, Worker
 from runs.targets import edits
 from runs.targets.check import request_check
 from runs.targets.edits import accepts_at_once
 from runs.targets.import_targets import import_bundle_targets, import_targets
-from runs.targets.target_list import target_row, target_rows, worker_rows
+from runs.targets.target_list import WorkerRow, target_rows
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import Suite
 from scenarios.quoting import Quoted, quote_lines
@@ -52,8 +52,9 @@ def find_shown_target(request: ProjectRequest, pk: int) -> Target:
 def _list(request: ProjectRequest, **more: Any) -> dict[str, Any]:
     now = timezone.now()
     return {
-        "rows": target_rows(request.access.project, now=now),
-        "workers": worker_rows(now=now),
+        # Proposals first.
+        "rows": target_rows(request.access.project.targets.order_by("accepted", "name"), now=now),
+        "workers": [WorkerRow(each, now - each.seen < Worker.HEARD_WITHIN) for each in Worker.objects.all()],
         "form": FileForm(),
         "accepts": accepts_at_once(request.access),
         **_rights(request),
@@ -170,5 +171,6 @@ def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
         request_check(target, by=request.user)
     if not request.htmx:
         return redirect("target-list", request.access.project.slug)
-    context = {"row": target_row(target, now=timezone.now()), **_rights(request)}
+    (row,) = target_rows(Target.objects.filter(pk=target.pk), now=timezone.now())
+    context = {"row": row, **_rights(request)}
     return render(request, "targets/targets/_target.html", context)

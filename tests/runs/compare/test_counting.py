@@ -65,7 +65,7 @@ def test_recorded_trials_compare_by_the_record(version):
     before = run_of(version, metrics("recorded", 0.25))
     after = run_of(version, metrics("recorded", 0.5))
     compared = compare_run_measures(before, after)
-    assert error_rates(compared) == (0.25, 0.5) and compared.ends == ("recorded",)
+    assert error_rates(compared) == (0.25, 0.5) and compared.exit_sources == ("recorded",)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_source_of_most_trials_counts(version, sources, expected):
 )
 def test_other_rules_and_sources_are_not_compared(version, before, after, part):
     compared = compare_run_measures(run_of(version, before), run_of(version, after))
-    assert error_rates(compared) is None and compared.ends == ()
+    assert error_rates(compared) is None and compared.exit_sources == ()
     assert compared.reasons == {"create": (part,)}
     assert compared.comparable == 1
 

@@ -249,7 +249,7 @@ def test_a_verdict_stays_when_a_run_of_its_line_is_measured_again(version: Suite
     shown = shown_reference(run)
     assert shown is not None
     assert not shown.has_changed
-    Run.objects.filter(pk=before[2].pk).update(measured=timezone.now() + timedelta(seconds=1))
+    Run.objects.filter(pk=before[2].pk).update(rollups_at=timezone.now() + timedelta(seconds=1))
     shown = shown_reference(run)
     assert shown is not None
     assert [each.run for each in shown.runs if each.changed_later] == [before[2]]

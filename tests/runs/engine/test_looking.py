@@ -129,7 +129,7 @@ def test_a_worker_lost_between_the_last_look_and_the_close_changes_nothing(versi
     ran(version, failing(), trials=12)
     run = ran(version, failing(*KEYS), until_decided=True, max_trials=12)
     before = (run.looks, run.verdict)
-    Run.objects.filter(pk=run.pk).update(state="running", verdict="", measured=None)
+    Run.objects.filter(pk=run.pk).update(state="running", verdict="", rollups_at=None)
     reap()
     run.refresh_from_db()
     assert (run.looks, run.verdict, run.state) == (*before, "finished")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_what_follows_a_close_is_done_after_a_lost_connection(settings, tmp_path):
     run = carried.one(carried.shell_project(), prompt="echo done").run
     settings.OUTPUT_DIR = str(tmp_path / "out")
-    Run.objects.filter(pk=run.pk).update(state="running", open=0, measured=None)
+    Run.objects.filter(pk=run.pk).update(state="running", open=0, rollups_at=None)
     seen: list[str] = []
 
     def lose_once(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:

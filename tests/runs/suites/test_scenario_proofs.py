@@ -14,7 +14,7 @@ from runs.engine.proof_agents import JudgeBudget
 from runs.engine.workspace.work_area import own_area
 from runs.models import Run, ScenarioProof, SuiteProof, Target, Trial
 from runs.models.proof import Seal
-from runs.results.seals import ScenarioSeal, seals_of, seals_of_proof
+from runs.results.validations import ScenarioValidation, validations_of, validations_of_proof
 from runs.suites.proof_requests import prove_here, setting_of, stored_scenarios
 from runs.suites.prove import prove
 from scenarios.bundles import read_path
@@ -48,8 +48,8 @@ def import_folder(folder: Path, files: Mapping[str, str]) -> SuiteVersion:
     return imported.version
 
 
-def proved(version: SuiteVersion) -> ScenarioSeal:
-    (seal,) = seals_of_proof(prove_here(version, by=None))
+def proved(version: SuiteVersion) -> ScenarioValidation:
+    (seal,) = validations_of_proof(prove_here(version, by=None))
     return seal
 
 
@@ -150,9 +150,9 @@ def test_a_changed_solution_needs_another_proof(suite_folder):
     version = upload(suite_folder, greeting(EXISTS), HELLO)
     keys = {each.pk: "greet" for each in version.scenario_versions.all()}
     prove_here(version, by=None)
-    assert [each.seal for each in seals_of(version, keys)[0].values()] == [Seal.PROVED]
+    assert [each.seal for each in validations_of(version, keys)[0].values()] == [Seal.PROVED]
     version.solutions = {"greet": "exit 1\n"}
-    assert [each.reason for each in seals_of(version, keys)[0].values()] == ["Not proved yet."]
+    assert [each.reason for each in validations_of(version, keys)[0].values()] == ["Not proved yet."]
 
 
 def test_a_later_proof_replaces_the_earlier_one(suite_folder):
@@ -216,5 +216,5 @@ def test_a_stored_proof_asks_the_projects_judge(suite_folder):
     project.judge = "kind"
     project.save()
     proof = prove_here(version, by=None, max_usd=0.5)
-    assert [each.seal for each in seals_of_proof(proof)] == [Seal.NO_AGENT]
+    assert [each.seal for each in validations_of_proof(proof)] == [Seal.NO_AGENT]
     assert (proof.max_usd, proof.cost_usd) == (0.5, 0.02)

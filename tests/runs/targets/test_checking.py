@@ -10,7 +10,7 @@ from django.utils import timezone
 from runs.models import Job, Target, TargetCheck
 from runs.targets.check import request_check, store_availability
 from runs.targets.providers.base import Availability
-from runs.targets.target_list import target_row
+from runs.targets.target_list import target_rows
 from runs.workers import jobs
 from tests.builders import make_project, make_target
 from tests.runs.jobs import do_job, job_of, lapse_jobs
@@ -62,7 +62,8 @@ def test_what_only_a_trial_can_show_is_not_checked():
     target = changed({"provider": "http", "url": "http://127.0.0.1:9/chat"})
     check = checked(target)
     assert (check.available, check.sentence) == (None, "The first trial calls the address.")
-    assert target_row(target, now=timezone.now()).state == "not checked"
+    (row,) = target_rows(Target.objects.filter(pk=target.pk), now=timezone.now())
+    assert row.state == "not checked"
 
 
 def test_only_the_first_worker_takes_a_question():

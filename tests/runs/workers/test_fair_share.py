@@ -24,9 +24,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def waiting(
-    run: int, project: int = 1, launch: int = 0, served: float = 0.0, left: float = 1.0, **more: Any
+    run: int, project: int = 1, launch: int = 0, last_lane_at: float = 0.0, left: float = 1.0, **more: Any
 ) -> RunCandidate:
-    return RunCandidate(run, project, launch or run, served, left, **more)
+    return RunCandidate(run, project, launch or run, last_lane_at, left, **more)
 
 
 def held(*runs: RunCandidate) -> SlotCounts:
@@ -57,12 +57,15 @@ def test_then_the_run_with_the_fewest_lanes():
 
 
 def test_equals_take_turns_by_when_they_were_served():
-    runs = [waiting(1, 1, served=3.0), waiting(2, 2, served=1.0), waiting(3, 3, served=2.0)]
+    runs = [waiting(1, 1, last_lane_at=3.0), waiting(2, 2, last_lane_at=1.0), waiting(3, 3, last_lane_at=2.0)]
     assert order(runs, held()) == [2, 3, 1]
 
 
 def test_runs_of_a_launch_advance_together():
-    ahead, behind = waiting(1, launch=7, served=1.0, left=0.2), waiting(2, launch=7, served=2.0, left=0.6)
+    ahead, behind = (
+        waiting(1, launch=7, last_lane_at=1.0, left=0.2),
+        waiting(2, launch=7, last_lane_at=2.0, left=0.6),
+    )
     assert order([ahead, behind], held()) == [2, 1]
 
 
@@ -86,13 +89,13 @@ def test_a_launch_of_higher_priority_comes_first_in_its_project_only():
 )
 def test_what_waits_for_five_minutes_comes_first(served, started, lanes, first):
     now = 1000.0
-    normal = waiting(1, project=1, served=999.0, started=1.0)
-    low = waiting(2, project=2, served=served, started=started, project_priority=Priority.LOW)
+    normal = waiting(1, project=1, last_lane_at=999.0, started=1.0)
+    low = waiting(2, project=2, last_lane_at=served, started=started, project_priority=Priority.LOW)
     assert sort_by_priority([normal, low], held(*[low] * lanes), now=now)[0].run == first
 
 
 def test_a_launch_that_waits_for_five_minutes_comes_first():
-    high = waiting(1, launch=1, served=999.0, launch_priority=Priority.HIGH)
+    high = waiting(1, launch=1, last_lane_at=999.0, launch_priority=Priority.HIGH)
     low = waiting(2, launch=2, started=700.0, launch_priority=Priority.LOW)
     assert [each.run for each in sort_by_priority([high, low], held(high), now=1000.0)] == [2, 1]
 

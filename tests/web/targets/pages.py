@@ -15,5 +15,5 @@ def actions():
 
 def form_of(response):
     """Return the form that a target is edited in."""
-    (form,) = [each for each in parse(response).all("form") if each.all("input[name=view]")]
+    (form,) = [each for each in parse(response).all("form") if each.all("textarea[name=definition]")]
     return form

@@ -47,9 +47,9 @@ def test_a_target_of_imported_results_is_not_accepted(signed_in, project):
 def test_it_is_edited_as_its_entry(signed_in, project):
     target = make_target(project)
     client = signed_in()
-    assert "provider: mock" in parse(client.get(f"{ADDRESS}{target.pk}/?view=yaml"))
+    assert "provider: mock" in parse(client.get(f"{ADDRESS}{target.pk}/"))
     response = client.post(
-        f"{ADDRESS}{target.pk}/", {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 3\n"}
+        f"{ADDRESS}{target.pk}/", {"definition": "name: local\nprovider: mock\nworkers: 3\n"}
     )
     target.refresh_from_db()
     assert response.url == ADDRESS
@@ -71,7 +71,7 @@ def test_it_is_edited_as_its_entry(signed_in, project):
 )
 def test_an_invalid_entry_is_reported_and_not_stored(signed_in, project, text, sentence):
     target = make_target(project)
-    response = signed_in().post(f"{ADDRESS}{target.pk}/", {"view": "yaml", "definition": text})
+    response = signed_in().post(f"{ADDRESS}{target.pk}/", {"definition": text})
     assert response.status_code == 422
     assert sentence in unescape(response.content.decode())
     target.refresh_from_db()
@@ -89,11 +89,9 @@ def test_what_another_admin_rewrote_is_not_replaced_unseen(signed_in, project):
     target = make_target(project)
     client = signed_in()
     address = f"{ADDRESS}{target.pk}/"
-    was = form_of(client.get(f"{address}?view=yaml")).form_data["was"]
-    signed_in("admin").post(
-        address, {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 3\n", "was": was}
-    )
-    mine = {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 5\n", "was": was}
+    was = form_of(client.get(address)).form_data["was"]
+    signed_in("admin").post(address, {"definition": "name: local\nprovider: mock\nworkers: 3\n", "was": was})
+    mine = {"definition": "name: local\nprovider: mock\nworkers: 5\n", "was": was}
     refused = client.post(address, mine)
     assert refused.status_code == 422
     field = parse(refused).field("Targets file entry")

@@ -1,4 +1,4 @@
-"""The form of a target, which describes the same entry as its YAML."""
+"""The form of a new target, which writes its YAML."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 
 import pytest
-import yaml
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
@@ -15,87 +14,26 @@ from runs.sandbox import worker_settings
 from runs.sandbox.sandbox import Machine, Policy
 from runs.sandbox.target_roots import TargetRoots
 from runs.targets import edits, hidden_programs
-from runs.targets.target_fields import entry_of, fields_of, texts_of
+from runs.targets.definitions import dump
 from runs.targets.target_page import edit_views
-from runs.targets.target_page.target_form import KINDS, initial_of, kind_of
+from runs.targets.target_page.target_form import KINDS
 from tests.builders import make_target
 from tests.web.screen import parse
-from tests.web.targets.pages import ADDRESS, actions, form_of
+from tests.web.targets.pages import ADDRESS, actions
 
 pytestmark = pytest.mark.one_database
 
 NEW = f"{ADDRESS}new/"
-ENTRIES = [
-    {
-        "name": "clerk",
-        "provider": "cli",
-        "commandTemplate": "python3 clerk.py {PROMPT} --out {OUTPUT_FILE}",
-        "timeout_seconds": "${{ LIMIT }}",
-        "healthcheck": {"type": "command", "commandTemplate": "clerk --version", "timeout_seconds": 5},
-        "env": {"TOKEN": "${{ CLERK_TOKEN }}", "MODE": "a=b"},
-        "labels": ["gpu", "macos"],
-        "verbose": True,
-    },
-    {
-        "name": "c",
-        "provider": "codex-cli",
-        "model": "gpt-5",
-        "api_key": "${{ OPENAI_API_KEY }}",
-        "args": ["-c", "a b"],
-    },
-    {
-        "name": "h",
-        "provider": "http",
-        "url": "http://a/",
-        "headers": {"X": "${{ T }}"},
-        "body": {"deep": [1, {"a": 2}]},
-    },
-    {
-        "name": "m",
-        "provider": "mock",
-        "response": "two\nlines",
-        "trace": [{"type": "tool_call", "name": "x"}],
-    },
-    {"name": "r", "provider": "replay", "path": {"a": "a.jsonl"}, "parser": "codex"},
-    {
-        "name": "l",
-        "provider": "litellm",
-        "model": "openai/x",
-        "temperature": 0.5,
-        "retry_status_codes": [429, 500],
-    },
-]
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["provider"])
-def test_form_and_yaml_describe_the_same_entry(entry):
-    kind = kind_of(entry)
-    fields = fields_of(kind)
-    texts = texts_of(entry, fields)
-    assert list(entry_of(texts, fields, name=entry["name"], kind=kind, base=entry).items()) == list(
-        entry.items()
-    )
-    spelled = {name.replace("commandTemplate", "command_template"): value for name, value in entry.items()}
-    assert entry_of(texts, fields, name=entry["name"], kind=kind, base={}) == spelled | {"provider": kind}
-
-
-def test_the_form_keeps_what_it_does_not_show():
-    entry = {"name": "m", "provider": "mock", "note": "ours", "response": "a"}
-    fields = fields_of("mock")
-    changed = {**texts_of(entry, fields), "response": "", "workers": "3"}
-    made = entry_of(changed, fields, name="m", kind="mock", base=entry)
-    assert made == {"name": "m", "provider": "mock", "note": "ours", "workers": 3}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_target_has_a_form_for_every_provider(signed_in, kind):
     page = parse(signed_in().get(f"{NEW}?provider={kind}"))
     assert page.field("Name") is not None
-    assert fields_of(kind)[0].is_main
 
 
 def test_a_new_target_is_added_by_its_form(signed_in, project):
-    given = {"view": "form", "kind": "litellm", "name": "local", "save": "yes"}
+    given = {"kind": "litellm", "name": "local", "save": "yes"}
     more = {
         "model": "openai/llama",
         "base_url": "http://localhost:8000/v1",
@@ -134,7 +72,6 @@ def test_a_new_target_is_added_by_its_form(signed_in, project):
 def test_a_problem_is_shown_at_its_field(signed_in, project, more, label, sentence):
     make_target(project, "taken")
     given = {
-        "view": "form",
         "kind": "cli",
         "name": "mine",
         "command_template": "agent {PROMPT}",
@@ -148,27 +85,10 @@ def test_a_problem_is_shown_at_its_field(signed_in, project, more, label, senten
     assert Target.objects.count() == 1
 
 
-def test_an_edited_target_keeps_its_name_and_spelling(signed_in, project):
-    target = make_target(project, "clerk")
-    target.provider, target.definition = "cli", {**ENTRIES[0], "timeout_seconds": 30}
-    target.save()
-    client = signed_in()
-    sent = form_of(client.get(f"{ADDRESS}{target.pk}/")).form_data
-    given = {**sent, "timeout_seconds": "45", "name": "other"}
-    assert client.post(f"{ADDRESS}{target.pk}/", given).status_code == 302
-    target.refresh_from_db()
-    assert target.definition == {**ENTRIES[0], "timeout_seconds": 45}
-
-
-def test_the_views_convert_what_is_not_saved(signed_in, project):
-    client = signed_in()
-    given = {"view": "form", "kind": "mock", "name": "new", "response": "hi", "show": "yaml"}
-    text = parse(client.post(NEW, given)).field("Targets file entry").value
-    assert yaml.safe_load(text) == {"name": "new", "provider": "mock", "response": "hi"}
-    form = form_of(client.post(NEW, {"view": "yaml", "definition": text + "note: x\n", "show": "form"}))
-    assert (form.field("Name").value, form.field("Response").value) == ("new", "hi")
-    text = parse(client.post(NEW, form.form_data | {"show": "yaml"})).field("Targets file entry").value
-    assert yaml.safe_load(text)["note"] == "x"
+def test_the_form_goes_on_as_yaml(signed_in, project):
+    given = {"kind": "mock", "name": "new", "response": "hi", "show": "yaml"}
+    text = parse(signed_in().post(NEW, given)).field("Targets file entry").value
+    assert text == "name: new\nprovider: mock\nresponse: hi\n"
     assert not Target.objects.exists()
 
 
@@ -180,16 +100,12 @@ def test_a_default_that_is_a_sentence_ends_with_one_period(signed_in):
 
 def test_an_author_of_a_served_evalhub_proposes_and_cannot_try(signed_in, settings):
     settings.EMBEDDED = False
-    given = {"view": "form", "kind": "mock", "name": "new"}
+    given = {"kind": "mock", "name": "new"}
     client = signed_in("author")
     assert "Try it" not in parse(client.get(f"{NEW}?provider=mock"))
     assert client.post(NEW, given | {"try": "yes"}).status_code == 403
     client.post(NEW, given)
     assert not Target.objects.get().accepted
-
-
-def test_initial_values_of_a_sample_are_texts():
-    assert initial_of(ENTRIES[3], "mock")["response"] == "two\nlines"
 
 
 def merges(levels: int) -> str:
@@ -202,25 +118,16 @@ def merges(levels: int) -> str:
 @pytest.mark.sampled(2)
 @pytest.mark.hostile
 @pytest.mark.usefixtures("read_elsewhere")
-@pytest.mark.parametrize("field", ["base", "healthcheck"])
 @pytest.mark.parametrize(
     "text",
     [merges(9), "[" * 5_000, "a: " + "9" * 5_000, "a: !!timestamp 9999-99-99", "a: 2020-99-99", "? [a]\n: b"],
     ids=["merges", "depth", "digits", "timestamp", "date", "key"],
 )
-def test_hostile_yaml_in_a_field_is_answered_soon(signed_in, field, text):
-    given = {"view": "form", "kind": "cli", "name": "x", "command_template": "true", "base": "", field: text}
+def test_hostile_yaml_in_a_field_is_answered_soon(signed_in, text):
+    given = {"kind": "cli", "name": "x", "command_template": "true", "healthcheck": text}
     started = time.thread_time()
     assert signed_in().post(NEW, given).status_code in (302, 422)
     assert time.thread_time() - started < 5
-
-
-def test_a_date_stays_text_between_form_and_yaml(signed_in):
-    definition = "name: x\nprovider: mock\nresponse: hi\nnote: 2020-99-99\n"
-    client = signed_in()
-    form = form_of(client.post(NEW, {"view": "yaml", "definition": definition, "show": "form"}))
-    text = parse(client.post(NEW, form.form_data | {"show": "yaml"})).field("Targets file entry").value
-    assert yaml.safe_load(text) == {"name": "x", "provider": "mock", "response": "hi", "note": "2020-99-99"}
 
 
 @pytest.fixture
@@ -243,7 +150,7 @@ def sandboxed(monkeypatch):
 
 
 def filled(command, **more):
-    return {"view": "form", "kind": "cli", "name": "mine", "command_template": str(command), **more}
+    return {"kind": "cli", "name": "mine", "command_template": str(command), **more}
 
 
 def test_a_save_that_cannot_start_says_so_and_offers_the_folder(signed_in, project, agent, sandboxed):
@@ -257,9 +164,7 @@ def test_a_save_that_cannot_start_says_so_and_offers_the_folder(signed_in, proje
     client.post(NEW, filled(f"{agent} {{PROMPT}}", save="show-folders"))
     target = Target.objects.get()
     assert target.definition["read_folders"] == [str(folder)]
-    again = client.post(
-        f"{ADDRESS}{target.pk}/", {**filled(f"{agent} x"), "read_folders": str(folder), "save": "yes"}
-    )
+    again = client.post(f"{ADDRESS}{target.pk}/", {"definition": dump(target.definition), "save": "yes"})
     assert again.status_code == 302, "what is shown already is not asked for again"
 
 

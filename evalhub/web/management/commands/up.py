@@ -84,7 +84,8 @@ class Command(HelpfulCommand):
         )
         if not settings.BROKER_URL:
             supervisor.add(_broker(logs))
-        self._migrate()
+        call_command("migrate", verbosity=0, interactive=False)
+        connections.close_all()
         _collect_static()
         supervisor.add(_web(logs, port))
         self._wait(supervisor, lambda: _answers(port), "web", logs)
@@ -102,10 +103,6 @@ class Command(HelpfulCommand):
         if not self.json:
             self.stdout.write("Stopping.")
         return 0
-
-    def _migrate(self) -> None:
-        call_command("migrate", verbosity=0, interactive=False)
-        connections.close_all()
 
     def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
         if not supervisor.wait_until(ready, START_SECONDS) and not supervisor.stopping:

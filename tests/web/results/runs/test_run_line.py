@@ -54,11 +54,11 @@ def test_a_line_that_changed_offers_to_compare_again(signed_in, version, line):
     run = run_of(version)
     client = signed_in("runner")
     assert "Compare again" not in page(client, run).buttons
-    Run.objects.filter(pk=line[0].pk).update(measured=timezone.now() + timedelta(seconds=1))
+    Run.objects.filter(pk=line[0].pk).update(rollups_at=timezone.now() + timedelta(seconds=1))
     found = page(client, run)
     assert "Runs of the line changed after this verdict, which stays as it was." in found.text
     assert "Compare again" in found.buttons
-    Run.objects.filter(pk=line[0].pk).update(measured=timezone.now())
+    Run.objects.filter(pk=line[0].pk).update(rollups_at=timezone.now())
     client.post(f"/p/tools/runs/{run.pk}/compare-again/")
     assert "Compare again" not in page(client, run).buttons
     assert AuditEvent.objects.filter(action="run.compare").exists()

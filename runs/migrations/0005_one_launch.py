@@ -159,7 +159,7 @@ OBJECT = models.Value({}, models.JSONField())
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0003_one_count"), ("scenarios", "0002_one_of_each")]
+    dependencies = [("runs", "0004_one_count"), ("scenarios", "0002_one_of_each")]
     operations = [
         migrations.CreateModel(
             name="LaterMeasure",

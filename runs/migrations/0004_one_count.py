@@ -12,5 +12,5 @@ def remove_reported(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) ->
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0002_one_of_each")]
+    dependencies = [("runs", "0003_names_of_times")]
     operations = [migrations.RunPython(remove_reported, migrations.RunPython.noop)]

@@ -19,7 +19,7 @@ _OF_SCENARIO = ("scenario_version_id", "solution", "seal", "reason", "is_failure
 
 
 @dataclass(frozen=True)
-class ScenarioSeal:
+class ScenarioValidation:
     """A scenario's seal and its reason."""
 
     key: str
@@ -42,9 +42,9 @@ class ScenarioSeal:
         return [*filter(None, [self.reason]), *gates]
 
 
-def seals_of(
+def validations_of(
     version: SuiteVersion, keys: Mapping[int, str]
-) -> tuple[dict[int, ScenarioSeal], SuiteProof | None]:
+) -> tuple[dict[int, ScenarioValidation], SuiteProof | None]:
     """Return the seals of a suite version by scenario version, and its last proof; `keys` are its scenarios' keys.
 
     A proof with another solution than the stored one no longer counts. One query.
@@ -53,16 +53,16 @@ def seals_of(
     proofs = list(
         SuiteProof.objects.filter(suite_version=version).annotate(**columns).order_by("pk", "scenarios")
     )
-    seals = {pk: ScenarioSeal(key) for pk, key in keys.items()}
+    validations = {pk: ScenarioValidation(key) for pk, key in keys.items()}
     for proof in proofs:
         row = ScenarioProof(**{name: vars(proof)[name] for name in _OF_SCENARIO})
         key = keys.get(row.scenario_version_id)
         if key is not None and row.solution == solution_hash(version.solutions.get(key)):
-            seals[row.scenario_version_id] = _seal(key, row)
-    return seals, proofs[-1] if proofs else None
+            validations[row.scenario_version_id] = _seal(key, row)
+    return validations, proofs[-1] if proofs else None
 
 
-def seals_of_proof(proof: SuiteProof) -> list[ScenarioSeal]:
+def validations_of_proof(proof: SuiteProof) -> list[ScenarioValidation]:
     """Return the seals that one proof found, in the suite's order. One query."""
     rows = proof.scenarios.select_related("scenario_version__scenario")
     return [_seal(row.scenario_version.scenario.key, row) for row in rows]
@@ -90,8 +90,8 @@ def passing_without_agent(run: Run) -> list[str]:
     return list(keys.order_by("scenario_version__scenario__key").distinct())
 
 
-def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
-    return ScenarioSeal(
+def _seal(key: str, row: ScenarioProof) -> ScenarioValidation:
+    return ScenarioValidation(
         key,
         Seal(row.seal),
         row.reason,
@@ -101,9 +101,9 @@ def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
     )
 
 
-def count_seals(seals: Iterable[ScenarioSeal]) -> str:
+def count_validations(validations: Iterable[ScenarioValidation]) -> str:
     """Return the sum of seals as a sentence part, such as "2 proved, 1 passes without an agent"."""
-    counts = Counter(each.seal for each in seals)
+    counts = Counter(each.seal for each in validations)
     named = {
         Seal.PROVED: "proved",
         Seal.UNPROVED: "unproved",
