@@ -82,7 +82,8 @@ def _columns(chapter: Chapter, trials: Sequence[DemoTrial], rng: Random) -> dict
         "tags": rng.sample(TAGS, rng.randint(0, 2)),
         "created": chapter.created,
         "started": started,
-        "finished": started + timedelta(seconds=sum(each.result.execution.seconds or 0.0 for each in trials) / 8),
+        "finished": started
+        + timedelta(seconds=sum(each.result.execution.seconds or 0.0 for each in trials) / 8),
         **_totals(trials),
     }
 
