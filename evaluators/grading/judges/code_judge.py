@@ -6,10 +6,11 @@ import json
 import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Struct
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.evaluator import (
     BaseEvaluator,
@@ -24,7 +25,7 @@ from evaluators.grading.evaluator import (
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import json_output
-from evaluators.model import CommandResult, Json
+from evaluators.model import CommandResult, Json, Seconds, Text
 
 
 def run_judge_script(
@@ -145,16 +146,31 @@ def _failure(ended: CommandResult, timeout_seconds: float, *, has_json: bool) ->
     return f"The judge's script exited with code {ended.exit_code}: {output}".rstrip(" :")
 
 
+def _one_line(value: Json) -> Json:
+    """Join a command that is a list of words."""
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        return shlex.join(value)
+    return value
+
+
+CommandLine = Annotated[Text, BeforeValidator(_one_line, json_schema_input_type=Text | list[Text])]
+
+
 class CodeJudge(BaseEvaluator):
     """A script that reads the case and the answer and prints a score."""
 
+    unrunnable: ClassVar[Mapping[str, str]] = {
+        **BaseEvaluator.unrunnable,
+        "target": "Remove it: a script can't ask a model here.",
+    }
+
     type: Literal["code_judge"] = "code_judge"
-    script: str = Field(min_length=1)
+    script: CommandLine
     cwd: str = ""
     """Working directory in the uploaded files."""
-    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    timeout_seconds: Seconds = 60.0
     network: bool = False
-    exit_code_decides: bool = False
+    exit_code_decides: SkipJsonSchema[bool] = False
     """Whether a script without a JSON object scores 1 for exit code 0, else 0 (AgentV 4)."""
     config: dict[str, Json] = Field(default_factory=dict)
     """Settings of the script, given to it as `config`."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.evaluator import (
     BaseEvaluator,
@@ -19,7 +20,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, collect_prompt_values, fill_template
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
-from evaluators.model import CompletionError, CompletionRequest, Judging, same_model
+from evaluators.model import CompletionError, CompletionRequest, Judging, TextOrNone, same_model
 
 MAX_ENTRIES = 4
 """The largest number of hits, and of misses."""
@@ -86,9 +87,9 @@ class LlmJudge(BaseEvaluator):
     """A model scores the answer and lists hits and misses."""
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: str = ""
+    prompt: TextOrNone = ""
     """The prompt template; empty for evalhub's default."""
-    prompt_file: str = ""
+    prompt_file: SkipJsonSchema[str] = ""
     """The file of the template, if any."""
     model: str = ""
     include_trace: bool = False

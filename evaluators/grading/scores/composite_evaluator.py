@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
@@ -18,11 +19,11 @@ from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
-from evaluators.grading.judges.code_judge import CodeJudge, run_judge_script
+from evaluators.grading.judges.code_judge import CodeJudge, CommandLine, run_judge_script
 from evaluators.grading.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, collect_prompt_values, enclose, section
 from evaluators.grading.judges.rubric import hash_of
-from evaluators.model import Json, Kind, Score, Transcript
+from evaluators.model import AS_TUPLE, Amount, Json, Kind, Score, Seconds, Share, TextOrNone, Transcript
 from evaluators.statistics.descriptive import weighted_mean
 
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
@@ -33,14 +34,14 @@ class WeightedAverage(Kind):
     """The mean of the members by these weights, else by the members' own."""
 
     type: Literal["weighted_average"] = "weighted_average"
-    weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
+    weights: dict[str, Amount] = Field(default_factory=dict)
 
 
 class PassedShare(Kind):
     """The share of members whose verdict is pass."""
 
     type: Literal["threshold"] = "threshold"
-    threshold: Annotated[float, Field(ge=0, le=1)]
+    threshold: Share
     """The lowest share with the verdict pass."""
 
 
@@ -48,10 +49,10 @@ class CodeAggregator(Kind):
     """A script that reads the members' results."""
 
     type: Literal["code_judge"] = "code_judge"
-    path: str = Field(min_length=1)
+    path: CommandLine
     """The command line of the script."""
     cwd: str = ""
-    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    timeout_seconds: Seconds = 60.0
     network: bool = False
 
 
@@ -59,8 +60,8 @@ class LlmAggregator(Kind):
     """A model that reads the members' results."""
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: str = ""
-    prompt_file: str = ""
+    prompt: TextOrNone = ""
+    prompt_file: SkipJsonSchema[str] = ""
     model: str = ""
 
 
@@ -73,7 +74,7 @@ class CompositeEvaluator(BaseEvaluator):
     """An evaluator of evaluators; its score comes first, then its members' as `<name>/<member>`."""
 
     type: Literal["composite"] = "composite"
-    evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1)]
+    evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1), AS_TUPLE]
     aggregator: Aggregator = Field(default_factory=WeightedAverage)
 
     @property
@@ -154,6 +155,7 @@ Evaluator = Annotated[
     Field(discriminator="type"),
 ]
 """Every kind of evaluator, defined here because a composite contains any of them."""
+CompositeEvaluator.model_rebuild()
 
 
 def _mean(members: Sequence[Score], how: WeightedAverage) -> EvaluatorResult:

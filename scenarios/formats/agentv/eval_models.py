@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from evaluators.model import Json
+from evaluators.grading.judges.checklist_judge import RubricItem
+from evaluators.model import Json, Key, Seconds, Share, Text
 from scenarios.formats.validation import Mirror, reads_as
-
-Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
 
 
 def _on_or_off(value: Json) -> Json:
     """Convert `on` and `off`, which YAML 1.2 reads as text."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
-
-
-def _one_line(value: Json) -> Json:
-    """Join a command that is a list of words."""
-    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        return shlex.join(value)
-    return value
-
-
-Command = Annotated[Text, BeforeValidator(_one_line, json_schema_input_type=Text | list[str])]
 
 
 class TrialsFile(Mirror):
@@ -223,168 +206,17 @@ class EvalCaseFile(Mirror):
     metadata: Any = None
 
 
-class RubricItemFile(Mirror):
+class RubricItemFile(RubricItem):
     decisive: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("min_score", "required_min_score", "score_ranges"),
         "Split it into statements that are satisfied or not.",
     )
 
-    id: Text | None = None
-    description: Text = Field(
-        validation_alias=AliasChoices("description", "outcome", "criteria", "expected_outcome")
-    )
+    id: Text
+    description: Text
     operator: Literal["correctness", "contradiction"] = "correctness"
-    weight: Weight = 1.0
-    required: bool = True
 
 
-class EvaluatorFile(Mirror):
-    """The fields of every evaluator."""
-
-    unrunnable: ClassVar[Mapping[str, str]] = {
-        "preprocessors": "Remove it: answers are judged as they are.",
-        "transform": "Remove it: answers are judged as they are.",
-    }
-
-    type: str
-    name: Key | None = Field(default=None, validation_alias=AliasChoices("name", "metric"))
-    weight: Weight = 1.0
-    negate: bool = False
-    required: bool | Annotated[float, Field(gt=0, le=1)] = False
-    min_score: Annotated[float, Field(gt=0, le=1)] | None = None
-
-
-Model = Annotated[
-    str | None, Field(default=None, validation_alias=AliasChoices("model", "target", "provider"))
-]
-
-
-class LlmJudgeFile(EvaluatorFile):
-    prompt: Text | None = None
-    model: Model
-    rubrics: Rubrics | None = None
-    include_trace: bool = False
-    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
-
-
-def _statements(value: Json) -> Json:
-    """Return a single statement as a list."""
-    return [value] if isinstance(value, str) else value
-
-
-class RubricJudgeFile(EvaluatorFile):
-    rubrics: Annotated[
-        Annotated[Rubrics, Field(min_length=1)],
-        BeforeValidator(_statements, json_schema_input_type=Text | Annotated[Rubrics, Field(min_length=1)]),
-    ] = Field(validation_alias=AliasChoices("rubrics", "criteria", "value"))
-    model: Model
-    include_trace: bool = False
-    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
-
-
-class CodeJudgeFile(EvaluatorFile):
-    """A script; it gets the other keys as settings, too."""
-
-    unrunnable: ClassVar[Mapping[str, str]] = {
-        **EvaluatorFile.unrunnable,
-        "target": "Remove it: a script can't ask a model here.",
-    }
-
-    script: Command = Field(validation_alias=AliasChoices("script", "command"))
-    cwd: str | None = None
-    timeout_seconds: Seconds = 60.0
-    network: bool = False
-    config: dict[str, Any] = Field(default_factory=dict)
-
-
-def _any_args(value: Json) -> Json:
-    """Read `args: any` as no condition."""
-    return None if value == "any" else value
-
-
-def _rule(value: Json) -> Json:
-    """Return a rule of `args_match`, a list of arguments as a tuple."""
-    if value in ("superset", "subset", "exact", "ignore"):
-        return value
-    if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
-        return tuple(value)
-    raise ValueError("This must be superset, subset, exact or ignore, or a list of names of arguments")
-
-
-Rule = Annotated[
-    Any,
-    BeforeValidator(
-        _rule,
-        json_schema_input_type=Literal["superset", "subset", "exact", "ignore"]
-        | Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
-    ),
-]
-
-
-class ExpectedToolFile(Mirror):
-    decisive: ClassVar[Mapping[str, str]] = {
-        "input": "Write 'args:'.",
-        "output": "Remove it: outputs are not compared.",
-    }
-
-    tool: Text
-    args: Annotated[
-        dict[str, Any] | None,
-        BeforeValidator(_any_args, json_schema_input_type=dict[str, Any] | Literal["any"] | None),
-    ] = None
-    args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
-    max_duration_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None, validation_alias=AliasChoices("max_duration_ms", "maxDurationMs")
-    )
-
-
-class ToolTrajectoryFile(EvaluatorFile):
-    mode: Literal["any_order", "in_order", "exact", "subset", "superset"]
-    minimums: dict[str, Count] | None = None
-    expected: list[ExpectedToolFile] | None = None
-    args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
-
-
-class ExpectedMessagesFile(EvaluatorFile):
-    pass
-
-
-class CompositeFile(EvaluatorFile):
-    evaluators: Annotated[Evaluators, Field(min_length=1)]
-    aggregator: Annotated[dict[str, Any] | None, reads_as("aggregator")] = None
-
-
-class WeightedAverageFile(Mirror):
-    type: str
-    weights: dict[str, Weight] = Field(default_factory=dict)
-
-
-class PassedShareFile(Mirror):
-    type: str
-    threshold: Share
-
-
-class CodeAggregatorFile(Mirror):
-    type: str
-    path: Command
-    cwd: str | None = None
-    timeout_seconds: Seconds = 60.0
-    network: bool = False
-
-
-class LlmAggregatorFile(Mirror):
-    type: str
-    prompt: Text | None = None
-    model: str | None = None
-
-
-AGGREGATORS: Mapping[str, type[Mirror]] = {
-    "weighted_average": WeightedAverageFile,
-    "threshold": PassedShareFile,
-    "code_judge": CodeAggregatorFile,
-    "llm_judge": LlmAggregatorFile,
-}
-"""The models of aggregators, by their types."""
 AGGREGATOR_ALIASES = {"script": "code_judge", "llm_rubric": "llm_judge"}
 """The names of aggregators after AgentV 4.42."""
 
