@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates.base_gate import CommandGate
-from evaluators.model import Json, Value
+from evaluators.model import Amount, Json, Seconds, Text, Value
 
 
 class PostScript(Value):
     """A script that runs between agent and gates; its failure is only recorded."""
 
-    command: str
-    timeout_seconds: float = 30.0
+    command: Text
+    timeout_seconds: Seconds = 30.0
     network: bool = False
 
 
 class TrialLimits(Value):
     """Limits of a trial; None leaves them to the target or the request."""
 
-    timeout_seconds: float | None = None
-    max_turns: int | None = None
+    timeout_seconds: Seconds | None = None
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+    """The most turns of the agent."""
 
 
 class Cost(Value):
-    """The cost limit of a trial, and what a file says of caching, which nothing reads."""
+    """The cost limit of a trial."""
 
-    max_usd: float | None = None
+    max_usd: Amount | None = None
+    """The cost limit of a trial's agent in US dollars."""
     cache: bool = True
+    """Read and stored; no pass is ever reused."""
 
 
 class MatrixEntry(Value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,16 +12,16 @@ from evaluators.grading.gates import Gate
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.grading.scores import Evaluator
-from evaluators.model import Value
+from evaluators.model import Amount, Share, Value
 from evaluators.tool_use.tool import Tool
 
 
 class CompositeWeights(Value):
-    """Weights of the composite score, with llm-tool-test's defaults."""
+    """The weights of the composite score; each has llm-tool-test's default."""
 
-    gate_weight: float = 0.35
-    judge_weight: float = 0.55
-    interaction_weight: float = 0.10
+    gate_weight: Amount = 0.35
+    judge_weight: Amount = 0.55
+    interaction_weight: Amount = 0.10
 
 
 class Criteria(Value):
@@ -36,7 +36,7 @@ class Criteria(Value):
     """The assertions of an eval case; None in formats without them."""
     evaluators: tuple[Evaluator, ...] = ()
     """AgentV's evaluators; the weighted mean of their scores decides."""
-    threshold: Annotated[float, Field(ge=0, le=1)] = 1.0
+    threshold: Share = 1.0
     """The lowest passing score."""
     question: str = ""
     """The question as a judge reads it; empty to use the prompt."""

@@ -85,9 +85,11 @@ def without_wrong_parts(model: type[M], value: Json, stand_ins: Mapping[Location
 
 
 def shown_fields(model: Any) -> list[str]:
-    """Return the fields of a model that files have: those of its schema."""
+    """Return the names of a model's fields in files: those of its schema."""
     fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
-    return [name for name, field in fields.items() if get_args(_Skipped)[-1] not in field.metadata]
+    return [
+        field.alias or name for name, field in fields.items() if get_args(_Skipped)[-1] not in field.metadata
+    ]
 
 
 def _cut(value: Json, loc: Location, stand_ins: Mapping[Location, Json]) -> None:

@@ -16,7 +16,7 @@ from evaluators.tool_use.tool import Tool
 from scenarios.formats.agent_skills.skill_contents import GATES
 from scenarios.formats.llm_tool_test.config_file import target_problems
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
-from scenarios.formats.llm_tool_test.scenario_models import Gates, TargetModel
+from scenarios.formats.llm_tool_test.scenario_models import Gates
 from scenarios.formats.parsed import Fixture
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -156,12 +156,12 @@ def _tool(read: GatesFile, value: Json, document: PositionedDocument, upload: Up
         fix = "Write 'tool: NAME', or the keys of llm-tool-test's 'target'."
         read.problems.append(document.problem(("tool",), what, fix=fix, id="format/wrong-type"))
         return None
-    target, problems = validate(TargetModel, value, document, ("tool",))
+    target, problems = validate(Tool, value, document, ("tool",))
     read.problems += problems
     if target is None:
         return None
     read.problems += target_problems(target, document, ("tool",), upload.variables)
-    return Tool(**target.model_dump())
+    return target
 
 
 def _projects_tool(upload: UploadedFiles) -> Tool | None:

@@ -13,7 +13,6 @@ from scenarios.formats.llm_tool_test.scenario_models import (
     GitConfig,
     ProtectedChanged,
     SettingsFile,
-    TargetModel,
 )
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -42,7 +41,7 @@ RATE_PROBLEM = "format/rate-per-million"
 class UploadSettings:
     """The settings of an upload, or the defaults."""
 
-    target: TargetModel | None = None
+    target: Tool | None = None
     fixture_folders: tuple[str, ...] = FIXTURE_FOLDERS
     protected: tuple[str, ...] | None = None
     hidden: tuple[str, ...] = ()
@@ -118,7 +117,7 @@ def _settings_path(files: Mapping[str, bytes]) -> str:
 
 
 def target_problems(
-    target: TargetModel, document: PositionedDocument, at: Location, variables: frozenset[str] | None = None
+    target: Tool, document: PositionedDocument, at: Location, variables: frozenset[str] | None = None
 ) -> list[Problem]:
     """Return the problems and lints of a tool's pattern and environment; `variables` as in `UploadedFiles`."""
     problems = [*_variable_problems(target.env, named_variables, document, (*at, "env"), variables)]
@@ -220,7 +219,7 @@ def pattern_problems(patterns: Sequence[str], document: PositionedDocument, at: 
 
 
 def read_tool(
-    scenario_target: TargetModel | None,
+    scenario_target: Tool | None,
     document: PositionedDocument,
     upload: UploadedFiles,
     settings: UploadSettings,
@@ -238,16 +237,16 @@ def read_tool(
     problems = (
         target_problems(scenario_target, document, ("target",), upload.variables) if scenario_target else []
     )
-    target = scenario_target or settings.target or TargetModel()
+    target = scenario_target or settings.target or Tool()
     if target.mcp:
-        return Tool(**target.model_dump()), problems
+        return target, problems
     pattern = target.command_pattern or _shared_pattern(target, settings)
     if not target.binary.strip() and not (pattern or upload.command_pattern).strip():
         return None, problems
-    return Tool(**target.model_dump(exclude={"command_pattern"}), command_pattern=pattern), problems
+    return target.model_copy(update={"command_pattern": pattern}), problems
 
 
-def _shared_pattern(target: TargetModel, settings: UploadSettings) -> str:
+def _shared_pattern(target: Tool, settings: UploadSettings) -> str:
     shared = settings.target
     if shared is None or (shared.binary and target.binary and shared.binary != target.binary):
         return ""

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-from evaluators.grading.judges.rubric import PREFIX, READY, Criterion, JudgeCriteria, RubricCriteria
+from evaluators.grading.judges.rubric import PREFIX, READY, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.fixture_paths import find_file
 from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile
@@ -79,9 +79,10 @@ def _rubric(
     if rubric_file is None:
         return None, problems
     problems += _find_repeated(rubric_file, document, at) + _find_unbalanced(rubric_file, document, at)
-    criteria = tuple(Criterion(**entry.model_dump()) for entry in rubric_file.criteria)
     fields = tuple(rubric_file.output.require_fields)
-    return RubricCriteria(name=rubric_file.name or name, criteria=criteria, require_fields=fields), problems
+    return RubricCriteria(
+        name=rubric_file.name or name, criteria=rubric_file.criteria, require_fields=fields
+    ), problems
 
 
 def _find_repeated(rubric_file: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evaluators.grading.criteria import CompositeWeights, Criteria
+from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates import Gate
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.gates.protected_gate import ProtectedUnchanged
@@ -21,7 +21,7 @@ from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate, without_wrong_parts
-from scenarios.spec import Cost, MatrixEntry, PostScript, ScenarioSpec, TrialLimits
+from scenarios.spec import MatrixEntry, PostScript, ScenarioSpec, TrialLimits
 
 FROM_CONFIG = "from_config"
 """The `target` of a scenario whose tool is that of the settings."""
@@ -150,11 +150,9 @@ def _criteria(
             *_gates(reading, scenario_file, tool.binary if tool else ""),
             *_protected_gate(scenario_file, settings),
         ),
-        scripts=tuple(_evaluators(scenario_file)),
+        scripts=tuple(EvaluatorScript(**dict(script)) for script in scenario_file.scripts.evaluators),
         judge=_judge(reading, scenario_file, upload, settings),
-        composite=CompositeWeights(**scenario_file.evaluation.composite.model_dump())
-        if scenario_file.evaluation.composite
-        else None,
+        composite=scenario_file.evaluation.composite,
         protected=settings.protected if scenario_file.protected is None else tuple(scenario_file.protected),
         git_config=scenario_file.git_config or settings.git_config,
     )
@@ -192,18 +190,6 @@ def _judge(
     return judge
 
 
-def _evaluators(scenario_file: ScenarioFile) -> list[EvaluatorScript]:
-    return [
-        EvaluatorScript(
-            command=script.command,
-            name=script.name,
-            timeout_seconds=script.timeout_secs,
-            network=script.network,
-        )
-        for script in scenario_file.scripts.evaluators
-    ]
-
-
 def _spec(
     scenario_file: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: UploadSettings
 ) -> ScenarioSpec:
@@ -212,28 +198,19 @@ def _spec(
         description=scenario_file.description,
         prompt=scenario_file.task.prompt,
         setup=tuple(scenario_file.setup.commands),
-        post=tuple(
-            PostScript(command=script.command, timeout_seconds=script.timeout_secs, network=script.network)
-            for script in scenario_file.scripts.post
-        ),
-        limits=TrialLimits(
-            timeout_seconds=scenario_file.run.timeout_secs, max_turns=scenario_file.run.max_turns
-        ),
+        post=tuple(PostScript(**dict(script)) for script in scenario_file.scripts.post),
+        limits=TrialLimits(**dict(scenario_file.run)),
         tags=tuple(dict.fromkeys(scenario_file.tags)),
         tier=scenario_file.tier,
-        cost=Cost(max_usd=scenario_file.cost.max_usd, cache=scenario_file.cost.cache),
+        cost=scenario_file.cost,
         record_tool=scenario_file.record_tool,
         hidden=settings.hidden if scenario_file.hidden is None else tuple(scenario_file.hidden),
-        matrix=_matrix(scenario_file),
+        matrix=None
+        if scenario_file.tool_matrix is None
+        else tuple(
+            MatrixEntry(target=entry.tool, models=tuple(entry.models)) for entry in scenario_file.tool_matrix
+        ),
         criteria=criteria,
         file=document.file,
         line=document.positions.line(("name",)),
-    )
-
-
-def _matrix(scenario_file: ScenarioFile) -> tuple[MatrixEntry, ...] | None:
-    if scenario_file.tool_matrix is None:
-        return None
-    return tuple(
-        MatrixEntry(target=entry.tool, models=tuple(entry.models)) for entry in scenario_file.tool_matrix
     )

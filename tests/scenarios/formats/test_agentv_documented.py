@@ -34,9 +34,9 @@ MODELS_OF_FILES = {
 def names_of_fields() -> set[str]:
     found = {spelling for names in SPELLINGS.values() for spelling in names}
     for model in MODELS_OF_FILES:
-        for name in shown_fields(model):
-            alias = model.model_fields[name].validation_alias
-            found |= set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {str(alias or name)}
+        found |= set(shown_fields(model))
+        choices = (field.validation_alias for field in model.model_fields.values())
+        found |= {str(each) for alias in choices if isinstance(alias, AliasChoices) for each in alias.choices}
     return found
 
 
