@@ -57,13 +57,10 @@ def validate(
     """
     texts = _ErrorTexts(document, at, value_ids or {}, spelled or {})
     instance, errors = _attempt(model, value)
-    known = shown_fields(model)
-    unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
-    unknown += (
-        [(key,) for key in value if key in model.model_fields and key not in known]
-        if isinstance(value, dict)
-        else []
-    )
+    refused = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
+    internal = model.model_fields.keys() - set(shown_fields(model))
+    written: list[Location] = [(key,) for key in value if key in internal] if isinstance(value, dict) else []
+    unknown = list(dict.fromkeys([*refused, *written]))
     keys = [texts.unknown_key(model, loc) for loc in unknown]
     if unknown:
         instance, errors = _attempt(model, _without(value, unknown))
@@ -148,7 +145,7 @@ _BOUNDS = {
 
 def _attempt(model: type[M], value: Json) -> tuple[M | None, list[ErrorDetails]]:
     try:
-        return model.model_validate(value, strict=True, context=FROM_FILE), []
+        return model.model_validate(value, strict=True, context=FROM_FILE, by_alias=True, by_name=False), []
     except ValidationError as error:
         errors = error.errors(include_url=False)
         # A list whose items are wrong isn't too short, too.
@@ -173,16 +170,18 @@ def _model_at(model: type[BaseModel], loc: Location) -> Any:
     for part in loc:
         annotation = _plain(annotation)
         if isinstance(part, str) and hasattr(annotation, "model_fields"):
-            annotation = annotation.model_fields[part].annotation
+            fields = annotation.model_fields.items()
+            annotation = next(field for name, field in fields if part in (name, field.alias)).annotation
         else:
             annotation = [each for each in get_args(annotation) if each is not ...][-1]
     return _plain(annotation)
 
 
 def _plain(annotation: Any) -> Any:
-    """Return X of `X | None`."""
+    """Return X of `X | None`, without what annotates it."""
     options = get_args(annotation)
-    return options[0] if NoneType in options else annotation
+    inner = options[0] if NoneType in options else annotation
+    return inner.__origin__ if hasattr(inner, "__metadata__") else inner
 
 
 @dataclass(frozen=True)
