@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from evaluators.grading.assertions.expect import Expect
-from evaluators.grading.evaluator import Case, Message
+from evaluators.grading.evaluator import Case
 from evaluators.grading.gates import Gate
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.judges.rubric import JudgeCriteria
@@ -24,8 +22,8 @@ class CompositeWeights(Value):
     interaction_weight: Amount = 0.10
 
 
-class Criteria(Value):
-    """Everything a trial is judged by."""
+class Checks(Value):
+    """What checks a trial, layer by layer."""
 
     tool: Tool | None = None
     gates: tuple[Gate, ...] = ()
@@ -38,36 +36,15 @@ class Criteria(Value):
     """AgentV's evaluators; the weighted mean of their scores decides."""
     threshold: Share = 1.0
     """The lowest passing score."""
-    question: str = ""
-    """The question as a judge reads it; empty to use the prompt."""
-    expected_outcome: str = ""
-    reference_answer: str = ""
-    input_messages: tuple[Message, ...] = ()
-    expected_messages: tuple[Message, ...] = ()
-    input_files: tuple[str, ...] = ()
-    """Paths of attachments in the uploaded files."""
-    guidelines: tuple[str, ...] = ()
-    """Paths of guideline files in the uploaded files."""
-    prompt_values: dict[str, str] = Field(default_factory=dict)
-    """Values of placeholders in judges' prompts that only the file knows, such as `metadata`."""
+
+
+class Criteria(Case, Checks):
+    """Everything a trial is judged by; the fields of the last base come first."""
+
     protected: tuple[str, ...] | None = None
     """Patterns of the workspace's files that are not the task; None if the scenario doesn't say."""
     git_config: Literal["clean", "keep"] = "clean"
     """Whether Git settings of the agent that execute something are removed before gates."""
-
-    @property
-    def case(self) -> Case:
-        """The part of the criteria that evaluators read."""
-        return Case(
-            self.question,
-            self.expected_outcome,
-            self.reference_answer,
-            self.input_messages,
-            self.expected_messages,
-            self.input_files,
-            self.guidelines,
-            self.prompt_values,
-        )
 
     @property
     def checks(self) -> int:

@@ -43,7 +43,7 @@ def assertions_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score
 
 
 def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return scoring.scores(criteria.evaluators, criteria.threshold, criteria.case, evidence)
+    return scoring.scores(criteria.evaluators, criteria.threshold, criteria, evidence)
 
 
 def scripts_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:

@@ -32,17 +32,21 @@ class Message(Value):
     tool_calls: tuple[ExpectedCall, ...] = ()
 
 
-class Case(Struct, frozen=True):
-    """The question and the expected answer, with the fields of `Criteria`."""
+class Case(Value):
+    """The question and the expected answer."""
 
     question: str = ""
+    """The question as a judge reads it; empty to use the prompt."""
     expected_outcome: str = ""
     reference_answer: str = ""
     input_messages: tuple[Message, ...] = ()
     expected_messages: tuple[Message, ...] = ()
     input_files: tuple[str, ...] = ()
+    """Paths of attachments in the uploaded files."""
     guidelines: tuple[str, ...] = ()
-    prompt_values: Mapping[str, str] = {}
+    """Paths of guideline files in the uploaded files."""
+    prompt_values: dict[str, str] = Field(default_factory=dict)
+    """Values of placeholders in judges' prompts that only the file knows, such as `metadata`."""
 
 
 LAYER: LayerName = "evaluators"
