@@ -7,21 +7,25 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Struct, structs
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticKnownError
 
 from evalhub.lib.limits import LONGEST_NAME
 from evaluators.grading.evidence import Evidence
-from evaluators.model import FROM_FILE, Amount, Json, Judging, Kind, LayerName, Score, TextOrNone, Value
+from evaluators.model import FROM_FILE, Amount, Json, Judging, Kind, LayerName, Score, Text, TextOrNone, Value
 from evaluators.transcripts.traces import as_trace, has_trace, summarize_trace
 
 
 class ExpectedCall(Value):
     """An expected tool call; without `input` any input matches, and `output` is not compared."""
 
-    tool: str
+    tool: Text
     input: Json = None
     output: Json = None
+
+
+def _read_calls(value: Json) -> Json:
+    return tuple(value or ()) if isinstance(value, list | None) else value
 
 
 class Message(Value):
@@ -29,7 +33,10 @@ class Message(Value):
 
     role: Literal["system", "user", "assistant", "tool"]
     content: Json = None
-    tool_calls: tuple[ExpectedCall, ...] = ()
+    tool_calls: Annotated[
+        tuple[ExpectedCall, ...],
+        BeforeValidator(_read_calls, json_schema_input_type=list[ExpectedCall] | None),
+    ] = ()
 
 
 class Case(Value):

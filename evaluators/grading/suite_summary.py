@@ -49,11 +49,12 @@ def _case(case: CaseResult, ids: int, room: int) -> Iterator[str]:
     mark = "✓" if case.passed else "✗"
     yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {_duration(case.duration_ms)}"
     trial = case.shown_trial
+    verdict = trial.verdict
     if not case.passed:
-        yield f"    → agent error: {trial.error}" if trial.outcome == "error" else f"    → {trial.error}"
-    for warning in trial.warnings:
+        yield f"    → agent error: {verdict.error}" if trial.outcome == "error" else f"    → {verdict.error}"
+    for warning in verdict.warnings:
         yield f"    ⚠ {warning}"
-    if trial.vacuous:
+    if verdict.vacuous:
         yield "    ⚠ Nothing was asserted, so it passed as vacuous."
 
 

@@ -19,11 +19,11 @@ from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
-from evaluators.grading.judges.code_judge import CodeJudge, CommandLine, run_judge_script
+from evaluators.grading.judges.code_judge import CodeAggregator, CodeJudge, run_judge_script
 from evaluators.grading.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, collect_prompt_values, enclose, section
 from evaluators.grading.judges.rubric import hash_of
-from evaluators.model import AS_TUPLE, Amount, Json, Kind, Score, Seconds, Share, TextOrNone, Transcript
+from evaluators.model import AS_TUPLE, Amount, Json, Kind, Score, Share, TextOrNone, Transcript
 from evaluators.statistics.descriptive import weighted_mean
 
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
@@ -43,17 +43,6 @@ class PassedShare(Kind):
     type: Literal["threshold"] = "threshold"
     threshold: Share
     """The lowest share with the verdict pass."""
-
-
-class CodeAggregator(Kind):
-    """A script that reads the members' results."""
-
-    type: Literal["code_judge"] = "code_judge"
-    path: CommandLine
-    """The command line of the script."""
-    cwd: str = ""
-    timeout_seconds: Seconds = 60.0
-    network: bool = False
 
 
 class LlmAggregator(Kind):
@@ -116,14 +105,7 @@ class CompositeEvaluator(BaseEvaluator):
         aggregator = self.aggregator
         if isinstance(aggregator, CodeAggregator):
             payload = {"results": results}
-            return run_judge_script(
-                aggregator.path,
-                payload,
-                evidence,
-                cwd=aggregator.cwd,
-                timeout_seconds=aggregator.timeout_seconds,
-                network=aggregator.network,
-            )
+            return run_judge_script(aggregator.path, aggregator, payload, evidence)
         if isinstance(aggregator, LlmAggregator):
             prompt = _prompt(aggregator, results, case, evidence)
             rubric = hash_of(aggregator.prompt)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from evaluators.grading.evaluator import Message
 from evaluators.grading.judges.checklist_judge import RubricItem
 from evaluators.model import Json, Key, Seconds, Share, Text
 from scenarios.formats.validation import Mirror, reads_as
@@ -99,7 +100,23 @@ class DefaultTest(Mirror):
     metadata: Any = None
 
 
-class EvalFile(Mirror):
+class JudgedFile(Mirror):
+    """What an eval file says for all its cases, and a case for itself."""
+
+    evaluator: str | None = None
+    evaluators: Evaluators | None = None
+    """What answers are judged by."""
+    execution: Execution | None = None
+    """Settings; a case's have priority over its file's."""
+    threshold: Share | None = None
+    """The lowest passing score, 0 to 1."""
+    input_files: list[Text] | None = None
+    """Files that are part of the question."""
+    tags: Any = None
+    metadata: Any = None
+
+
+class EvalFile(JudgedFile):
     """A file without its cases, or the sidecar of a JSONL dataset."""
 
     unrunnable: ClassVar[Mapping[str, str]] = {
@@ -118,10 +135,8 @@ class EvalFile(Mirror):
     category: Any = None
     version: Any = None
     author: Any = None
-    tags: Any = None
     license: Any = None
     requires: Any = None
-    metadata: Any = None
     governance: Any = None
     dataset: Text | None = None
     """The suite's name."""
@@ -129,17 +144,8 @@ class EvalFile(Mirror):
     """The target of runs that name none."""
     targets: Targets | None = None
     providers: Targets | None = None
-    evaluator: str | None = None
-    evaluators: Evaluators | None = None
-    """What every answer is judged by."""
-    execution: Execution | None = None
-    """Settings of all cases."""
-    threshold: Share | None = None
-    """The lowest passing score, 0 to 1."""
     input: Any = None
     """Messages before those of each case."""
-    input_files: list[Text] | None = None
-    """Files that are part of every question."""
     prompts: list[Annotated[Any, reads_as("prompt")]] | None = None
     """Prompts that are crossed with the tests."""
     default_test: Annotated[DefaultTest | None, reads_as("default_test")] = None
@@ -151,19 +157,7 @@ class EvalFile(Mirror):
     """Time limit of the agent in seconds."""
 
 
-class ToolCall(Mirror):
-    tool: Text
-    input: Any = None
-    output: Any = None
-
-
-class MessageFile(Mirror):
-    role: Literal["system", "user", "assistant", "tool"]
-    content: Annotated[Any, reads_as("content")] = None
-    tool_calls: list[ToolCall] | None = None
-
-
-class EvalCaseFile(Mirror):
+class EvalCaseFile(JudgedFile):
     """One eval case."""
 
     unrunnable: ClassVar[Mapping[str, str]] = {
@@ -185,25 +179,14 @@ class EvalCaseFile(Mirror):
     """Groups related cases."""
     note: str | None = None
     """Shown on pages."""
-    input_messages: Annotated[list[MessageFile], Field(min_length=1), reads_as("input")]
+    input_messages: Annotated[list[Message], Field(min_length=1), reads_as("input")]
     """What the agent is asked: a text, or messages."""
-    expected_messages: Annotated[list[MessageFile] | None, reads_as("expected")] = None
+    expected_messages: Annotated[list[Message] | None, reads_as("expected")] = None
     """A reference answer: a text, or messages with tool calls."""
-    evaluator: str | None = None
     rubrics: Rubrics | None = None
     """Statements that a judge checks one by one."""
-    evaluators: Evaluators | None = None
-    """What the answer is judged by."""
-    execution: Execution | None = None
-    """Settings that differ from the file's."""
-    threshold: Share | None = None
-    """The lowest passing score, 0 to 1."""
     vars: dict[str, Any] = Field(default_factory=dict)
     """Values of `{{ name }}` in input and assertions."""
-    input_files: list[Text] | None = None
-    """Files that are part of the question."""
-    tags: Any = None
-    metadata: Any = None
 
 
 class RubricItemFile(RubricItem):

@@ -11,11 +11,10 @@ from evaluators.grading.assertions.answer_checks import AnswerPattern, AnswerTex
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
 from evaluators.grading.assertions.tool_checks import SkillTrigger, ToolArguments, ToolUsed
 from evaluators.grading.judges.checklist_judge import ChecklistJudge, RubricItem
-from evaluators.grading.judges.code_judge import CodeJudge
+from evaluators.grading.judges.code_judge import CodeAggregator, CodeJudge
 from evaluators.grading.judges.llm_judge import LlmJudge
 from evaluators.grading.scores import AGGREGATORS, EVALUATORS, BaseEvaluator
 from evaluators.grading.scores.composite_evaluator import (
-    CodeAggregator,
     CompositeEvaluator,
     LlmAggregator,
 )

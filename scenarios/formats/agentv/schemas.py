@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, TokenLimit
 from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
-from evaluators.grading.evaluator import BaseEvaluator
+from evaluators.grading.evaluator import BaseEvaluator, ExpectedCall, Message
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.judges.code_judge import CodeJudge
 from evaluators.grading.judges.llm_judge import LlmJudge
@@ -95,9 +95,9 @@ def _has_input() -> Schema:
 def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
     """Return a writer that knows all models, and the parts that `reads_as` names."""
     others = (
-        eval_models.MessageFile,
+        Message,
         eval_models.RubricItemFile,
-        eval_models.ToolCall,
+        ExpectedCall,
         ExpectedTool,
         ImportsFile,
         PromptFile,
@@ -146,7 +146,7 @@ def _prompt(writer: SchemaWriter) -> Schema:
 
 def _messages(writer: SchemaWriter) -> dict[str, Schema]:
     """Return the schemas of what a case asks and expects, and of a message's content."""
-    message = writer.reference(eval_models.MessageFile)
+    message = writer.reference(Message)
     shorthand: Schema = {"if": {"required": ["role"]}, "then": message, "else": refer("content")}
     has_role: Schema = {"contains": {"type": "object", "required": ["role"]}}
     parts = any_of({"type": "string"}, _part())
@@ -188,8 +188,9 @@ def _add_rules(writer: SchemaWriter) -> None:
         "required": ["tool_calls"],
         "properties": {"tool_calls": {"type": "array", "minItems": 1}},
     }
-    writer.of(eval_models.MessageFile)["if"] = calls
-    writer.of(eval_models.MessageFile)["then"] = {"properties": {"role": {"const": "assistant"}}}
+    writer.of(Message)["properties"]["content"] = refer("content")
+    writer.of(Message)["if"] = calls
+    writer.of(Message)["then"] = {"properties": {"role": {"const": "assistant"}}}
     for kind in dict.fromkeys(MODELS.values()):
         fields = writer.of(kind)["properties"]
         fields["type"] = {"type": "string"}
