@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 
@@ -53,12 +53,11 @@ def _hash(content: bytes) -> str:
 def restore_suite(sent: SuiteMessage, files: Mapping[str, bytes]) -> ParsedSuite:
     """Return a suite as it was parsed."""
     by_hash = {_hash(content): content for content in files.values()}
-    fixtures = {name: _restore_fixture(own, by_hash) for name, own in sent.fixtures.items()}
+    fixtures = {
+        name: tuple(
+            FixtureFile(file.path, by_hash[file.sha256] if file.sha256 else file.content, file.executable)
+            for file in own
+        )
+        for name, own in sent.fixtures.items()
+    }
     return replace(sent.suite, fixtures=fixtures, settings=json.loads(sent.settings))
-
-
-def _restore_fixture(sent: Sequence[FileInFixture], by_hash: Mapping[str, bytes]) -> Fixture:
-    return tuple(
-        FixtureFile(file.path, by_hash[file.sha256] if file.sha256 else file.content, file.executable)
-        for file in sent
-    )

@@ -217,7 +217,17 @@ def _case(case: CaseResult) -> dict[str, Json]:
     error = {} if case.passed else {"error": _error(trial)}
     details = _details(trial)
     if len(case.trials) > 1:
-        details["trials"] = [_trial(each) for each in case.trials]
+        details["trials"] = [
+            {
+                "passed": each.outcome == "pass",
+                "durationMs": _milliseconds(each.seconds),
+                "assertionsRun": each.verdict.assertions_run,
+                "assertionsSkipped": each.verdict.assertions_skipped,
+                **({} if each.outcome == "pass" else {"error": _error(each)}),
+                **_details(each),
+            }
+            for each in case.trials
+        ]
     return {
         "id": case.id,
         "description": case.description,
@@ -227,17 +237,6 @@ def _case(case: CaseResult) -> dict[str, Json]:
         "assertionsSkipped": trial.verdict.assertions_skipped,
         **error,
         "details": details,
-    }
-
-
-def _trial(trial: CaseTrial) -> dict[str, Json]:
-    return {
-        "passed": trial.outcome == "pass",
-        "durationMs": _milliseconds(trial.seconds),
-        "assertionsRun": trial.verdict.assertions_run,
-        "assertionsSkipped": trial.verdict.assertions_skipped,
-        **({} if trial.outcome == "pass" else {"error": _error(trial)}),
-        **_details(trial),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -21,7 +20,7 @@ from scenarios.api.schemas import (
     suite_json,
     version_json,
 )
-from scenarios.models import ScenarioVersion, Suite, SuiteVersion
+from scenarios.models import Suite, SuiteVersion
 
 router = Router(tags=["suites"])
 
@@ -71,9 +70,10 @@ def get_version(request: ApiRequest, slug: Path[Text], number: Path[Key]) -> dic
     version = _versions(find_suite(request, slug)).filter(number=number).first()
     if version is None:
         raise not_found("version", number)
-    return {**version_json(version), "scenarios": scenario_versions_json(_in_order(version))}
-
-
-def _in_order(version: SuiteVersion) -> Sequence[ScenarioVersion]:
     entries = version.entries.select_related("scenario_version__scenario", "scenario_version__fixture")
-    return [entry.scenario_version for entry in entries.defer("scenario_version__fixture__archive")]
+    return {
+        **version_json(version),
+        "scenarios": scenario_versions_json(
+            [entry.scenario_version for entry in entries.defer("scenario_version__fixture__archive")]
+        ),
+    }

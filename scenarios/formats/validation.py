@@ -216,16 +216,12 @@ class _ErrorTexts:
 
 def _sentences(error: ErrorDetails) -> tuple[str, str, str]:
     if error["type"] in _EXPECTED:
-        return _wrong_type(error)
+        expected, fix = _EXPECTED[error["type"]]
+        return (f"This must be {expected}, not {kind(error['input'])}.", fix, "format/wrong-type")
     if error["type"] in _BOUNDS or error["type"] == "finite_number":
         return _out_of_range(error)
     sentences = _OTHERS.get(error["type"], _wrong_value)
     return sentences(error)
-
-
-def _wrong_type(error: ErrorDetails) -> tuple[str, str, str]:
-    expected, fix = _EXPECTED[error["type"]]
-    return f"This must be {expected}, not {kind(error['input'])}.", fix, "format/wrong-type"
 
 
 def _out_of_range(error: ErrorDetails) -> tuple[str, str, str]:

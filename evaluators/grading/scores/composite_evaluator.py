@@ -78,7 +78,11 @@ class CompositeEvaluator(BaseEvaluator):
     def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
         results = [member.evaluate(case, evidence) for member in self.evaluators]
         whole = self.score(self._aggregate([scores[0] for scores in results], case, evidence))
-        members = [self._member(score) for scores in results for score in scores]
+        members = [
+            msgspec.structs.replace(score, name=f"{self.label}/{score.name}")
+            for scores in results
+            for score in scores
+        ]
         return (whole, *members)
 
     def averaged(self, members: Sequence[Score]) -> Score | None:
@@ -87,12 +91,12 @@ class CompositeEvaluator(BaseEvaluator):
             return None
         return self.score(self._aggregate(members, Case(), Evidence(Transcript())))
 
-    def _member(self, score: Score) -> Score:
-        return msgspec.structs.replace(score, name=f"{self.label}/{score.name}")
-
     def _aggregate(self, members: Sequence[Score], case: Case, evidence: Evidence) -> EvaluatorResult:
         errors = dict.fromkeys(score.error for score in members if score.error)
-        results = {score.name: _result(score) for score in members}
+        results = {
+            score.name: {"name": score.name, "score": score.value, "weight": score.weight, **score.detail}
+            for score in members
+        }
         more: dict[str, Json] = {"evaluator_results": list(results.values())}
         if errors:
             return EvaluatorResult(None, error=" ".join(errors), more=more)
@@ -168,10 +172,6 @@ def _passed_share(members: Sequence[Score], how: PassedShare) -> EvaluatorResult
 
 def _prefix_texts(members: Sequence[Score], key: str) -> tuple[str, ...]:
     return tuple(f"[{score.name}] {text}" for score in members for text in score.detail[key])
-
-
-def _result(score: Score) -> dict[str, Json]:
-    return {"name": score.name, "score": score.value, "weight": score.weight, **score.detail}
 
 
 def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -> str:

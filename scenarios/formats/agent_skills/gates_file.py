@@ -105,21 +105,18 @@ def read_gates_file(upload: UploadedFiles, folder: str) -> GatesFile:
         document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:
         return GatesFile(problems=list(error.problems))
-    gates_file, problems = validate(GatesModel, _with_texts_as_keys(document.value), document)
+    cases = document.value.get("cases") if isinstance(document.value, dict) else None
+    gates_file, problems = validate(
+        GatesModel,
+        {**document.value, "cases": {str(key): each for key, each in cases.items()}}
+        if isinstance(cases, dict)
+        else document.value,
+        document,
+    )
     read = GatesFile(document, problems=problems)
     if gates_file is not None:
         _fill(read, gates_file, document, upload)
     return read
-
-
-def _with_texts_as_keys(value: Json) -> Json:
-    """Return the document with its cases' ids as texts, however they are written."""
-    cases = value.get("cases") if isinstance(value, dict) else None
-    return (
-        {**value, "cases": {str(key): each for key, each in cases.items()}}
-        if isinstance(cases, dict)
-        else value
-    )
 
 
 def _fill(

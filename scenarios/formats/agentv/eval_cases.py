@@ -157,7 +157,8 @@ def _read_case(
     case, more = validate(EvalCaseFile, fields, document, at, spelled=spelled)
     problems += more
     if defaults.context.version.is_later and "input_messages" not in fields:
-        problems = _without_missing(problems, at)
+        place = line_of((*at, "input_messages"))
+        problems = [problem for problem in problems if problem.where != place]
         # Prompts that can't be read have problems of their own.
         problems += [] if defaults.found.prompts else [_missing_input(defaults, at)]
     if case is None:
@@ -174,12 +175,6 @@ def _read_case(
     found = {"evaluators": evaluators, "prompt_values": values}
     criteria = _criteria(case, asked, expected, defaults).model_copy(update=found)
     return EvalCaseReading(_spec(case, asked, criteria, defaults, at), problems)
-
-
-def _without_missing(problems: Sequence[Problem], at: Location) -> list[Problem]:
-    """Return the problems without that of the missing input, which later versions name otherwise."""
-    place = line_of((*at, "input_messages"))
-    return [problem for problem in problems if problem.where != place]
 
 
 def _matrix(targets: Sequence[TargetFile]) -> tuple[MatrixEntry, ...] | None:
@@ -295,19 +290,6 @@ def _criteria(
 ) -> Criteria:
     answers = [text for turn in expected.turns if (text := message_as_text(turn))]
     reference = answers[-1 if defaults.context.version.is_later else 0] if answers else ""
-    return Criteria(
-        threshold=_threshold(case, defaults),
-        expected_outcome=(case.expected_outcome or "").strip(),
-        reference_answer=reference,
-        input_messages=tuple(asked.messages),
-        expected_messages=tuple(expected.messages),
-        input_files=asked.files,
-        guidelines=asked.guidelines,
-    )
-
-
-def _threshold(case: EvalCaseFile, defaults: SuiteDefaults) -> float:
-    """Return the lowest passing aggregate: the case's, else the file's, else that of the file's version."""
     thresholds = (
         (case.execution or Execution()).threshold,
         case.threshold,
@@ -315,7 +297,15 @@ def _threshold(case: EvalCaseFile, defaults: SuiteDefaults) -> float:
         defaults.execution.threshold,
         defaults.found.threshold,
     )
-    return next((each for each in thresholds if each is not None), defaults.context.version.threshold)
+    return Criteria(
+        threshold=next((each for each in thresholds if each is not None), defaults.context.version.threshold),
+        expected_outcome=(case.expected_outcome or "").strip(),
+        reference_answer=reference,
+        input_messages=tuple(asked.messages),
+        expected_messages=tuple(expected.messages),
+        input_files=asked.files,
+        guidelines=asked.guidelines,
+    )
 
 
 def _spec(
@@ -359,7 +349,11 @@ def _nothing_to_judge_by(
     document = defaults.context.document
     if any(message_as_text(turn) for turn in expected.turns) or case.expected_outcome:
         return []
-    if defaults.context.version.is_later and _lists_nothing(case) and not defaults.evaluators:
+    if (
+        defaults.context.version.is_later
+        and (not (case.evaluators or case.rubrics or (case.execution and case.execution.evaluators)))
+        and not defaults.evaluators
+    ):
         what = "The case says nothing about a good answer."
         fix = "Add 'criteria:', 'expected_output:' or 'assertions:'."
         return [document.problem(at, what, fix=fix, id="format/no-criteria")]
@@ -370,7 +364,3 @@ def _nothing_to_judge_by(
     what = "The judge does not know what a good answer is."
     fix = f"Add '{'criteria' if later else 'expected_outcome'}:'."
     return [document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]
-
-
-def _lists_nothing(case: EvalCaseFile) -> bool:
-    return not (case.evaluators or case.rubrics or (case.execution and case.execution.evaluators))

@@ -16,7 +16,6 @@ from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
 from scenarios.formats.agentv.file_versions import (
     CASES_KEYS,
     OF_LIST,
-    FileVersion,
     unify_keys,
     version_of_dataset,
     version_of_file,
@@ -65,7 +64,10 @@ def read_file(
     bundle = _bundle(context, evals)
     specs = [reading.spec for reading in readings if reading.spec]
     return ParsedSuite(
-        name=suite.found.dataset or suite.found.name or suite.found.suite or _without_eval(fallback, version),
+        name=suite.found.dataset
+        or suite.found.name
+        or suite.found.suite
+        or (fallback.removesuffix(".eval") if version.is_later else fallback),
         format=NAME,
         scenarios=tuple(spec.model_copy(update={"bundle": BUNDLE}) if bundle else spec for spec in specs),
         fixtures={BUNDLE: bundle} if bundle else {},
@@ -79,11 +81,6 @@ def read_file(
 def sidecar(file: str) -> str:
     """Return the path of the optional settings file of a JSONL dataset."""
     return posixpath.splitext(file)[0] + ".yaml"
-
-
-def _without_eval(name: str, version: FileVersion) -> str:
-    """Return a suite's name by its file without the ending `.eval`, as later versions have it."""
-    return name.removesuffix(".eval") if version.is_later else name
 
 
 def _find_trials(eval_file: EvalFile) -> tuple[TrialsFile | None, Location]:

@@ -95,7 +95,9 @@ class EvaluatorReader(AssertionReader):
         statements = [item for item in items if isinstance(item, str)] if texts_are_statements else []
         for index, item in enumerate(items):
             if statements and isinstance(item, str):
-                if item is statements[0] and (judge := self._of_statements(statements, at)):
+                if item is statements[0] and (
+                    judge := self.rubric(statements, at, name="rubrics", weight=float(len(statements)))
+                ):
                     yield judge, index
                     statements = []
             elif texts_are_statements and isinstance(item, str):
@@ -104,10 +106,6 @@ class EvaluatorReader(AssertionReader):
                 yield from ((one, index) for one in self._include(item["include"], (*at, index)))
             elif one := self._read_one(item, (*at, index)):
                 yield one, index
-
-    def _of_statements(self, statements: Sequence[str], at: Location) -> BaseEvaluator | None:
-        """Return one judge of all plain texts, with a weight of 1 for each."""
-        return self.rubric(statements, at, name="rubrics", weight=float(len(statements)))
 
     def _include(self, name: Json, at: Location) -> tuple[BaseEvaluator, ...]:
         """Return the evaluators of a file with assertions, or a template of `.agentv/templates`."""

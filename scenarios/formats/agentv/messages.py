@@ -124,11 +124,11 @@ def _part(
             None,
             [context.document.problem((*at, "value"), what, fix=fix, id="format/missing-field")],
         )
-    return _text(value) if item["type"] == "text" else _file(value, context, (*at, "value"))
-
-
-def _text(value: str) -> tuple[Json, MessageSegment, list[Problem]]:
-    return {"type": "text", "value": value}, MessageSegment(value.strip()), []
+    return (
+        ({"type": "text", "value": value}, MessageSegment(value.strip()), [])
+        if item["type"] == "text"
+        else _file(value, context, (*at, "value"))
+    )
 
 
 def _file(

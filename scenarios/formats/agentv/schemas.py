@@ -149,7 +149,14 @@ def _messages(writer: SchemaWriter) -> dict[str, Schema]:
     message = writer.reference(Message)
     shorthand: Schema = {"if": {"required": ["role"]}, "then": message, "else": refer("content")}
     has_role: Schema = {"contains": {"type": "object", "required": ["role"]}}
-    parts = any_of({"type": "string"}, _part())
+    parts = any_of(
+        {"type": "string"},
+        {
+            "type": "object",
+            "if": is_one_of("type", ["text", "file"]),
+            "then": {"required": ["value"], "properties": {"value": NOT_EMPTY}},
+        },
+    )
     data: Schema = {"minItems": 1, "items": {"type": "object", "not": {"required": ["type"]}}}
     return {
         "input": _by_type(schema_of_list(message, minItems=1), shorthand),
@@ -170,15 +177,6 @@ def _by_type(array: Schema, mapping: Schema, *others: str) -> Schema:
             {"if": {"type": "array"}, "then": array},
             {"if": {"type": "object"}, "then": mapping},
         ],
-    }
-
-
-def _part() -> Schema:
-    """Return the schema of a part of a message: text and files have a value, others are stored."""
-    return {
-        "type": "object",
-        "if": is_one_of("type", ["text", "file"]),
-        "then": {"required": ["value"], "properties": {"value": NOT_EMPTY}},
     }
 
 

@@ -233,7 +233,14 @@ def read_tool(
     there is one.
     """
     if from_config and settings.target is None:
-        return None, [_no_settings(document)]
+        return None, [
+            document.problem(
+                ("target",),
+                f"The upload has no {FILE_NAME} with a [target] table.",
+                fix="Add the file to the upload, or define the tool in the scenario.",
+                id="format/no-settings",
+            )
+        ]
     problems = (
         target_problems(scenario_target, document, ("target",), upload.variables) if scenario_target else []
     )
@@ -251,12 +258,3 @@ def _shared_pattern(target: Tool, settings: UploadSettings) -> str:
     if shared is None or (shared.binary and target.binary and shared.binary != target.binary):
         return ""
     return shared.command_pattern
-
-
-def _no_settings(document: PositionedDocument) -> Problem:
-    return document.problem(
-        ("target",),
-        f"The upload has no {FILE_NAME} with a [target] table.",
-        fix="Add the file to the upload, or define the tool in the scenario.",
-        id="format/no-settings",
-    )

@@ -49,7 +49,14 @@ def _read_rubric(
         return ready, []
     path = find_file(upload, document.file, value, fixture_folders)
     if path is None:
-        return None, [_not_found(document, at, value)]
+        return None, [
+            document.problem(
+                at,
+                f"The file '{value}' is not in the upload.",
+                fix="Upload the folder with the scenario and its rubric, or write the rubric inline.",
+                id="format/missing-rubric",
+            )
+        ]
     try:
         rubric_document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:
@@ -60,15 +67,6 @@ def _read_rubric(
 def _missing(document: PositionedDocument, key: str, value: str) -> Problem:
     return document.problem(
         AT, f"The judge has no '{key}'.", fix=f"Add '{key}:' with {value}.", id="format/missing-field"
-    )
-
-
-def _not_found(document: PositionedDocument, at: Location, value: str) -> Problem:
-    return document.problem(
-        at,
-        f"The file '{value}' is not in the upload.",
-        fix="Upload the folder with the scenario and its rubric, or write the rubric inline.",
-        id="format/missing-rubric",
     )
 
 

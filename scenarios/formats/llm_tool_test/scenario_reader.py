@@ -92,42 +92,36 @@ def _find_fixture(
     if not name.strip():
         return
     if is_outside(name):
-        reading.problems.append(_outside(reading.document, name))
+        reading.problems.append(
+            reading.document.problem(
+                ("template_folder",),
+                f"'{name}' is outside the upload.",
+                fix="Name a folder in the upload, without a leading slash or '..'.",
+                id="format/fixture-outside",
+            )
+        )
         return
     folder = find_folder(upload, reading.document.file, name, settings.fixture_folders)
     if folder is None:
-        reading.problems.append(_missing(reading.document, name))
+        reading.problems.append(
+            reading.document.problem(
+                ("template_folder",),
+                f"The upload has no folder '{name}' with files.",
+                fix=f"Upload the folder with the scenario and templates/{name}, or remove the key to start empty.",
+                id="format/missing-fixture",
+            )
+        )
     elif contains_file(folder, reading.document.file):
-        reading.problems.append(_contains_scenario(reading.document, name))
+        reading.problems.append(
+            reading.document.problem(
+                ("template_folder",),
+                f"The folder '{name}' contains the scenario file, so the agent could read its gates.",
+                fix="Move the fixture into its own folder.",
+                id="format/fixture-holds-scenario",
+            )
+        )
     else:
         reading.fixture_folder, reading.template = folder, name
-
-
-def _outside(document: PositionedDocument, name: str) -> Problem:
-    return document.problem(
-        ("template_folder",),
-        f"'{name}' is outside the upload.",
-        fix="Name a folder in the upload, without a leading slash or '..'.",
-        id="format/fixture-outside",
-    )
-
-
-def _missing(document: PositionedDocument, name: str) -> Problem:
-    return document.problem(
-        ("template_folder",),
-        f"The upload has no folder '{name}' with files.",
-        fix=f"Upload the folder with the scenario and templates/{name}, or remove the key to start empty.",
-        id="format/missing-fixture",
-    )
-
-
-def _contains_scenario(document: PositionedDocument, name: str) -> Problem:
-    return document.problem(
-        ("template_folder",),
-        f"The folder '{name}' contains the scenario file, so the agent could read its gates.",
-        fix="Move the fixture into its own folder.",
-        id="format/fixture-holds-scenario",
-    )
 
 
 def _criteria(
@@ -144,11 +138,12 @@ def _criteria(
     reading.problems += problems
     for name in ("protected", "hidden"):
         reading.problems += pattern_problems(getattr(scenario_file, name) or (), reading.document, (name,))
+    chosen = scenario_file.protected_changed or settings.protected_changed
     return Criteria(
         tool=tool,
         gates=(
             *_gates(reading, scenario_file, tool.binary if tool else ""),
-            *_protected_gate(scenario_file, settings),
+            *((ProtectedUnchanged(),) if chosen == "fail" else ()),
         ),
         scripts=tuple(EvaluatorScript(**dict(script)) for script in scenario_file.scripts.evaluators),
         judge=_judge(reading, scenario_file, upload, settings),
@@ -156,12 +151,6 @@ def _criteria(
         protected=settings.protected if scenario_file.protected is None else tuple(scenario_file.protected),
         git_config=scenario_file.git_config or settings.git_config,
     )
-
-
-def _protected_gate(scenario_file: ScenarioFile, settings: UploadSettings) -> tuple[Gate, ...]:
-    """Return the gate that makes a change of protected files a failure; nothing where it is a warning."""
-    chosen = scenario_file.protected_changed or settings.protected_changed
-    return (ProtectedUnchanged(),) if chosen == "fail" else ()
 
 
 def _gates(reading: ReadScenario, scenario_file: ScenarioFile, binary: str) -> tuple[Gate, ...]:
