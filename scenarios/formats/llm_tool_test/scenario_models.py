@@ -12,7 +12,7 @@ from evaluators.grading.judges.rubric import Criterion, JudgeCriteria
 from evaluators.model import AS_TUPLE, Amount, Json, Key, Seconds, Share, Text
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.validation import Mirror, reads_as
-from scenarios.spec import Cost, PostScript, TrialLimits
+from scenarios.spec import PostScript, ScenarioOptions, TrialLimits
 
 
 def _prompt_alone(value: Json) -> Json:
@@ -81,7 +81,7 @@ class RunLimits(TrialLimits):
     """Time limit of the agent in seconds."""
 
 
-class ScenarioFile(Mirror):
+class ScenarioFile(ScenarioOptions, Mirror):
     """One scenario file."""
 
     name: Key
@@ -106,14 +106,6 @@ class ScenarioFile(Mirror):
     """Targets to run on."""
     run: RunLimits = RunLimits()
     """Limits of the agent."""
-    tags: list[Text] = Field(default_factory=list)
-    """For selecting scenarios."""
-    tier: Annotated[int, Field(ge=0, le=1000)] = 0
-    """0 smoke, 1 quick, 2 standard, 3 comprehensive."""
-    cost: Cost = Cost()
-    """The cost limit of a trial."""
-    record_tool: bool = True
-    """Whether executions of the tool are recorded where the machine can."""
     protected: list[Text] | None = None
     """Patterns of the fixture's files that are not the task, such as `tests/**`."""
     hidden: list[Text] | None = None
