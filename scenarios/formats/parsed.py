@@ -23,6 +23,14 @@ Fixture = tuple[FixtureFile, ...]
 """The initial files of a workspace, sorted by path."""
 
 
+@dataclass
+class CaseReading:
+    """One translated case. Without a `spec`, the problems say why."""
+
+    spec: ScenarioSpec | None = None
+    problems: list[Problem] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class ParsedSuite:
     """One suite of an upload."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.model import Json
 from scenarios.formats.agentv import NAME
-from scenarios.formats.agentv.eval_cases import EvalCaseReading, SuiteDefaults, read_cases
+from scenarios.formats.agentv.eval_cases import SuiteDefaults, read_cases
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile, TrialsFile
 from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
@@ -25,7 +25,7 @@ from scenarios.formats.agentv.guideline_settings import find_targets, read_patte
 from scenarios.formats.agentv.imported_cases import read_imports
 from scenarios.formats.agentv.included_files import Case, cases_of_file, expand_cases, read_named
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
-from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
+from scenarios.formats.parsed import CaseReading, Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, is_below, is_targets_file
@@ -242,7 +242,7 @@ def _read_dataset_defaults(context: EvalFileContext) -> tuple[SuiteDefaults | No
     return replace(suite, context=context), problems
 
 
-def _repeated_ids(readings: Sequence[EvalCaseReading]) -> list[Problem]:
+def _repeated_ids(readings: Sequence[CaseReading]) -> list[Problem]:
     first: dict[str, int] = {}
     problems = []
     for spec in (reading.spec for reading in readings):

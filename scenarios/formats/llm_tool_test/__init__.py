@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.config_file import FILE_NAME, FIXTURE_FOLDERS, read_settings
+from scenarios.formats.llm_tool_test.config_file import FILE_NAME, read_settings
 from scenarios.formats.llm_tool_test.fixture_paths import candidates, contains_file, find_folder, is_outside
+from scenarios.formats.llm_tool_test.scenario_models import FIXTURE_FOLDERS
 from scenarios.formats.llm_tool_test.scenario_reader import ReadScenario, read_scenario
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import PositionedDocument

@@ -23,6 +23,8 @@ ProtectedChanged = Literal["warn", "fail"]
 """What a trial is whose agent changed protected files: with a warning, or failed."""
 GitConfig = Literal["clean", "keep"]
 """Whether Git settings of the agent that execute something are removed before gates."""
+FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
+"""The default folders of `templates/`: the first by llm-tool-test's code, the second by its manual."""
 Gates = list[Annotated[Any, reads_as("gate")]]
 
 
@@ -162,9 +164,21 @@ class SettingsFile(Mirror):
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
     models: dict[str, ModelSettings] = Field(default_factory=dict)
-    protected: list[Text] | None = None
-    hidden: list[Text] | None = None
-    protected_changed: ProtectedChanged | None = None
-    git_config: GitConfig | None = None
+    protected: Annotated[tuple[Text, ...], AS_TUPLE] | None = None
+    hidden: Annotated[tuple[Text, ...], AS_TUPLE] = ()
+    protected_changed: ProtectedChanged = "warn"
+    git_config: GitConfig = "clean"
     fixtures_path: str = ""
     results_path: str = ""
+
+    @property
+    def fixture_folders(self) -> tuple[str, ...]:
+        """The folders of `templates/`."""
+        named = self.fixtures_path.strip("/") if self.fixtures_path.strip("./") else ""
+        return (*filter(None, [named]), *FIXTURE_FOLDERS)
+
+    @property
+    def kept(self) -> dict[str, Json]:
+        """Tools, profiles and prices, for `ParsedSuite.settings`."""
+        entries = self.model_dump(mode="json", include={"tools", "profiles", "models"}, exclude_none=True)
+        return {name: each for name, each in entries.items() if each}

@@ -10,15 +10,15 @@ from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.gates.protected_gate import ProtectedUnchanged
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.config_file import UploadSettings, pattern_problems, read_tool
+from scenarios.formats.llm_tool_test.config_file import pattern_problems, read_tool
 from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.rubric_reader import read_judge
 from scenarios.formats.llm_tool_test.scenario_lints import lints
-from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
+from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile, SettingsFile
 from scenarios.formats.llm_tool_test.unprotected_files import lint_hidden_files, unprotected_lints
+from scenarios.formats.parsed import CaseReading
 from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate, without_wrong_parts
 from scenarios.spec import MatrixEntry, PostScript, ScenarioSpec, TrialLimits
@@ -34,25 +34,23 @@ _STAND_INS: dict[Location, Json] = {
 
 
 @dataclass
-class ReadScenario:
-    """One translated file. Without a `spec`, the problems say why."""
+class ReadScenario(CaseReading):
+    """One translated file."""
 
-    document: PositionedDocument
-    spec: ScenarioSpec | None = None
+    document: PositionedDocument = field(kw_only=True)
     fixture_folder: str | None = None
     """The fixture's folder in the upload."""
     template: str = ""
     """The fixture's name in the file."""
-    problems: list[Problem] = field(default_factory=list)
 
 
 def read_scenario(
-    document: PositionedDocument, upload: UploadedFiles, settings: UploadSettings
+    document: PositionedDocument, upload: UploadedFiles, settings: SettingsFile
 ) -> ReadScenario:
     """Translate one document, with all its problems."""
     value, from_config = _plain(document.value)
     scenario_file, problems = validate(ScenarioFile, value, document)
-    reading = ReadScenario(document, problems=problems)
+    reading = ReadScenario(document=document, problems=problems)
     # The valid parts of a broken file are read too, to report all problems at once.
     rest = scenario_file or without_wrong_parts(ScenarioFile, value, _STAND_INS)
     if rest is None:
@@ -86,7 +84,7 @@ def _without_empty(value: Json) -> Json:
 
 
 def _find_fixture(
-    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
+    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: SettingsFile
 ) -> None:
     name = scenario_file.template_folder.rstrip("/")
     if not name.strip():
@@ -128,7 +126,7 @@ def _criteria(
     reading: ReadScenario,
     scenario_file: ScenarioFile,
     upload: UploadedFiles,
-    settings: UploadSettings,
+    settings: SettingsFile,
     *,
     from_config: bool,
 ) -> Criteria:
@@ -168,7 +166,7 @@ def _gates(reading: ReadScenario, scenario_file: ScenarioFile, binary: str) -> t
 
 
 def _judge(
-    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
+    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: SettingsFile
 ) -> JudgeCriteria | None:
     if scenario_file.evaluation.judge is None:
         return None
@@ -180,7 +178,7 @@ def _judge(
 
 
 def _spec(
-    scenario_file: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: UploadSettings
+    scenario_file: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: SettingsFile
 ) -> ScenarioSpec:
     return ScenarioSpec(
         key=scenario_file.name,
