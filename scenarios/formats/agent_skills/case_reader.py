@@ -104,8 +104,8 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
         key=key,
         description=_first_text(case, _NAMES),
         prompt=prompt,
-        setup=checks.setup,
-        limits=TrialLimits(timeout_seconds=checks.timeout_seconds, max_turns=checks.max_turns),
+        setup=tuple(checks.setup),
+        limits=TrialLimits(timeout_seconds=checks.timeout_secs, max_turns=checks.max_turns),
         tags=tuple(
             dict.fromkeys(
                 (*_tags(case), *checks.tags, *[SHOULD if gate.expected else SHOULD_NOT for gate in loaded])

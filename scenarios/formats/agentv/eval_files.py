@@ -25,13 +25,12 @@ from scenarios.formats.agentv.guideline_settings import find_targets, read_patte
 from scenarios.formats.agentv.imported_cases import read_imports
 from scenarios.formats.agentv.included_files import Case, cases_of_file, expand_cases, read_named
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
-from scenarios.formats.parsed import CaseReading, Fixture, FixtureFile, ParsedSuite
+from scenarios.formats.parsed import CaseReading, Fixture, FixtureFile, ParsedSuite, find_repeated
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, is_below, is_targets_file
 from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
-from scenarios.spec import ScenarioSpec
 
 BUNDLE = "files"
 """The name of the fixture with the files of an eval file."""
@@ -243,26 +242,18 @@ def _read_dataset_defaults(context: EvalFileContext) -> tuple[SuiteDefaults | No
 
 
 def _repeated_ids(readings: Sequence[CaseReading]) -> list[Problem]:
-    first: dict[str, int] = {}
-    problems = []
-    for spec in (reading.spec for reading in readings):
-        if spec is None:
-            continue
-        if spec.key in first:
-            problems.append(_duplicate_case(spec, first[spec.key]))
-        first.setdefault(spec.key, spec.line)
-    return problems
-
-
-def _duplicate_case(spec: ScenarioSpec, line: int) -> Problem:
-    return Problem(
-        file=spec.file,
-        line=spec.line,
-        where="id",
-        what=f"Duplicate case '{spec.key}', first in line {line}.",
-        fix="Give each case of a file a unique id.",
-        id="format/duplicate-scenario",
-    )
+    specs = ((reading.spec.key, reading.spec) for reading in readings if reading.spec)
+    return [
+        Problem(
+            file=spec.file,
+            line=spec.line,
+            where="id",
+            what=f"Duplicate case '{key}', first in line {first.line}.",
+            fix="Give each case of a file a unique id.",
+            id="format/duplicate-scenario",
+        )
+        for key, spec, first in find_repeated(specs)
+    ]
 
 
 def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:

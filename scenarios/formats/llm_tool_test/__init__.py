@@ -11,7 +11,7 @@ from scenarios.formats.llm_tool_test.config_file import FILE_NAME, read_settings
 from scenarios.formats.llm_tool_test.fixture_paths import candidates, contains_file, find_folder, is_outside
 from scenarios.formats.llm_tool_test.scenario_models import FIXTURE_FOLDERS
 from scenarios.formats.llm_tool_test.scenario_reader import ReadScenario, read_scenario
-from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.parsed import ParsedSuite, find_repeated
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import (
@@ -106,23 +106,16 @@ def companions(document: PositionedDocument) -> tuple[str, ...]:
 
 
 def _repeated_names(readings: Sequence[ReadScenario]) -> list[Problem]:
-    first: dict[str, PositionedDocument] = {}
-    problems = []
-    for reading in readings:
-        if reading.spec is None:
-            continue
-        earlier = first.setdefault(reading.spec.key, reading.document)
-        if earlier is not reading.document:
-            name = reading.spec.key if reading.spec else ""
-            problems.append(
-                reading.document.problem(
-                    ("name",),
-                    f"Duplicate scenario '{name}', also in {earlier.file}.",
-                    fix="Give each scenario of a suite a unique name.",
-                    id="format/duplicate-scenario",
-                )
-            )
-    return problems
+    documents = ((reading.spec.key, reading.document) for reading in readings if reading.spec)
+    return [
+        document.problem(
+            ("name",),
+            f"Duplicate scenario '{name}', also in {earlier.file}.",
+            fix="Give each scenario of a suite a unique name.",
+            id="format/duplicate-scenario",
+        )
+        for name, document, earlier in find_repeated(documents)
+    ]
 
 
 def _fixture_names(readings: Sequence[ReadScenario]) -> Mapping[str, str]:

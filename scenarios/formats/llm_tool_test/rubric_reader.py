@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
 
 from evaluators.grading.judges.rubric import PREFIX, READY, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.fixture_paths import find_file
 from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile
+from scenarios.formats.parsed import find_repeated
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles
@@ -84,17 +84,15 @@ def _rubric(
 
 
 def _find_repeated(rubric_file: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
-    counts = Counter(entry.id for entry in rubric_file.criteria)
-    first = {entry.id: index for index, entry in reversed(list(enumerate(rubric_file.criteria)))}
+    ids = ((entry.id, index) for index, entry in enumerate(rubric_file.criteria))
     return [
         document.problem(
             (*at, "criteria", index, "id"),
-            f"Duplicate criterion '{entry.id}' in the rubric.",
+            f"Duplicate criterion '{id}' in the rubric.",
             fix="Give each criterion a unique id.",
             id="format/duplicate-criterion",
         )
-        for index, entry in enumerate(rubric_file.criteria)
-        if counts[entry.id] > 1 and index > first[entry.id]
+        for id, index, _ in find_repeated(ids)
     ]
 
 
