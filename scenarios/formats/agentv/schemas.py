@@ -37,12 +37,13 @@ from scenarios.formats.json_schemas import (
     spell_keys,
 )
 
-_DROPS_EMPTY = (
+_DROPS_EMPTY: tuple[type[BaseModel], ...] = (
     eval_models.EvalFile,
     eval_models.EvalCaseFile,
     eval_models.Execution,
     eval_models.DefaultTest,
     BaseEvaluator,
+    *AGGREGATORS.values(),
     eval_models.RubricItemFile,
     PromptFile,
 )
@@ -189,9 +190,12 @@ def _add_rules(writer: SchemaWriter) -> None:
     writer.of(Message)["properties"]["content"] = refer("content")
     writer.of(Message)["if"] = calls
     writer.of(Message)["then"] = {"properties": {"role": {"const": "assistant"}}}
+    kinds: Models = (*MODELS.values(), *AGGREGATORS.values())
+    for kind in dict.fromkeys(kinds):
+        # A kind has other names in other versions.
+        writer.of(kind)["properties"]["type"] = {"type": "string"}
     for kind in dict.fromkeys(MODELS.values()):
         fields = writer.of(kind)["properties"]
-        fields["type"] = {"type": "string"}
         least = fields["min_score"]
         fields["required"] = any_of({"type": "boolean"}, *least["anyOf"])
         if issubclass(kind, LlmJudge | ChecklistJudge | assertion_models.AssertSetFile):
@@ -204,7 +208,9 @@ def _add_rules(writer: SchemaWriter) -> None:
     writer.of(ChecklistJudge)["properties"]["rubrics"] = any_of(NOT_EMPTY, {**statements, "minItems": 1})
     spell_keys(writer.of(ChecklistJudge), {"rubrics": ("rubrics", "criteria", "value")})
     spell_keys(writer.of(CostLimit), {"budget": ("budget", "threshold")})
-    writer.of(eval_models.RubricItemFile)["required"].remove("id")
+    item = writer.of(eval_models.RubricItemFile)
+    item["required"].remove("id")
+    item["properties"]["id"] = or_empty(item["properties"]["id"])
     trajectory = writer.of(ToolTrajectory)
     trajectory["if"] = is_one_of("mode", ["any_order"])
     trajectory["then"], trajectory["else"] = has("minimums"), has("expected")
