@@ -8,14 +8,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    WithJsonSchema,
+    model_serializer,
+)
+from pydantic_core import PydanticKnownError
 
 CHECKED = {"is_checked": True}
 """The context in which to validate what another process has checked: patterns aren't compiled again."""
+FROM_FILE = {"is_from_file": True}
+"""The context in which files are read: what they write is not empty."""
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _filled(text: str, info: ValidationInfo) -> str:
+    if info.context == FROM_FILE and not text.strip():
+        raise PydanticKnownError("string_too_short", {"min_length": 1})
+    return text
+
+
+Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+"""Text with a character that isn't a space."""
+TextOrNone = Annotated[
+    str, AfterValidator(_filled), WithJsonSchema({"type": "string", "minLength": 1, "pattern": r"\S"})
+]
+"""Text that may be left out, which is stored as empty; a file that writes it must not leave it empty."""
+Key = Annotated[Text, Field(max_length=200)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+AS_TUPLE = BeforeValidator(_as_tuple)
+"""Takes a list for a tuple where types are strict."""
 
 
 class Value(BaseModel):

@@ -20,7 +20,8 @@ def find_files_above(root: Path, files: Mapping[str, bytes]) -> tuple[Path, list
     They lie in the same repository; without one, in the folder above `evals/`. No link is followed. `files` are those
     of `root`, which is resolved, by path.
     """
-    limit = _find_limit(root)
+    repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
+    limit = repository or (root.parent if root.name == _EVALS else root)
     named = {path for path, content in files.items() if b"../" in content and path.endswith(_SUFFIXES)}
     outside = {
         place
@@ -32,11 +33,6 @@ def find_files_above(root: Path, files: Mapping[str, bytes]) -> tuple[Path, list
     }
     found = sorted({file for place in outside for file in _files_of(place)})
     return Path(os.path.commonpath([root, *(file.parent for file in found)])), found
-
-
-def _find_limit(root: Path) -> Path:
-    repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
-    return repository or (root.parent if root.name == _EVALS else root)
 
 
 def _names_above(path: str, content: bytes) -> Iterator[str]:

@@ -23,7 +23,10 @@ class NamedFiles:
 
     def has(self, path: str) -> bool:
         """Return whether a word may be this path, from the root, from a folder below it or from one above it."""
-        return any(_means(word, path) for word in self._by_name.get(posixpath.basename(path), ()))
+        return any(
+            f"/{path}".endswith(f"/{word}") or f"/{word}".endswith(f"/{path}")
+            for word in self._by_name.get(posixpath.basename(path), ())
+        )
 
     @cached_property
     def parts(self) -> frozenset[str]:
@@ -36,10 +39,6 @@ class NamedFiles:
         for word in self.words:
             words.setdefault(posixpath.basename(word), []).append(word)
         return words
-
-
-def _means(word: str, path: str) -> bool:
-    return f"/{path}".endswith(f"/{word}") or f"/{word}".endswith(f"/{path}")
 
 
 def is_hidden(path: str, patterns: Sequence[str]) -> bool:

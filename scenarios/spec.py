@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates.base_gate import CommandGate
-from evaluators.model import Json, Value
+from evaluators.model import AS_TUPLE, Amount, Json, Seconds, Text, TextOrNone, Value
 
 
 class PostScript(Value):
     """A script that runs between agent and gates; its failure is only recorded."""
 
-    command: str
-    timeout_seconds: float = 30.0
+    command: Text
+    timeout_seconds: Seconds = 30.0
     network: bool = False
 
 
@@ -21,14 +23,17 @@ class TrialLimits(Value):
     """Limits of a trial; None leaves them to the target or the request."""
 
     timeout_seconds: float | None = None
-    max_turns: int | None = None
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+    """The most turns of the agent."""
 
 
 class Cost(Value):
-    """The cost limit of a trial, and what a file says of caching, which nothing reads."""
+    """The cost limit of a trial."""
 
-    max_usd: float | None = None
+    max_usd: Amount | None = None
+    """The cost limit of a trial's agent in US dollars."""
     cache: bool = True
+    """Read and stored; no pass is ever reused."""
 
 
 class MatrixEntry(Value):
@@ -40,8 +45,8 @@ class MatrixEntry(Value):
     """Another name of the target, if there is none with the first one (AgentV's `id` beside `label`)."""
 
 
-class ScenarioSpec(Value):
-    """One scenario: a stable key in its suite, the task and the criteria."""
+class ScenarioTask(Value):
+    """What an agent is asked, and where."""
 
     key: str
     description: str = ""
@@ -51,11 +56,24 @@ class ScenarioSpec(Value):
     setup: tuple[str, ...] = ()
     post: tuple[PostScript, ...] = ()
     limits: TrialLimits = Field(default_factory=TrialLimits)
-    tags: tuple[str, ...] = ()
-    tier: int = 0
+
+
+class ScenarioOptions(Value):
+    """How a scenario is chosen, limited and recorded; a file of llm-tool-test says it with the same keys."""
+
+    tags: Annotated[tuple[TextOrNone, ...], AS_TUPLE] = ()
+    """For selecting scenarios."""
+    tier: Annotated[int, Field(ge=0, le=1000)] = 0
+    """0 smoke, 1 quick, 2 standard, 3 comprehensive."""
     cost: Cost = Field(default_factory=Cost)
+    """The cost limit of a trial."""
     record_tool: bool = True
-    """Whether executions of the tool are recorded where that is possible."""
+    """Whether executions of the tool are recorded where the machine can."""
+
+
+class ScenarioSpec(ScenarioOptions, ScenarioTask):
+    """One scenario: a stable key in its suite, the task and the criteria; the fields of the last base come first."""
+
     hidden: tuple[str, ...] = ()
     """Patterns of the workspace's files that the agent must not see."""
     matrix: tuple[MatrixEntry, ...] | None = None

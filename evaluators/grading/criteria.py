@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from evaluators.grading.assertions.expect import Expect
-from evaluators.grading.evaluator import Case, Message
+from evaluators.grading.evaluator import Case
 from evaluators.grading.gates import Gate
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.grading.scores import Evaluator
-from evaluators.model import Value
+from evaluators.model import Amount, Share, Value
 from evaluators.tool_use.tool import Tool
 
 
 class CompositeWeights(Value):
-    """Weights of the composite score, with llm-tool-test's defaults."""
+    """The weights of the composite score; each has llm-tool-test's default."""
 
-    gate_weight: float = 0.35
-    judge_weight: float = 0.55
-    interaction_weight: float = 0.10
+    gate_weight: Amount = 0.35
+    judge_weight: Amount = 0.55
+    interaction_weight: Amount = 0.10
 
 
-class Criteria(Value):
-    """Everything a trial is judged by."""
+class Checks(Value):
+    """What checks a trial, layer by layer."""
 
     tool: Tool | None = None
     gates: tuple[Gate, ...] = ()
@@ -36,38 +34,17 @@ class Criteria(Value):
     """The assertions of an eval case; None in formats without them."""
     evaluators: tuple[Evaluator, ...] = ()
     """AgentV's evaluators; the weighted mean of their scores decides."""
-    threshold: Annotated[float, Field(ge=0, le=1)] = 1.0
+    threshold: Share = 1.0
     """The lowest passing score."""
-    question: str = ""
-    """The question as a judge reads it; empty to use the prompt."""
-    expected_outcome: str = ""
-    reference_answer: str = ""
-    input_messages: tuple[Message, ...] = ()
-    expected_messages: tuple[Message, ...] = ()
-    input_files: tuple[str, ...] = ()
-    """Paths of attachments in the uploaded files."""
-    guidelines: tuple[str, ...] = ()
-    """Paths of guideline files in the uploaded files."""
-    prompt_values: dict[str, str] = Field(default_factory=dict)
-    """Values of placeholders in judges' prompts that only the file knows, such as `metadata`."""
+
+
+class Criteria(Case, Checks):
+    """Everything a trial is judged by; the fields of the last base come first."""
+
     protected: tuple[str, ...] | None = None
     """Patterns of the workspace's files that are not the task; None if the scenario doesn't say."""
     git_config: Literal["clean", "keep"] = "clean"
     """Whether Git settings of the agent that execute something are removed before gates."""
-
-    @property
-    def case(self) -> Case:
-        """The part of the criteria that evaluators read."""
-        return Case(
-            self.question,
-            self.expected_outcome,
-            self.reference_answer,
-            self.input_messages,
-            self.expected_messages,
-            self.input_files,
-            self.guidelines,
-            self.prompt_values,
-        )
 
     @property
     def checks(self) -> int:

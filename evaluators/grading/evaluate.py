@@ -43,7 +43,7 @@ def assertions_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score
 
 
 def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return scoring.scores(criteria.evaluators, criteria.threshold, criteria.case, evidence)
+    return scoring.scores(criteria.evaluators, criteria.threshold, criteria, evidence)
 
 
 def scripts_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
@@ -111,8 +111,11 @@ def composite(
         "judge": weighting.judge_weight,
         "interaction": weighting.interaction_weight,
     }
+    counted = [
+        score for score in scores if score.layer == "gates" and (score.passed is not None or score.error)
+    ]
     values = {
-        "gates": _gates_part(scores),
+        "gates": fmean(float(score.passed or False) for score in counted) if counted else None,
         "judge": _named_part(scores, "judge", rubric_judge.NAME),
         "interaction": _named_part(scores, "interaction", "first_try_success_rate"),
     }
@@ -121,14 +124,6 @@ def composite(
         return None, {}
     used = {layer: weights[layer] / total for layer, value in values.items() if value is not None}
     return sum(weight * min(max(values[layer] or 0.0, 0.0), 1.0) for layer, weight in used.items()), used
-
-
-def _gates_part(scores: Sequence[Score]) -> float | None:
-    """Return the share of passed gates; None if no gate has a result."""
-    counted = [
-        score for score in scores if score.layer == "gates" and (score.passed is not None or score.error)
-    ]
-    return fmean(float(score.passed or False) for score in counted) if counted else None
 
 
 def _named_part(scores: Sequence[Score], layer: str, name: str) -> float | None:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Struct, structs
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic_core import PydanticKnownError
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.grading.evidence import Evidence
-from evaluators.model import Json, Judging, Kind, LayerName, Score, Value
+from evaluators.model import FROM_FILE, Amount, Json, Judging, Kind, LayerName, Score, Text, TextOrNone, Value
 from evaluators.transcripts.traces import as_trace, has_trace, summarize_trace
 
 
 class ExpectedCall(Value):
     """An expected tool call; without `input` any input matches, and `output` is not compared."""
 
-    tool: str
+    tool: Text
     input: Json = None
     output: Json = None
+
+
+def _read_calls(value: Json) -> Json:
+    return tuple(value or ()) if isinstance(value, list | None) else value
 
 
 class Message(Value):
@@ -27,20 +33,27 @@ class Message(Value):
 
     role: Literal["system", "user", "assistant", "tool"]
     content: Json = None
-    tool_calls: tuple[ExpectedCall, ...] = ()
+    tool_calls: Annotated[
+        tuple[ExpectedCall, ...],
+        BeforeValidator(_read_calls, json_schema_input_type=list[ExpectedCall] | None),
+    ] = ()
 
 
-class Case(Struct, frozen=True):
-    """The question and the expected answer, with the fields of `Criteria`."""
+class Case(Value):
+    """The question and the expected answer."""
 
     question: str = ""
+    """The question as a judge reads it; empty to use the prompt."""
     expected_outcome: str = ""
     reference_answer: str = ""
     input_messages: tuple[Message, ...] = ()
     expected_messages: tuple[Message, ...] = ()
     input_files: tuple[str, ...] = ()
+    """Paths of attachments in the uploaded files."""
     guidelines: tuple[str, ...] = ()
-    prompt_values: Mapping[str, str] = {}
+    """Paths of guideline files in the uploaded files."""
+    prompt_values: dict[str, str] = Field(default_factory=dict)
+    """Values of placeholders in judges' prompts that only the file knows, such as `metadata`."""
 
 
 LAYER: LayerName = "evaluators"
@@ -63,12 +76,26 @@ class EvaluatorResult(Struct, frozen=True):
     judging: Judging | None = None
 
 
+def _short(name: str, info: ValidationInfo) -> str:
+    # A stored name may end with a number that makes it unique.
+    if info.context == FROM_FILE and len(name) > LONGEST_NAME:
+        raise PydanticKnownError("string_too_long", {"max_length": LONGEST_NAME})
+    return name
+
+
 class BaseEvaluator(Kind):
     """One evaluator of a scenario; each kind has its own `type`."""
 
-    name: str = ""
+    unrunnable: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("preprocessors", "transform"), "Remove it: answers are judged as they are."
+    )
+    """Keys of other versions that need what evalhub doesn't do; what to do instead."""
+
+    name: Annotated[
+        TextOrNone, AfterValidator(_short), Field(json_schema_extra={"maxLength": LONGEST_NAME})
+    ] = ""
     """Empty to use the type as the name."""
-    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    weight: Amount = 1.0
     negate: bool = False
     """Whether its score is 1 minus the result, such as of `not-contains`."""
     required: bool = False

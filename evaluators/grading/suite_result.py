@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from msgspec import Struct
+from msgspec import Struct, convert, structs
 
-from evaluators.grading.assertions import VERDICT
+from evaluators.grading.assertions import VERDICT, CaseVerdict
 from evaluators.model import Json, Outcome, Score
 from evaluators.statistics.comparability import Reasons
 
@@ -18,19 +18,12 @@ class CaseTrial(Struct, frozen=True):
     outcome: Outcome
     seconds: float | None = None
     """None if not recorded."""
-    error: str = ""
-    """The verdict's error, or the cause of a trial with outcome error."""
-    assertions_run: int = 0
-    assertions_skipped: int = 0
+    verdict: CaseVerdict = CaseVerdict(passed=True)
+    """On the assertions, else of the deciding scores; its error may be the cause of a trial with outcome error."""
     tools_called: tuple[str, ...] = ()
     response_length: int = 0
     """In characters."""
-    skipped_tokens: tuple[str, ...] = ()
-    all_failures: tuple[str, ...] = ()
-    vacuous: bool = False
     cost_usd: float | None = None
-    warnings: tuple[str, ...] = ()
-    """Sentences about skipped values, for the console."""
 
 
 class CaseResult(Struct, frozen=True):
@@ -135,23 +128,13 @@ def trial_result(
     `error` is the cause of a trial with outcome error.
     """
     verdicts = (score for score in scores if score.layer == "assertions" and score.name == VERDICT)
-    verdict = next((score.detail for score in verdicts), {})
     failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
     decided = sum(score.passed is not None for score in scores)
-    return CaseTrial(
-        outcome=outcome,
-        seconds=seconds,
-        error=error if outcome == "error" else (verdict.get("error") or (failed[0] if failed else "")),
-        assertions_run=verdict.get("assertions_run", decided),
-        assertions_skipped=verdict.get("assertions_skipped", 0),
-        tools_called=tuple(tools_called),
-        response_length=len(answer),
-        skipped_tokens=tuple(verdict.get("skipped_tokens", ())),
-        all_failures=tuple(verdict.get("all_failures", failed)),
-        vacuous=verdict.get("vacuous", False),
-        warnings=tuple(verdict.get("warnings", ())),
-        cost_usd=cost_usd,
-    )
+    detail = {"passed": not failed, "assertions_run": decided, "all_failures": failed}
+    verdict = convert({**detail, **next((score.detail for score in verdicts), {})}, CaseVerdict)
+    cause = error if outcome == "error" else verdict.error or "".join(failed[:1])
+    verdict = structs.replace(verdict, error=cause)
+    return CaseTrial(outcome, seconds, verdict, tuple(tools_called), len(answer), cost_usd)
 
 
 def compare_passes(
@@ -206,7 +189,7 @@ def total_cases(cases: Sequence[CaseResult]) -> dict[str, Json]:
         "totalCases": len(cases),
         "passed": passed,
         "failed": len(cases) - passed,
-        "skippedAssertions": sum(case.shown_trial.assertions_skipped for case in cases),
+        "skippedAssertions": sum(case.shown_trial.verdict.assertions_skipped for case in cases),
         "totalDurationMs": total_duration(cases),
         "estimatedCostUsd": _cost(cases),
     }
@@ -234,41 +217,40 @@ def _case(case: CaseResult) -> dict[str, Json]:
     error = {} if case.passed else {"error": _error(trial)}
     details = _details(trial)
     if len(case.trials) > 1:
-        details["trials"] = [_trial(each) for each in case.trials]
+        details["trials"] = [
+            {
+                "passed": each.outcome == "pass",
+                "durationMs": _milliseconds(each.seconds),
+                "assertionsRun": each.verdict.assertions_run,
+                "assertionsSkipped": each.verdict.assertions_skipped,
+                **({} if each.outcome == "pass" else {"error": _error(each)}),
+                **_details(each),
+            }
+            for each in case.trials
+        ]
     return {
         "id": case.id,
         "description": case.description,
         "passed": case.passed,
         "durationMs": case.duration_ms,
-        "assertionsRun": trial.assertions_run,
-        "assertionsSkipped": trial.assertions_skipped,
+        "assertionsRun": trial.verdict.assertions_run,
+        "assertionsSkipped": trial.verdict.assertions_skipped,
         **error,
         "details": details,
     }
 
 
-def _trial(trial: CaseTrial) -> dict[str, Json]:
-    return {
-        "passed": trial.outcome == "pass",
-        "durationMs": _milliseconds(trial.seconds),
-        "assertionsRun": trial.assertions_run,
-        "assertionsSkipped": trial.assertions_skipped,
-        **({} if trial.outcome == "pass" else {"error": _error(trial)}),
-        **_details(trial),
-    }
-
-
 def _error(trial: CaseTrial) -> str:
-    return f"agent error: {trial.error}" if trial.outcome == "error" else trial.error
+    return f"agent error: {trial.verdict.error}" if trial.outcome == "error" else trial.verdict.error
 
 
 def _details(trial: CaseTrial) -> dict[str, Json]:
     details: dict[str, Json] = {
         "toolsCalled": list(trial.tools_called),
         "responseLength": trial.response_length,
-        "skippedTokens": list(trial.skipped_tokens),
+        "skippedTokens": list(trial.verdict.skipped_tokens),
     }
-    if trial.all_failures:
-        details["allFailures"] = list(trial.all_failures)
-    flags = {"vacuous": trial.vacuous, "infrastructure": trial.outcome == "error"}
+    if trial.verdict.all_failures:
+        details["allFailures"] = list(trial.verdict.all_failures)
+    flags = {"vacuous": trial.verdict.vacuous, "infrastructure": trial.outcome == "error"}
     return details | {name: True for name, holds in flags.items() if holds}

@@ -45,25 +45,22 @@ def _lines(run: SuiteRun) -> Iterator[str]:
 
 
 def _case(case: CaseResult, ids: int, room: int) -> Iterator[str]:
-    description = _fit(case.description, room)
+    line = " ".join(case.description.split())
+    description = set_cell_size(line, room) if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
     mark = "✓" if case.passed else "✗"
     yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {_duration(case.duration_ms)}"
     trial = case.shown_trial
+    verdict = trial.verdict
     if not case.passed:
-        yield f"    → agent error: {trial.error}" if trial.outcome == "error" else f"    → {trial.error}"
-    for warning in trial.warnings:
+        yield f"    → agent error: {verdict.error}" if trial.outcome == "error" else f"    → {verdict.error}"
+    for warning in verdict.warnings:
         yield f"    ⚠ {warning}"
-    if trial.vacuous:
+    if verdict.vacuous:
         yield "    ⚠ Nothing was asserted, so it passed as vacuous."
 
 
 def _duration(milliseconds: int | None) -> str:
     return _UNKNOWN if milliseconds is None else f"{milliseconds}ms"
-
-
-def _fit(text: str, room: int) -> str:
-    line = " ".join(text.split())
-    return set_cell_size(line, room) if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
 
 
 def _changes(run: SuiteRun) -> Iterator[str]:
@@ -83,10 +80,9 @@ def _warnings(run: SuiteRun) -> Iterator[str]:
     if run.stale and run.generated_hash:
         # The contract shortens a mismatch on the console; the file has the full sentence.
         hashes = f"(generated: {run.generated_hash}, current: {run.description_hash})"
-        warnings = [f"Description hash mismatch {hashes}", *(text for text in warnings if not _is_hash(text))]
+        warnings = [
+            f"Description hash mismatch {hashes}",
+            *(text for text in warnings if " generated against description hash " not in text),
+        ]
     for text in warnings:
         yield f"  ⚠ {text}"
-
-
-def _is_hash(warning: str) -> bool:
-    return " generated against description hash " in warning

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from evaluators.model import Json
 from scenarios.formats.problems import Problem
 from scenarios.spec import ScenarioSpec
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,14 @@ class FixtureFile:
 
 Fixture = tuple[FixtureFile, ...]
 """The initial files of a workspace, sorted by path."""
+
+
+@dataclass
+class CaseReading:
+    """One translated case. Without a `spec`, the problems say why."""
+
+    spec: ScenarioSpec | None = None
+    problems: list[Problem] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -44,3 +55,12 @@ class ParsedSuite:
     """Reference solutions as shell scripts, by scenario key; not part of the content."""
     left_out: tuple[str, ...] = ()
     """What of the skills' folders no agent gets: folders with the number of their files, and files."""
+
+
+def find_repeated(entries: Iterable[tuple[Hashable, T]]) -> Iterator[tuple[str, T, T]]:
+    """Yield the key and value of each entry whose key another one has before it, and the value of that."""
+    first: dict[Hashable, tuple[Hashable, T]] = {}
+    for entry in entries:
+        earlier = first.setdefault(entry[0], entry)
+        if earlier is not entry:
+            yield str(entry[0]), entry[1], earlier[1]

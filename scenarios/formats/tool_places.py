@@ -67,7 +67,12 @@ def _hints(suite: ParsedSuite, files: Mapping[str, bytes]) -> Iterator[Problem]:
             else f"{len(specs)} of {len(suite.scenarios)} cases don't have"
         )
         what = f"{SKILL} calls `./{call.path}`, which {lacks} in its workspace or in the skill{_elsewhere(name, specs, suite)}."
-        yield _hint(_uploaded(document, files), call.line, what)
+        same = (
+            path
+            for path in sorted(files)
+            if posixpath.basename(path) == SKILL and files[path] == document.content
+        )
+        yield _hint(next(same, document.path), call.line, what)
 
 
 def _hint(file: str, line: int, what: str) -> Problem:
@@ -101,13 +106,3 @@ def _elsewhere(name: str, specs: Sequence[ScenarioSpec], suite: ParsedSuite) -> 
             if posixpath.splitext(posixpath.basename(file.path))[0] == posixpath.splitext(name)[0]:
                 return f"; {spec.key} has it at {file.path}"
     return ""
-
-
-def _uploaded(document: _Document, files: Mapping[str, bytes]) -> str:
-    """Return a document's path in the upload."""
-    same = (
-        path
-        for path in sorted(files)
-        if posixpath.basename(path) == SKILL and files[path] == document.content
-    )
-    return next(same, document.path)

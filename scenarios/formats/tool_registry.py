@@ -147,7 +147,11 @@ def _add_literals(
     collector: _ToolCollector, files: Mapping[str, bytes], file: str, names: Sequence[str]
 ) -> None:
     """Add the tools of a file: those assigned to one of the names, all where no name is known."""
-    tools = [literal for literal in _read(collector, files, file, object_literals) if _is_tool(literal)]
+    tools = [
+        literal
+        for literal in _read(collector, files, file, object_literals)
+        if ("name" in literal.fields and any(key in literal.fields for key in ("description", *_SCHEMAS)))
+    ]
     named = [literal for literal in tools if literal.name in names]
     if not tools:
         collector.warnings.append(f"{file}: There is no tool that can be read without running it.")
@@ -166,10 +170,6 @@ def _read(
     except ScenarioFileError as error:
         collector.warn(str(error))
     return []
-
-
-def _is_tool(literal: ObjectLiteral) -> bool:
-    return "name" in literal.fields and any(key in literal.fields for key in ("description", *_SCHEMAS))
 
 
 def _add_literal(collector: _ToolCollector, literal: ObjectLiteral, file: str) -> None:

@@ -10,13 +10,16 @@ from types import NoneType
 from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, WithJsonSchema
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails
 
-from evaluators.model import Json
+from evaluators.model import FROM_FILE, Json
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 
 M = TypeVar("M", bound=BaseModel)
+_Skipped = SkipJsonSchema[Any]
 READS_AS = "x-reads-as"
 """Marks in a JSON Schema what another reader takes; `json_schemas` replaces it by a reference."""
 
@@ -48,13 +51,16 @@ def validate(
 ) -> tuple[M | None, list[Problem]]:
     """Return the model and its lints, or None and every problem.
 
-    `at` is the location of `value` in the document. Unknown keys are lints and are ignored, unless the model names
-    them as decisive. `value_ids` maps
+    `at` is the location of `value` in the document. Unknown keys, among them those of fields that no schema
+    shows, are lints and are ignored, unless the model names them as decisive. `value_ids` maps
     fields with their own validator to problem ids, `spelled` maps fields to their spelling in the file.
     """
     texts = _ErrorTexts(document, at, value_ids or {}, spelled or {})
     instance, errors = _attempt(model, value)
-    unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
+    refused = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
+    internal = model.model_fields.keys() - set(shown_fields(model))
+    written: list[Location] = [(key,) for key in value if key in internal] if isinstance(value, dict) else []
+    unknown = list(dict.fromkeys([*refused, *written]))
     keys = [texts.unknown_key(model, loc) for loc in unknown]
     if unknown:
         instance, errors = _attempt(model, _without(value, unknown))
@@ -73,6 +79,14 @@ def without_wrong_parts(model: type[M], value: Json, stand_ins: Mapping[Location
         _cut(value, error["loc"], stand_ins)
     instance, _ = _attempt(model, value)
     return instance
+
+
+def shown_fields(model: Any) -> list[str]:
+    """Return the names of a model's fields in files: those of its schema."""
+    fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
+    return [
+        field.alias or name for name, field in fields.items() if get_args(_Skipped)[-1] not in field.metadata
+    ]
 
 
 def _cut(value: Json, loc: Location, stand_ins: Mapping[Location, Json]) -> None:
@@ -118,6 +132,7 @@ _EXPECTED = {
     "list_type": ("a list", "Write one item per line, each after a dash."),
     "tuple_type": ("a list", "Write one item per line, each after a dash."),
     "dict_type": ("a mapping", "Write keys and values, each pair on its own line."),
+    "model_attributes_type": ("a mapping", "Write keys and values, each pair on its own line."),
     "model_type": ("a mapping", "Write keys and values, each pair on its own line."),
 }
 _BOUNDS = {
@@ -130,9 +145,12 @@ _BOUNDS = {
 
 def _attempt(model: type[M], value: Json) -> tuple[M | None, list[ErrorDetails]]:
     try:
-        return model.model_validate(value, strict=True), []
+        return model.model_validate(value, strict=True, context=FROM_FILE, by_alias=True, by_name=False), []
     except ValidationError as error:
-        return None, error.errors(include_url=False)
+        errors = error.errors(include_url=False)
+        # A list whose items are wrong isn't too short, too.
+        inside = {each["loc"][:depth] for each in errors for depth in range(len(each["loc"]))}
+        return None, [each for each in errors if each["type"] != "too_short" or each["loc"] not in inside]
 
 
 def _without(value: Json, locations: list[Location]) -> Json:
@@ -152,16 +170,18 @@ def _model_at(model: type[BaseModel], loc: Location) -> Any:
     for part in loc:
         annotation = _plain(annotation)
         if isinstance(part, str) and hasattr(annotation, "model_fields"):
-            annotation = annotation.model_fields[part].annotation
+            fields = annotation.model_fields.items()
+            annotation = next(field for name, field in fields if part in (name, field.alias)).annotation
         else:
-            annotation = get_args(annotation)[-1]
+            annotation = [each for each in get_args(annotation) if each is not ...][-1]
     return _plain(annotation)
 
 
 def _plain(annotation: Any) -> Any:
-    """Return X of `X | None`."""
+    """Return X of `X | None`, without what annotates it."""
     options = get_args(annotation)
-    return options[0] if NoneType in options else annotation
+    inner = options[0] if NoneType in options else annotation
+    return inner.__origin__ if hasattr(inner, "__metadata__") else inner
 
 
 @dataclass(frozen=True)
@@ -181,7 +201,7 @@ class _ErrorTexts:
         if instead := getattr(inner, "unrunnable", {}).get(str(loc[-1])):
             what = f"evalhub can't run '{loc[-1]}'."
             return self.document.problem((*self.at, *loc), what, fix=instead, id="format/unsupported-key")
-        known = [self.spelled.get(name, name) for name in getattr(inner, "model_fields", {})]
+        known = [self.spelled.get(name, name) for name in shown_fields(inner)]
         fix = did_you_mean(str(loc[-1]), known) or "The key is ignored. Remove it."
         what = f"Unknown key '{loc[-1]}'."
         return self.document.problem((*self.at, *loc), what, fix=fix, id="format/unknown-key", lint=True)
@@ -196,16 +216,12 @@ class _ErrorTexts:
 
 def _sentences(error: ErrorDetails) -> tuple[str, str, str]:
     if error["type"] in _EXPECTED:
-        return _wrong_type(error)
+        expected, fix = _EXPECTED[error["type"]]
+        return (f"This must be {expected}, not {kind(error['input'])}.", fix, "format/wrong-type")
     if error["type"] in _BOUNDS or error["type"] == "finite_number":
         return _out_of_range(error)
     sentences = _OTHERS.get(error["type"], _wrong_value)
     return sentences(error)
-
-
-def _wrong_type(error: ErrorDetails) -> tuple[str, str, str]:
-    expected, fix = _EXPECTED[error["type"]]
-    return f"This must be {expected}, not {kind(error['input'])}.", fix, "format/wrong-type"
 
 
 def _out_of_range(error: ErrorDetails) -> tuple[str, str, str]:

@@ -87,7 +87,7 @@ def _tool_trajectory(given: Any) -> Any:
 
 
 def _expected_messages(given: Any) -> Any:
-    case = Criteria.model_validate({"expected_messages": given["expected_messages"]}).case
+    case = Criteria.model_validate({"expected_messages": given["expected_messages"]})
     evaluator = EVALUATORS["expected_messages"]()
     return _scored(evaluator.evaluate(case, Evidence(_transcript(given["trace"])))[0])
 

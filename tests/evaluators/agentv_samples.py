@@ -26,7 +26,7 @@ def called(*names: str) -> Transcript:
 def score_of(config: Mapping[str, Any], transcript: Transcript | None = None, **criteria: Any) -> Score:
     """The score of one evaluator, as it stands in a file."""
     evaluator = EVALUATORS[config["type"]].model_validate(config)
-    return evaluator.evaluate(Criteria(**criteria).case, Evidence(transcript or Transcript()))[0]
+    return evaluator.evaluate(Criteria(**criteria), Evidence(transcript or Transcript()))[0]
 
 
 @dataclass
@@ -77,7 +77,7 @@ def judged(
 ) -> Score:
     evaluator = EVALUATORS[config.setdefault("type", "llm_judge")].model_validate(config)
     evidence = Evidence(transcript or Transcript(), answer=answer, complete=judge)
-    return evaluator.evaluate(Criteria(**CASE).case, evidence)[0]
+    return evaluator.evaluate(Criteria(**CASE), evidence)[0]
 
 
 def printed(value: Any, **more: Any) -> CommandResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -11,7 +11,7 @@ from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, j
 from evaluators.grading.evidence import Evidence
 from evaluators.js_text import WHITE_SPACE
 from evaluators.json_values import NoJson, strict_json
-from evaluators.model import CHECKED, Json
+from evaluators.model import AS_TUPLE, CHECKED, Json, Text
 from evaluators.patterns import PatternError, SlowPattern, compile_pattern
 from evaluators.tool_use.mcp_arguments import check_schema, schema_violations
 
@@ -33,7 +33,7 @@ class AnswerText(BaseEvaluator):
     """Compare the answer with one or several texts; any of them is enough, except for the `-all` checks."""
 
     type: TextCheck
-    value: tuple[str, ...] = Field(min_length=1)
+    value: Annotated[tuple[Text, ...], Field(min_length=1), AS_TUPLE]
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         answer = judged_answer(evidence)
@@ -76,7 +76,7 @@ class AnswerPattern(BaseEvaluator):
     """Search the answer for a regular expression, as JavaScript reads it."""
 
     type: Literal["regex"] = "regex"
-    value: str = Field(min_length=1)
+    value: Text
     flags: str = Field(default="", pattern=r"^[gimsu]*$")
 
     @field_validator("flags")
@@ -122,7 +122,7 @@ class AnswerJson(BaseEvaluator):
     """Check that the answer is JSON, and that it fits a JSON schema if one is given."""
 
     type: Literal["is-json", "json-schema"]
-    value: Json = None
+    value: dict[str, Json] | None = None
     """The schema."""
 
     @field_validator("value")

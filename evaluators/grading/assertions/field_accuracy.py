@@ -14,7 +14,7 @@ from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, M
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.rubric_reply import first_object
 from evaluators.json_values import NoJson, equal, strict_json
-from evaluators.model import Json, Value
+from evaluators.model import AS_TUPLE, Amount, Json, Text, Value
 from evaluators.statistics.descriptive import weighted_mean
 
 _PATH = re.compile(r"[^.\[\]]+")
@@ -28,16 +28,16 @@ _MISSING = object()
 class FieldCheck(Value):
     """One field and how it is compared."""
 
-    path: str = Field(min_length=1)
+    path: Text
     """Keys and indexes, such as `lines[0].amount`."""
     match: Literal["exact", "numeric_tolerance", "date"]
     required: bool = True
     """Whether a missing field counts as wrong; an optional one that is missing doesn't count."""
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    weight: Amount = 1.0
+    tolerance: Amount = 0.0
     relative: bool = False
     """Whether the tolerance is a share of the expected number."""
-    formats: tuple[str, ...] = ()
+    formats: Annotated[tuple[Text, ...], AS_TUPLE] = ()
     """Formats of dates; they decide whether day or month comes first."""
 
 
@@ -45,7 +45,7 @@ class FieldAccuracy(BaseEvaluator):
     """The weight of right fields as a share of all; with `all_or_nothing` 1 or 0."""
 
     type: Literal["field-accuracy"] = "field-accuracy"
-    fields: Annotated[tuple[FieldCheck, ...], Field(min_length=1)]
+    fields: Annotated[tuple[FieldCheck, ...], Field(min_length=1), AS_TUPLE]
     aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
+from evaluators.model import Amount, Share
 from evaluators.transcripts.traces import calls_of_trace, has_trace
 
-Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Check = tuple[bool, str]
 """Whether a limit is met, and a sentence."""
 EXPLORING = frozenset(
@@ -25,7 +23,7 @@ class LatencyLimit(BaseEvaluator):
     """The longest time of the agent."""
 
     type: Literal["latency"] = "latency"
-    threshold: Limit
+    threshold: Amount
     """Milliseconds."""
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
@@ -36,7 +34,7 @@ class CostLimit(BaseEvaluator):
     """The highest cost of the agent."""
 
     type: Literal["cost"] = "cost"
-    budget: Limit
+    budget: Amount
     """US dollars."""
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
@@ -47,9 +45,9 @@ class TokenLimit(BaseEvaluator):
     """The most tokens of the agent."""
 
     type: Literal["token-usage"] = "token-usage"
-    max_total: Limit | None = None
-    max_input: Limit | None = None
-    max_output: Limit | None = None
+    max_total: Amount | None = None
+    max_input: Amount | None = None
+    max_output: Amount | None = None
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         limits = {"input": self.max_input, "output": self.max_output, "total": self.max_total}
@@ -61,13 +59,13 @@ class ExecutionLimits(BaseEvaluator):
     """Several limits at once; the score is the share that is met."""
 
     type: Literal["execution-metrics"] = "execution-metrics"
-    max_tool_calls: Limit | None = None
-    max_llm_calls: Limit | None = None
-    max_tokens: Limit | None = None
-    max_cost_usd: Limit | None = None
-    max_duration_ms: Limit | None = None
-    target_exploration_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
-    exploration_tolerance: Limit = 0.2
+    max_tool_calls: Amount | None = None
+    max_llm_calls: Amount | None = None
+    max_tokens: Amount | None = None
+    max_cost_usd: Amount | None = None
+    max_duration_ms: Amount | None = None
+    target_exploration_ratio: Share | None = None
+    exploration_tolerance: Amount = 0.2
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         checks = list(self._checks(evidence))

@@ -12,11 +12,10 @@ from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_argumen
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
-from evaluators.model import Event, Json
+from evaluators.model import Count, Event, Json, Text
 from evaluators.tool_use.calls import Call, calls
 from evaluators.transcripts.traces import TYPES, calls_of_trace, has_trace, shell_command
 
-Count = Annotated[int, Field(ge=0)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 _COMMAND_TOOLS = frozenset(("exec_command", "local_shell", "shell"))
 """Tools whose calls are commands and not tools where steps are counted, as in AgentV after 4.42."""
@@ -98,7 +97,7 @@ class SkillTrigger(BaseEvaluator):
     """Whether the agent used a skill: by the tool `Skill`, or by reading a file of it."""
 
     type: Literal["skill-trigger"] = "skill-trigger"
-    skill: str = Field(min_length=1)
+    skill: Text
     should_trigger: bool = True
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:

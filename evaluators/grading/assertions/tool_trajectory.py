@@ -11,32 +11,65 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import zip_longest
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from evalhub.lib.limits import LONGEST_NAME
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, invert
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
-from evaluators.model import Event, Json, Value
+from evaluators.model import AS_TUPLE, Amount, Count, Event, Json, Text, Value
 from evaluators.tool_use.calls import Call, calls
 from evaluators.transcripts.traces import has_trace, summarize_trace
 
 NO_TRACE = "No trace available for evaluation"
-ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | tuple[str, ...]
+Rule = Literal["superset", "subset", "exact", "ignore"]
+
+
+def _read_rule(value: Json) -> Json:
+    if value in get_args(Rule):
+        return value
+    if isinstance(value, list | tuple) and value and all(isinstance(name, str) and name for name in value):
+        return tuple(value)
+    raise ValueError("This must be superset, subset, exact or ignore, or a list of names of arguments")
+
+
+ArgsMatch = Annotated[
+    Rule | tuple[str, ...],
+    BeforeValidator(
+        _read_rule,
+        json_schema_input_type=Rule
+        | Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
+    ),
+]
 """Which arguments must be equal: the expected ones, those of the call, all, none, or these (`a.b` is nested)."""
+
+
+def _read_args(value: Json) -> Json:
+    """Read `any` as no condition."""
+    return None if value == "any" else value
 
 
 class ExpectedTool(Value):
     """One call of a sequence."""
 
-    tool: str = Field(min_length=1)
-    args: dict[str, Json] | None = None
+    decisive: ClassVar[Mapping[str, str]] = {
+        "input": "Write 'args:'.",
+        "output": "Remove it: outputs are not compared.",
+    }
+    """Keys of other versions that decide, so that they can't be ignored; what to write instead."""
+
+    tool: Text
+    args: Annotated[
+        dict[str, Json] | None,
+        BeforeValidator(_read_args, json_schema_input_type=dict[str, Json] | Literal["any"] | None),
+    ] = None
     """Its arguments; None accepts any."""
     args_match: ArgsMatch | None = None
     """None takes the evaluator's."""
-    max_duration_ms: Annotated[float, Field(ge=0)] | None = None
+    max_duration_ms: Amount | None = None
 
 
 class ToolTrajectory(BaseEvaluator):
@@ -44,12 +77,12 @@ class ToolTrajectory(BaseEvaluator):
 
     type: Literal["tool_trajectory"] = "tool_trajectory"
     mode: Literal["any_order", "in_order", "exact", "subset", "superset"]
-    minimums: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    expected: tuple[ExpectedTool, ...] = ()
+    minimums: dict[str, Count] = Field(default_factory=dict)
+    expected: Annotated[tuple[ExpectedTool, ...], AS_TUPLE] = ()
     args_match: ArgsMatch = "superset"
-    shares: bool = False
+    shares: SkipJsonSchema[bool] = False
     """Whether `in_order` and `exact` score the share of steps met, not 1 or 0."""
-    patterns: bool = False
+    patterns: SkipJsonSchema[bool] = False
     """Whether names of steps may contain `*` and `?`, whatever their case."""
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:

@@ -88,7 +88,13 @@ class CommandGate(BaseGate):
         result = evidence.workspace.run(
             self.command, timeout_seconds=self.timeout_seconds, env=evidence.command_env, network=self.network
         )
-        detail = _detail(self.command, result)
+        detail: dict[str, Json] = {
+            "command": self.command,
+            "exit_code": result.exit_code,
+            "stdout": excerpt(result.stdout),
+            "stderr": excerpt(result.stderr),
+            "truncated": result.truncated,
+        }
         if result.timed_out:
             return self.score(
                 False, f"`{self.command}` timed out after {self.timeout_seconds:g} s.", **detail
@@ -110,13 +116,3 @@ def excerpt(text: str) -> str:
         return text
     half = EXCERPT // 2
     return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
-
-
-def _detail(command: str, result: CommandResult) -> dict[str, Json]:
-    return {
-        "command": command,
-        "exit_code": result.exit_code,
-        "stdout": excerpt(result.stdout),
-        "stderr": excerpt(result.stderr),
-        "truncated": result.truncated,
-    }

@@ -10,15 +10,15 @@ from evaluators.grading.evaluator import clamp_score
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import NoJson, cut_deep, decode_json
-from evaluators.model import CommandResult, Json, Score, Value
+from evaluators.model import CommandResult, Json, Score, Seconds, Text, Value
 
 
 class EvaluatorScript(Value):
     """One entry of `scripts.evaluators`."""
 
-    command: str
-    name: str
-    timeout_seconds: float = 60.0
+    command: Text
+    name: Text
+    timeout_seconds: Seconds = 60.0
     network: bool = False
 
 

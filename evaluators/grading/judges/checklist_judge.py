@@ -14,7 +14,7 @@ from evaluators.grading.judges.llm_judge import ask_judge
 from evaluators.grading.judges.llm_judge_prompt import collect_prompt_values, fill_template, section
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
-from evaluators.model import Json, Judging, Value
+from evaluators.model import AS_TUPLE, Amount, Json, Judging, Value
 
 SYSTEM = """You check an answer against a list of statements.
 Reply with a single JSON object and nothing else, of exactly this shape:
@@ -38,7 +38,7 @@ class RubricItem(Value):
 
     id: str = Field(min_length=1)
     description: str
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    weight: Amount = 1.0
     required: bool = True
     """If unsatisfied, the verdict is fail regardless of the score."""
 
@@ -54,7 +54,7 @@ class ChecklistJudge(BaseEvaluator):
     """Scores the weight of satisfied statements as a share of all checked statements."""
 
     type: Literal["rubric"] = "rubric"
-    rubrics: Annotated[tuple[RubricItem, ...], Field(min_length=1)]
+    rubrics: Annotated[tuple[RubricItem, ...], Field(min_length=1), AS_TUPLE]
     model: str = ""
     include_trace: bool = False
 

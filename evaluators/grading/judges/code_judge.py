@@ -6,10 +6,11 @@ import json
 import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Struct
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.evaluator import (
     BaseEvaluator,
@@ -24,37 +25,36 @@ from evaluators.grading.evaluator import (
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import json_output
-from evaluators.model import CommandResult, Json
+from evaluators.model import CommandResult, Json, Kind, Seconds, Text
 
 
 def run_judge_script(
     script: str,
+    settings: CodeJudge | CodeAggregator,
     payload: Json,
     evidence: Evidence,
     *,
-    cwd: str,
-    timeout_seconds: float,
-    network: bool,
     exit_code_decides: bool = False,
 ) -> EvaluatorResult:
     """Run a script and return its result; an error if it did not start, timed out or failed.
 
-    It runs in `cwd` of the uploaded files, else in the workspace.
+    It runs in its `cwd` of the uploaded files, else in the workspace.
     """
     folder = evidence.bundle or evidence.workspace
     if folder is None:
         return EvaluatorResult(None, error=NOT_RUN)
-    command = f"cd {shlex.quote(cwd)} || exit 127\n{script}" if cwd and evidence.bundle else script
+    cwd = settings.cwd if evidence.bundle else ""
+    command = f"cd {shlex.quote(cwd)} || exit 127\n{script}" if cwd else script
     ended = folder.run(
         command,
-        timeout_seconds=timeout_seconds,
+        timeout_seconds=settings.timeout_seconds,
         env=evidence.command_env,
         stdin=json.dumps(payload, indent=2, ensure_ascii=False),
-        network=network,
+        network=settings.network,
     )
     if exit_code_decides and (decided := _by_exit_code(ended)):
         return decided
-    return _result_of(script, ended, timeout_seconds)
+    return _result_of(script, ended, settings.timeout_seconds)
 
 
 def _by_exit_code(ended: CommandResult) -> EvaluatorResult | None:
@@ -145,16 +145,42 @@ def _failure(ended: CommandResult, timeout_seconds: float, *, has_json: bool) ->
     return f"The judge's script exited with code {ended.exit_code}: {output}".rstrip(" :")
 
 
+def _one_line(value: Json) -> Json:
+    """Join a command that is a list of words."""
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        return shlex.join(value)
+    return value
+
+
+CommandLine = Annotated[Text, BeforeValidator(_one_line, json_schema_input_type=Text | list[Text])]
+
+
+class CodeAggregator(Kind):
+    """A script that reads the members' results."""
+
+    type: Literal["code_judge"] = "code_judge"
+    path: CommandLine
+    """The command line of the script."""
+    cwd: str = ""
+    timeout_seconds: Seconds = 60.0
+    network: bool = False
+
+
 class CodeJudge(BaseEvaluator):
     """A script that reads the case and the answer and prints a score."""
 
+    unrunnable: ClassVar[Mapping[str, str]] = {
+        **BaseEvaluator.unrunnable,
+        "target": "Remove it: a script can't ask a model here.",
+    }
+
     type: Literal["code_judge"] = "code_judge"
-    script: str = Field(min_length=1)
+    script: CommandLine
     cwd: str = ""
     """Working directory in the uploaded files."""
-    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    timeout_seconds: Seconds = 60.0
     network: bool = False
-    exit_code_decides: bool = False
+    exit_code_decides: SkipJsonSchema[bool] = False
     """Whether a script without a JSON object scores 1 for exit code 0, else 0 (AgentV 4)."""
     config: dict[str, Json] = Field(default_factory=dict)
     """Settings of the script, given to it as `config`."""
@@ -166,11 +192,9 @@ class CodeJudge(BaseEvaluator):
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         return run_judge_script(
             self.script,
+            self,
             {**self._input(case, evidence), **self._later_input(case, evidence)},
             evidence,
-            cwd=self.cwd,
-            timeout_seconds=self.timeout_seconds,
-            network=self.network,
             exit_code_decides=self.exit_code_decides,
         )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.evaluator import (
     BaseEvaluator,
@@ -19,7 +21,15 @@ from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, collect_prompt_values, fill_template
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
-from evaluators.model import CompletionError, CompletionRequest, Judging, same_model
+from evaluators.model import (
+    Completion,
+    CompletionError,
+    CompletionRequest,
+    Judging,
+    TextOrNone,
+    same_model,
+    total_usage,
+)
 
 MAX_ENTRIES = 4
 """The largest number of hits, and of misses."""
@@ -66,19 +76,32 @@ def ask_judge(user: str, system: str, model: str, evidence: Evidence, *, rubric:
         answered = evidence.complete(CompletionRequest(user, system, model, evidence.key))
     except CompletionError as error:
         return msgspec.structs.replace(asked, error=str(error))
-    name = answered.model or model
-    same = same_model(name, evidence.model)
-    warning = f"The judge {name} is the model under test; models tend to favour themselves."
+    return add_cost(asked, [answered], evidence)
+
+
+def add_cost(
+    asked: Judging, answers: Sequence[Completion], evidence: Evidence, *, error: str = ""
+) -> Judging:
+    """Return the judging with the cost of its answers, and a warning if the judge judges itself."""
+    if not answers:
+        return msgspec.structs.replace(asked, error=error)
+    model = answers[-1].model or asked.model
+    same = same_model(model, evidence.model)
+    costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
     return msgspec.structs.replace(
         asked,
-        model=name,
-        raw_answer=answered.text,
-        usage=answered.usage,
-        cost_usd=answered.cost_usd,
-        price=answered.price,
-        notes=answered.notes,
-        seconds=answered.seconds,
-        warnings=(warning,) if same else (),
+        model=model,
+        raw_answer=answers[-1].text,
+        repaired=len(answers) > 1,
+        usage=total_usage(answer.usage for answer in answers),
+        cost_usd=sum(costs) if costs else None,
+        price=answers[-1].price,
+        notes=tuple(note for answer in answers for note in answer.notes),
+        seconds=sum(answer.seconds for answer in answers),
+        error=error,
+        warnings=(f"The judge {model} is the model under test; models tend to favour themselves.",)
+        if same
+        else (),
     )
 
 
@@ -86,9 +109,9 @@ class LlmJudge(BaseEvaluator):
     """A model scores the answer and lists hits and misses."""
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: str = ""
+    prompt: TextOrNone = ""
     """The prompt template; empty for evalhub's default."""
-    prompt_file: str = ""
+    prompt_file: SkipJsonSchema[str] = ""
     """The file of the template, if any."""
     model: str = ""
     include_trace: bool = False

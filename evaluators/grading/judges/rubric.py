@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Annotated, Literal
 
-from evaluators.model import Value
+from pydantic import Field
+
+from evaluators.model import Amount, Text, Value
 
 PREFIX = "evalhub:"
 """`rubric: evalhub:guidance` in a scenario names a shipped rubric."""
@@ -25,9 +27,12 @@ def hash_of(text: str) -> str:
 class Criterion(Value):
     """One weighted criterion of a rubric."""
 
-    id: str
-    weight: float
+    id: Text
+    """The criterion's name in the judge's answer."""
+    weight: Amount
+    """Its share of the score; all add up to 1."""
     description: str = ""
+    """What the judge checks."""
 
 
 class RubricCriteria(Value):
@@ -59,11 +64,15 @@ class JudgeCriteria(Value):
     """The judge of a scenario (`evaluation.judge`)."""
 
     enabled: bool = True
+    """Whether the judge is asked; one that is off needs no rubric."""
     rubric: RubricCriteria
     pass_threshold: float
     model: str = ""
+    """A target's name or a model; empty for the project's."""
     when: Literal["always", "gates_pass"] = "always"
-    judgings: int = 1
+    """`gates_pass` saves the cost of judging trials that failed."""
+    judgings: Annotated[int, Field(ge=1, le=20)] = 1
+    """Calls of the judge for each trial; their mean counts."""
     on_mismatch: Literal["warn", "error"] = "warn"
     """Whether an answer whose total contradicts its weighted criteria counts by its total, or is unusable."""
 

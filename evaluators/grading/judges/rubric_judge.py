@@ -9,6 +9,7 @@ import msgspec
 
 from evaluators.grading.evaluator import score_and_threshold
 from evaluators.grading.evidence import Evidence
+from evaluators.grading.judges.llm_judge import add_cost
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.grading.judges.rubric_prompt import SYSTEM, repair_prompt, rubric_prompt
 from evaluators.grading.judges.rubric_reply import BadReply, RubricReply, contradiction, read_reply
@@ -20,8 +21,6 @@ from evaluators.model import (
     CompletionRequest,
     Judging,
     Score,
-    same_model,
-    total_usage,
 )
 
 NAME = "judge"
@@ -97,12 +96,12 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
             answers.append(complete(CompletionRequest(repair, SYSTEM, criteria.model, evidence.key)))
             reply = _read(answers[1].text, criteria)
     except CompletionError as error:
-        return _add_cost(asked, answers, evidence, error=str(error))
+        return add_cost(asked, answers, evidence, error=str(error))
     except BadReply as error:
         sentence = "The judge's answer was unusable, even after one request to correct it. "
         limit = _at_limit(answers[-1], "Raise the judge's `max_output_tokens`.")
-        return _add_cost(asked, answers, evidence, error=f"{sentence}{limit}{error}")
-    return _judge_reply(_add_cost(asked, answers, evidence), reply, criteria)
+        return add_cost(asked, answers, evidence, error=f"{sentence}{limit}{error}")
+    return _judge_reply(add_cost(asked, answers, evidence), reply, criteria)
 
 
 def _read(text: str, criteria: JudgeCriteria) -> RubricReply:
@@ -117,32 +116,6 @@ def _read(text: str, criteria: JudgeCriteria) -> RubricReply:
 
 def _at_limit(answer: Completion, advice: str) -> str:
     return f"The answer was cut off at the token limit. {advice} " if answer.cut_off else ""
-
-
-def _add_cost(
-    asked: Judging, answers: Sequence[Completion], evidence: Evidence, *, error: str = ""
-) -> Judging:
-    """Return the judging with the cost of its answers, and a warning if the judge judges itself."""
-    if not answers:
-        return msgspec.structs.replace(asked, error=error)
-    model = answers[-1].model or asked.model
-    same = same_model(model, evidence.model)
-    costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
-    return msgspec.structs.replace(
-        asked,
-        model=model,
-        raw_answer=answers[-1].text,
-        repaired=len(answers) > 1,
-        usage=total_usage(answer.usage for answer in answers),
-        cost_usd=sum(costs) if costs else None,
-        price=answers[-1].price,
-        notes=tuple(note for answer in answers for note in answer.notes),
-        seconds=sum(answer.seconds for answer in answers),
-        error=error,
-        warnings=(f"The judge {model} is the model under test; models tend to favour themselves.",)
-        if same
-        else (),
-    )
 
 
 def _judge_reply(judging: Judging, reply: RubricReply, criteria: JudgeCriteria) -> Judging:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from evaluators.model import Event, Json, Transcript
+from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_patterns
 
 MAX_CHARACTERS = 60_000
@@ -86,8 +86,4 @@ def _parts(event: Event) -> Iterator[str]:
         yield event.command
     for value in (None if event.command else event.input, event.output, event.text):
         if value is not None:
-            yield _text(value)
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
+            yield value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
@@ -18,11 +19,11 @@ from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
-from evaluators.grading.judges.code_judge import CodeJudge, run_judge_script
+from evaluators.grading.judges.code_judge import CodeAggregator, CodeJudge, run_judge_script
 from evaluators.grading.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, collect_prompt_values, enclose, section
 from evaluators.grading.judges.rubric import hash_of
-from evaluators.model import Json, Kind, Score, Transcript
+from evaluators.model import AS_TUPLE, Amount, Json, Kind, Score, Share, TextOrNone, Transcript
 from evaluators.statistics.descriptive import weighted_mean
 
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
@@ -33,34 +34,23 @@ class WeightedAverage(Kind):
     """The mean of the members by these weights, else by the members' own."""
 
     type: Literal["weighted_average"] = "weighted_average"
-    weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
+    weights: dict[str, Amount] = Field(default_factory=dict)
 
 
 class PassedShare(Kind):
     """The share of members whose verdict is pass."""
 
     type: Literal["threshold"] = "threshold"
-    threshold: Annotated[float, Field(ge=0, le=1)]
+    threshold: Share
     """The lowest share with the verdict pass."""
-
-
-class CodeAggregator(Kind):
-    """A script that reads the members' results."""
-
-    type: Literal["code_judge"] = "code_judge"
-    path: str = Field(min_length=1)
-    """The command line of the script."""
-    cwd: str = ""
-    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
-    network: bool = False
 
 
 class LlmAggregator(Kind):
     """A model that reads the members' results."""
 
     type: Literal["llm_judge"] = "llm_judge"
-    prompt: str = ""
-    prompt_file: str = ""
+    prompt: TextOrNone = ""
+    prompt_file: SkipJsonSchema[str] = ""
     model: str = ""
 
 
@@ -73,7 +63,7 @@ class CompositeEvaluator(BaseEvaluator):
     """An evaluator of evaluators; its score comes first, then its members' as `<name>/<member>`."""
 
     type: Literal["composite"] = "composite"
-    evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1)]
+    evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1), AS_TUPLE]
     aggregator: Aggregator = Field(default_factory=WeightedAverage)
 
     @property
@@ -88,7 +78,11 @@ class CompositeEvaluator(BaseEvaluator):
     def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
         results = [member.evaluate(case, evidence) for member in self.evaluators]
         whole = self.score(self._aggregate([scores[0] for scores in results], case, evidence))
-        members = [self._member(score) for scores in results for score in scores]
+        members = [
+            msgspec.structs.replace(score, name=f"{self.label}/{score.name}")
+            for scores in results
+            for score in scores
+        ]
         return (whole, *members)
 
     def averaged(self, members: Sequence[Score]) -> Score | None:
@@ -97,12 +91,12 @@ class CompositeEvaluator(BaseEvaluator):
             return None
         return self.score(self._aggregate(members, Case(), Evidence(Transcript())))
 
-    def _member(self, score: Score) -> Score:
-        return msgspec.structs.replace(score, name=f"{self.label}/{score.name}")
-
     def _aggregate(self, members: Sequence[Score], case: Case, evidence: Evidence) -> EvaluatorResult:
         errors = dict.fromkeys(score.error for score in members if score.error)
-        results = {score.name: _result(score) for score in members}
+        results = {
+            score.name: {"name": score.name, "score": score.value, "weight": score.weight, **score.detail}
+            for score in members
+        }
         more: dict[str, Json] = {"evaluator_results": list(results.values())}
         if errors:
             return EvaluatorResult(None, error=" ".join(errors), more=more)
@@ -115,14 +109,7 @@ class CompositeEvaluator(BaseEvaluator):
         aggregator = self.aggregator
         if isinstance(aggregator, CodeAggregator):
             payload = {"results": results}
-            return run_judge_script(
-                aggregator.path,
-                payload,
-                evidence,
-                cwd=aggregator.cwd,
-                timeout_seconds=aggregator.timeout_seconds,
-                network=aggregator.network,
-            )
+            return run_judge_script(aggregator.path, aggregator, payload, evidence)
         if isinstance(aggregator, LlmAggregator):
             prompt = _prompt(aggregator, results, case, evidence)
             rubric = hash_of(aggregator.prompt)
@@ -154,6 +141,7 @@ Evaluator = Annotated[
     Field(discriminator="type"),
 ]
 """Every kind of evaluator, defined here because a composite contains any of them."""
+CompositeEvaluator.model_rebuild()
 
 
 def _mean(members: Sequence[Score], how: WeightedAverage) -> EvaluatorResult:
@@ -184,10 +172,6 @@ def _passed_share(members: Sequence[Score], how: PassedShare) -> EvaluatorResult
 
 def _prefix_texts(members: Sequence[Score], key: str) -> tuple[str, ...]:
     return tuple(f"[{score.name}] {text}" for score in members for text in score.detail[key])
-
-
-def _result(score: Score) -> dict[str, Json]:
-    return {"name": score.name, "score": score.value, "weight": score.weight, **score.detail}
 
 
 def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -> str:

@@ -161,7 +161,7 @@ def _flags(item: Mapping[str, Json], *names: str) -> list[str] | None:
 
 def _commands(line: str, required: Sequence[str] | None, forbidden: Sequence[str]) -> Iterator[CommandRan]:
     """Yield a gate for each command of a line; none if it is a sentence."""
-    if _is_sentence(line):
+    if re.match(r"\s*[A-Z][a-z]+\s", line) is not None or re.search(r"[a-z]{2}\.\s*$", line) is not None:
         return
     parts = [
         [word for word in part.words if word] for part in segments(_PLACEHOLDER.sub("", line)) if part.words
@@ -172,10 +172,6 @@ def _commands(line: str, required: Sequence[str] | None, forbidden: Sequence[str
         words, flags = _split(command)
         asked = flags if required is None else required
         yield CommandRan(words=words, flags=list(asked), without_flags=list(forbidden))
-
-
-def _is_sentence(line: str) -> bool:
-    return re.match(r"\s*[A-Z][a-z]+\s", line) is not None or re.search(r"[a-z]{2}\.\s*$", line) is not None
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates import Gate
-from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.agent_skills.case_checks import (
@@ -105,9 +104,13 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
         key=key,
         description=_first_text(case, _NAMES),
         prompt=prompt,
-        setup=checks.setup,
-        limits=TrialLimits(timeout_seconds=checks.timeout_seconds, max_turns=checks.max_turns),
-        tags=tuple(dict.fromkeys((*_tags(case), *checks.tags, *_trigger_tags(loaded)))),
+        setup=tuple(checks.setup),
+        limits=TrialLimits(timeout_seconds=checks.timeout_secs, max_turns=checks.max_turns),
+        tags=tuple(
+            dict.fromkeys(
+                (*_tags(case), *checks.tags, *[SHOULD if gate.expected else SHOULD_NOT for gate in loaded])
+            )
+        ),
         criteria=Criteria(
             tool=context.gates.tool,
             gates=gates,
@@ -349,7 +352,3 @@ def _nothing_to_judge(document: PositionedDocument, at: Location) -> Problem:
     what = "Nothing judges this case: its trials are compared by tool use, cost and time only."
     fix = "Add 'expected_output', 'assertions' or gates in gates.yaml."
     return document.problem(at, what, fix=fix, id="format/nothing-to-judge", lint=True)
-
-
-def _trigger_tags(loaded: Sequence[SkillLoaded | SkillNotLoaded]) -> list[str]:
-    return [SHOULD if gate.expected else SHOULD_NOT for gate in loaded]

@@ -37,7 +37,7 @@ from scenarios.formats.agent_skills.skill_folders import (
 from scenarios.formats.agent_skills.trigger_reader import read_skill_name
 from scenarios.formats.candidates import decode_file
 from scenarios.formats.other_programs import hints_of_others
-from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
+from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite, find_repeated
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, find_targets_file
@@ -326,19 +326,15 @@ def _answers(read: _EvalFile) -> Iterator[Problem]:
 
 
 def _repeated_ids(read: _EvalFile) -> Iterator[Problem]:
-    first: dict[str, tuple[PositionedDocument, Location]] = {}
-    for case, (document, _, at) in zip(read.cases, read.written, strict=True):
-        if case.spec is None:
-            continue
-        earlier, place = first.setdefault(case.spec.key, (document, at))
-        if (earlier.file, place) != (document.file, at):
-            of_file = f" of {earlier.file}" if earlier.file != document.file else ""
-            line = f"line {earlier.positions.line(place)}{of_file}"
-            what = f"Duplicate id '{case.spec.key}', first in {line}."
-            fix = "Give each case of a file a unique id."
-            if read.is_trigger_list:
-                what, fix = f"The query is repeated, first in {line}.", "Remove one of them."
-            yield document.problem(at, what, fix=fix, id="format/duplicate-scenario")
+    written = zip(read.cases, read.written, strict=True)
+    places = ((case.spec.key, (document, at)) for case, (document, _, at) in written if case.spec)
+    for id, (document, at), (earlier, place) in find_repeated(places):
+        of_file = f" of {earlier.file}" if earlier.file != document.file else ""
+        line = f"line {earlier.positions.line(place)}{of_file}"
+        what, fix = f"Duplicate id '{id}', first in {line}.", "Give each case of a file a unique id."
+        if read.is_trigger_list:
+            what, fix = f"The query is repeated, first in {line}.", "Remove one of them."
+        yield document.problem(at, what, fix=fix, id="format/duplicate-scenario")
 
 
 def _suite_names(files: Sequence[_EvalFile], upload: str) -> list[str]:

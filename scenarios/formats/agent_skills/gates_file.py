@@ -10,13 +10,12 @@ from typing import Annotated
 import yaml
 from pydantic import Field
 
-from evaluators.grading.gates import Gate
 from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.agent_skills.skill_contents import GATES
 from scenarios.formats.llm_tool_test.config_file import target_problems
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
-from scenarios.formats.llm_tool_test.scenario_models import Gates, TargetModel
+from scenarios.formats.llm_tool_test.scenario_models import Gates
 from scenarios.formats.parsed import Fixture
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -53,17 +52,6 @@ class GatesModel(CaseGates):
     """What single cases have besides, by id."""
 
 
-@dataclass(frozen=True)
-class Checks:
-    """What a case is checked by, and its limits."""
-
-    gates: tuple[Gate, ...] = ()
-    setup: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    timeout_seconds: float | None = None
-    max_turns: int | None = None
-
-
 @dataclass
 class GatesFile:
     """The gates file beside an eval file; without one, what an empty one says."""
@@ -72,20 +60,20 @@ class GatesFile:
     tool: Tool | None = None
     workspace: Fixture = ()
     """The initial files of every workspace."""
-    shared: Checks = field(default_factory=Checks)
-    cases: Mapping[str, Checks] = field(default_factory=dict)
+    shared: CaseGates = field(default_factory=CaseGates)
+    """What all cases have; its gates and those of `cases` are read."""
+    cases: Mapping[str, CaseGates] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
-    def checks_of(self, names: Sequence[str]) -> Checks:
+    def checks_of(self, names: Sequence[str]) -> CaseGates:
         """Return the checks of a case, which is named by any of `names`: those of all cases, then its own."""
-        checks = next((self.cases[name] for name in names if name in self.cases), Checks())
-        return Checks(
-            gates=self.shared.gates + checks.gates,
-            setup=self.shared.setup + checks.setup,
-            tags=self.shared.tags + checks.tags,
-            timeout_seconds=checks.timeout_seconds or self.shared.timeout_seconds,
-            max_turns=checks.max_turns or self.shared.max_turns,
+        own, shared = (
+            next((self.cases[name] for name in names if name in self.cases), CaseGates()),
+            self.shared,
         )
+        lists = {name: getattr(shared, name) + getattr(own, name) for name in ("gates", "setup", "tags")}
+        limits = {name: getattr(own, name) or getattr(shared, name) for name in ("timeout_secs", "max_turns")}
+        return shared.model_copy(update={**lists, **limits})
 
     def unknown_cases(self, known: set[str]) -> Iterator[Problem]:
         """Yield a problem for each case that no eval file has."""
@@ -105,21 +93,18 @@ def read_gates_file(upload: UploadedFiles, folder: str) -> GatesFile:
         document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:
         return GatesFile(problems=list(error.problems))
-    gates_file, problems = validate(GatesModel, _with_texts_as_keys(document.value), document)
+    cases = document.value.get("cases") if isinstance(document.value, dict) else None
+    gates_file, problems = validate(
+        GatesModel,
+        {**document.value, "cases": {str(key): each for key, each in cases.items()}}
+        if isinstance(cases, dict)
+        else document.value,
+        document,
+    )
     read = GatesFile(document, problems=problems)
     if gates_file is not None:
         _fill(read, gates_file, document, upload)
     return read
-
-
-def _with_texts_as_keys(value: Json) -> Json:
-    """Return the document with its cases' ids as texts, however they are written."""
-    cases = value.get("cases") if isinstance(value, dict) else None
-    return (
-        {**value, "cases": {str(key): each for key, each in cases.items()}}
-        if isinstance(cases, dict)
-        else value
-    )
 
 
 def _fill(
@@ -138,12 +123,10 @@ def _fill(
 
 def _checks(
     read: GatesFile, case_gates: CaseGates, document: PositionedDocument, at: Location, binary: str
-) -> Checks:
+) -> CaseGates:
     gates, problems = read_gates(case_gates.gates, document, (*at, "gates"), binary=binary)
     read.problems += problems
-    return Checks(
-        gates, tuple(case_gates.setup), tuple(case_gates.tags), case_gates.timeout_secs, case_gates.max_turns
-    )
+    return case_gates.model_copy(update={"gates": list(gates)})
 
 
 def _tool(read: GatesFile, value: Json, document: PositionedDocument, upload: UploadedFiles) -> Tool | None:
@@ -156,12 +139,12 @@ def _tool(read: GatesFile, value: Json, document: PositionedDocument, upload: Up
         fix = "Write 'tool: NAME', or the keys of llm-tool-test's 'target'."
         read.problems.append(document.problem(("tool",), what, fix=fix, id="format/wrong-type"))
         return None
-    target, problems = validate(TargetModel, value, document, ("tool",))
+    target, problems = validate(Tool, value, document, ("tool",))
     read.problems += problems
     if target is None:
         return None
     read.problems += target_problems(target, document, ("tool",), upload.variables)
-    return Tool(**target.model_dump())
+    return target
 
 
 def _projects_tool(upload: UploadedFiles) -> Tool | None:

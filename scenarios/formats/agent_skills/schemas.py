@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluators.grading.gates import GATES
+from evaluators.tool_use.tool import McpServer, Tool
 from scenarios.formats.agent_skills.case_lists import (
     CASE_LISTS,
     FILES,
@@ -29,7 +30,6 @@ from scenarios.formats.json_schemas import (
     has,
     schema_of_list,
 )
-from scenarios.formats.llm_tool_test.scenario_models import McpTarget, TargetModel
 from scenarios.formats.llm_tool_test.schemas import add_tool_rules, gate_schema
 
 
@@ -70,9 +70,9 @@ def triggers_schema() -> Schema:
 
 def gates_schema() -> Schema:
     """Return the schema of the gates file."""
-    writer = SchemaWriter((GatesModel, TargetModel, McpTarget, *GATES.values()))
+    writer = SchemaWriter((GatesModel, Tool, McpServer, *GATES.values()))
     add_tool_rules(writer)
-    tool = any_of(NOT_EMPTY, writer.reference(TargetModel), {"type": "null"})
+    tool = any_of(NOT_EMPTY, writer.reference(Tool), {"type": "null"})
     return writer.write(GatesModel, gate=gate_schema(writer), tool=tool)
 
 

@@ -44,7 +44,9 @@ def find_left_out(files: Mapping[str, bytes], *, is_repository: bool = False) ->
     """
     workspaces = find_workspaces(files)
     authors = _OF_AUTHORS if is_repository else frozenset[str]()
-    if is_repository and not any(_is_named(path, files) for path in files if path.startswith(f"{_DOCS}/")):
+    if is_repository and not any(
+        path.encode() in files.get(FILE, b"") for path in files if path.startswith(f"{_DOCS}/")
+    ):
         authors |= {_DOCS}
     left_out = {path: unit for path in files if (unit := _unit(path, files, workspaces, authors))}
     rest = {path: content for path, content in files.items() if path not in left_out}
@@ -121,10 +123,6 @@ def _unit_of_folders(path: str, workspaces: Set[str], authors: Set[str]) -> str:
         ),
         "",
     )
-
-
-def _is_named(path: str, files: Mapping[str, bytes]) -> bool:
-    return path.encode() in files.get(FILE, b"")
 
 
 def _holds_answers(path: str, content: bytes) -> bool:

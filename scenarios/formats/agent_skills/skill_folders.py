@@ -178,7 +178,11 @@ def _read(upload: UploadedFiles, path: str) -> Skill:
     files = upload.below(folder) if folder else whole_upload(upload)
     left_out = find_left_out({file.path: file.content for file in files}, is_repository=not folder)
     laid = tuple(file for file in files if file.path not in left_out)
-    called = name if valid else _as_name(name or folder_name)
+    called = (
+        name
+        if valid
+        else (re.sub(r"[^a-z0-9]+", "-", (name or folder_name).lower()).strip("-")[:64] or "skill")
+    )
     return Skill(called, folder, path, text, laid, left_out, tuple(lints))
 
 
@@ -230,10 +234,6 @@ def _without_front_matter(path: str) -> Problem:
     what = "The file has no front matter, so no agent knows the skill."
     fix = "Begin it with '---', 'name:', 'description:' and '---'."
     return Problem(path, 1, "", what, fix, "format/skill-description", lint=True)
-
-
-def _as_name(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:64] or "skill"
 
 
 def _scripts(text: str) -> Iterator[str]:

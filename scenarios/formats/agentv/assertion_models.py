@@ -1,4 +1,4 @@
-"""The models of the assertions in eval files of AgentV 2 and later."""
+"""The models of assertions in eval files of AgentV 2 and later whose files have another form than their class."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from evaluators.model import Json
-from scenarios.formats.agentv.eval_models import Count, EvaluatorFile, Evaluators, Share, Text, Weight
+from evaluators.grading.evaluator import BaseEvaluator
+from evaluators.grading.scores.composite_evaluator import Aggregator, CompositeEvaluator, WeightedAverage
+from evaluators.model import Count, Json, Text
 from scenarios.formats.validation import Mirror
-
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 def _as_list(value: Json) -> Json:
@@ -25,74 +25,22 @@ Texts = Annotated[
 ]
 
 
-class TextFile(EvaluatorFile):
+class ValueFile(BaseEvaluator):
+    """An assertion whose `value` has a model of its own."""
+
+    value: Any
+
+
+class TextFile(ValueFile):
     """`contains`, `equals` and their like."""
 
     value: Text
 
 
-class TextsFile(EvaluatorFile):
+class TextsFile(ValueFile):
     """`contains-any`, `icontains-all` and their like."""
 
     value: Texts
-
-
-class RegexFile(EvaluatorFile):
-    value: Text
-    flags: Annotated[str, Field(pattern=r"^[gimsu]*$")] = ""
-
-
-class JsonFile(EvaluatorFile):
-    value: dict[str, Any] | None = None
-
-
-class LatencyFile(EvaluatorFile):
-    threshold: Amount
-
-
-class CostLimitFile(EvaluatorFile):
-    budget: Amount | None = None
-    threshold: Amount | None = None
-
-
-class TokenUsageFile(EvaluatorFile):
-    max_total: Amount | None = None
-    max_input: Amount | None = None
-    max_output: Amount | None = None
-
-
-class ExecutionMetricsFile(EvaluatorFile):
-    max_tool_calls: Amount | None = None
-    max_llm_calls: Amount | None = None
-    max_tokens: Amount | None = None
-    max_cost_usd: Amount | None = None
-    max_duration_ms: Amount | None = None
-    target_exploration_ratio: Share | None = None
-    exploration_tolerance: Amount = 0.2
-
-
-class FieldFile(Mirror):
-    path: Text
-    match: Literal["exact", "numeric_tolerance", "date"]
-    required: bool = True
-    weight: Weight = 1.0
-    tolerance: Amount = 0.0
-    relative: bool = False
-    formats: list[Text] = Field(default_factory=list)
-
-
-class FieldAccuracyFile(EvaluatorFile):
-    fields: Annotated[list[FieldFile], Field(min_length=1)]
-    aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
-
-
-class SkillTriggerFile(EvaluatorFile):
-    skill: Text
-    should_trigger: bool = True
-
-
-class SkillUsedFile(EvaluatorFile):
-    value: Text
 
 
 class ToolCountFile(Mirror):
@@ -151,12 +99,6 @@ class GoalFile(Mirror):
     goal: Text
 
 
-class ValueFile(EvaluatorFile):
-    """An assertion whose `value` has a model of its own."""
-
-    value: Any
-
-
 VALUE_MODELS: Mapping[str, type[Mirror]] = {
     "trajectory:tool-used": ToolCountFile,
     "trajectory:tool-sequence": ToolSequenceFile,
@@ -167,7 +109,7 @@ VALUE_MODELS: Mapping[str, type[Mirror]] = {
 """The models of the values of `ValueFile`, by kind."""
 
 
-class AssertSetFile(EvaluatorFile):
+class AssertSetFile(CompositeEvaluator):
     unrunnable: ClassVar[Mapping[str, str]] = {"config": "Write the settings in each assertion."}
 
-    evaluators: Annotated[Evaluators, Field(min_length=1)]
+    aggregator: SkipJsonSchema[Aggregator] = Field(default_factory=WeightedAverage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
 from evaluators.grading.criteria import Criteria
@@ -30,6 +30,7 @@ from scenarios.formats.agentv.prompt_matrix import (
     fill_case,
 )
 from scenarios.formats.agentv.prompt_values import find_prompt_values, merge_metadata
+from scenarios.formats.parsed import CaseReading
 from scenarios.formats.positions import Location, PositionedDocument, line_of
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind, validate
@@ -37,14 +38,6 @@ from scenarios.spec import MatrixEntry, ScenarioSpec, TrialLimits
 
 _DEFAULT_KINDS = ("llm_judge", "expected-messages")
 """Evaluators that work without settings."""
-
-
-@dataclass
-class EvalCaseReading:
-    """One translated case. Without a `spec`, the problems say why."""
-
-    spec: ScenarioSpec | None = None
-    problems: list[Problem] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -71,13 +64,13 @@ class SuiteDefaults:
         return self.found.default_test or DefaultTest()
 
 
-def read_cases(value: Json, defaults: SuiteDefaults, at: Location) -> list[EvalCaseReading]:
+def read_cases(value: Json, defaults: SuiteDefaults, at: Location) -> list[CaseReading]:
     """Translate one case, with all its problems: one scenario, or one for each prompt of the file."""
     document = defaults.context.document
     if not isinstance(value, dict):
         what = f"An eval case must be a mapping, not {kind(value)}."
         fix = "Write 'id:', 'input_messages:' and 'expected_outcome:'."
-        return [EvalCaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])]
+        return [CaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])]
     known, lints = without_later_keys(value, defaults.context.version, document, at)
     fields, spelled, problems = unify_keys(known, OF_CASE, document, at)
     problems += lints
@@ -97,7 +90,7 @@ def _read_filled(
     template: PromptTemplate | None,
     defaults: SuiteDefaults,
     at: Location,
-) -> EvalCaseReading:
+) -> CaseReading:
     """Translate a case with one prompt, after filling in its variables."""
     context = defaults.context
     case_vars = case.get("vars")
@@ -150,18 +143,19 @@ def _shared_input(filling: Filling, defaults: SuiteDefaults) -> tuple[Json, Json
 
 def _read_case(
     fields: dict[str, Json], spelled: dict[str, str], defaults: SuiteDefaults, at: Location
-) -> EvalCaseReading:
+) -> CaseReading:
     document = defaults.context.document
     execution, problems = _unified_execution(fields, document, at)
     fields = {**fields, **execution}
     case, more = validate(EvalCaseFile, fields, document, at, spelled=spelled)
     problems += more
     if defaults.context.version.is_later and "input_messages" not in fields:
-        problems = _without_missing(problems, at)
+        place = line_of((*at, "input_messages"))
+        problems = [problem for problem in problems if problem.where != place]
         # Prompts that can't be read have problems of their own.
         problems += [] if defaults.found.prompts else [_missing_input(defaults, at)]
     if case is None:
-        return EvalCaseReading(problems=[*problems, *_problems_of_evaluators(fields, spelled, defaults, at)])
+        return CaseReading(problems=[*problems, *_problems_of_evaluators(fields, spelled, defaults, at)])
     key_of = {name: (*at, spelled.get(name, name)) for name in OF_CASE}
     asked = read_messages(case.input_messages, defaults.context, key_of["input_messages"])
     expected = read_messages(case.expected_messages or (), defaults.context, key_of["expected_messages"])
@@ -173,13 +167,7 @@ def _read_case(
     values = find_prompt_values(evaluators, merge_metadata(shared, case.metadata), case.rubrics)
     found = {"evaluators": evaluators, "prompt_values": values}
     criteria = _criteria(case, asked, expected, defaults).model_copy(update=found)
-    return EvalCaseReading(_spec(case, asked, criteria, defaults, at), problems)
-
-
-def _without_missing(problems: Sequence[Problem], at: Location) -> list[Problem]:
-    """Return the problems without that of the missing input, which later versions name otherwise."""
-    place = line_of((*at, "input_messages"))
-    return [problem for problem in problems if problem.where != place]
+    return CaseReading(_spec(case, asked, criteria, defaults, at), problems)
 
 
 def _matrix(targets: Sequence[TargetFile]) -> tuple[MatrixEntry, ...] | None:
@@ -295,19 +283,6 @@ def _criteria(
 ) -> Criteria:
     answers = [text for turn in expected.turns if (text := message_as_text(turn))]
     reference = answers[-1 if defaults.context.version.is_later else 0] if answers else ""
-    return Criteria(
-        threshold=_threshold(case, defaults),
-        expected_outcome=(case.expected_outcome or "").strip(),
-        reference_answer=reference,
-        input_messages=tuple(asked.messages),
-        expected_messages=tuple(expected.messages),
-        input_files=asked.files,
-        guidelines=asked.guidelines,
-    )
-
-
-def _threshold(case: EvalCaseFile, defaults: SuiteDefaults) -> float:
-    """Return the lowest passing aggregate: the case's, else the file's, else that of the file's version."""
     thresholds = (
         (case.execution or Execution()).threshold,
         case.threshold,
@@ -315,7 +290,15 @@ def _threshold(case: EvalCaseFile, defaults: SuiteDefaults) -> float:
         defaults.execution.threshold,
         defaults.found.threshold,
     )
-    return next((each for each in thresholds if each is not None), defaults.context.version.threshold)
+    return Criteria(
+        threshold=next((each for each in thresholds if each is not None), defaults.context.version.threshold),
+        expected_outcome=(case.expected_outcome or "").strip(),
+        reference_answer=reference,
+        input_messages=tuple(asked.messages),
+        expected_messages=tuple(expected.messages),
+        input_files=asked.files,
+        guidelines=asked.guidelines,
+    )
 
 
 def _spec(
@@ -359,7 +342,11 @@ def _nothing_to_judge_by(
     document = defaults.context.document
     if any(message_as_text(turn) for turn in expected.turns) or case.expected_outcome:
         return []
-    if defaults.context.version.is_later and _lists_nothing(case) and not defaults.evaluators:
+    if (
+        defaults.context.version.is_later
+        and (not (case.evaluators or case.rubrics or (case.execution and case.execution.evaluators)))
+        and not defaults.evaluators
+    ):
         what = "The case says nothing about a good answer."
         fix = "Add 'criteria:', 'expected_output:' or 'assertions:'."
         return [document.problem(at, what, fix=fix, id="format/no-criteria")]
@@ -370,7 +357,3 @@ def _nothing_to_judge_by(
     what = "The judge does not know what a good answer is."
     fix = f"Add '{'criteria' if later else 'expected_outcome'}:'."
     return [document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]
-
-
-def _lists_nothing(case: EvalCaseFile) -> bool:
-    return not (case.evaluators or case.rubrics or (case.execution and case.execution.evaluators))

@@ -9,14 +9,13 @@ from dataclasses import replace
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.model import Json
 from scenarios.formats.agentv import NAME
-from scenarios.formats.agentv.eval_cases import EvalCaseReading, SuiteDefaults, read_cases
+from scenarios.formats.agentv.eval_cases import SuiteDefaults, read_cases
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile, TrialsFile
 from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
 from scenarios.formats.agentv.file_versions import (
     CASES_KEYS,
     OF_LIST,
-    FileVersion,
     unify_keys,
     version_of_dataset,
     version_of_file,
@@ -26,13 +25,12 @@ from scenarios.formats.agentv.guideline_settings import find_targets, read_patte
 from scenarios.formats.agentv.imported_cases import read_imports
 from scenarios.formats.agentv.included_files import Case, cases_of_file, expand_cases, read_named
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
-from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
+from scenarios.formats.parsed import CaseReading, Fixture, FixtureFile, ParsedSuite, find_repeated
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, is_below, is_targets_file
 from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
-from scenarios.spec import ScenarioSpec
 
 BUNDLE = "files"
 """The name of the fixture with the files of an eval file."""
@@ -65,7 +63,10 @@ def read_file(
     bundle = _bundle(context, evals)
     specs = [reading.spec for reading in readings if reading.spec]
     return ParsedSuite(
-        name=suite.found.dataset or suite.found.name or suite.found.suite or _without_eval(fallback, version),
+        name=suite.found.dataset
+        or suite.found.name
+        or suite.found.suite
+        or (fallback.removesuffix(".eval") if version.is_later else fallback),
         format=NAME,
         scenarios=tuple(spec.model_copy(update={"bundle": BUNDLE}) if bundle else spec for spec in specs),
         fixtures={BUNDLE: bundle} if bundle else {},
@@ -79,11 +80,6 @@ def read_file(
 def sidecar(file: str) -> str:
     """Return the path of the optional settings file of a JSONL dataset."""
     return posixpath.splitext(file)[0] + ".yaml"
-
-
-def _without_eval(name: str, version: FileVersion) -> str:
-    """Return a suite's name by its file without the ending `.eval`, as later versions have it."""
-    return name.removesuffix(".eval") if version.is_later else name
 
 
 def _find_trials(eval_file: EvalFile) -> tuple[TrialsFile | None, Location]:
@@ -245,27 +241,19 @@ def _read_dataset_defaults(context: EvalFileContext) -> tuple[SuiteDefaults | No
     return replace(suite, context=context), problems
 
 
-def _repeated_ids(readings: Sequence[EvalCaseReading]) -> list[Problem]:
-    first: dict[str, int] = {}
-    problems = []
-    for spec in (reading.spec for reading in readings):
-        if spec is None:
-            continue
-        if spec.key in first:
-            problems.append(_duplicate_case(spec, first[spec.key]))
-        first.setdefault(spec.key, spec.line)
-    return problems
-
-
-def _duplicate_case(spec: ScenarioSpec, line: int) -> Problem:
-    return Problem(
-        file=spec.file,
-        line=spec.line,
-        where="id",
-        what=f"Duplicate case '{spec.key}', first in line {line}.",
-        fix="Give each case of a file a unique id.",
-        id="format/duplicate-scenario",
-    )
+def _repeated_ids(readings: Sequence[CaseReading]) -> list[Problem]:
+    specs = ((reading.spec.key, reading.spec) for reading in readings if reading.spec)
+    return [
+        Problem(
+            file=spec.file,
+            line=spec.line,
+            where="id",
+            what=f"Duplicate case '{key}', first in line {first.line}.",
+            fix="Give each case of a file a unique id.",
+            id="format/duplicate-scenario",
+        )
+        for key, spec, first in find_repeated(specs)
+    ]
 
 
 def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:

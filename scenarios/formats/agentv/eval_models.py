@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from evaluators.model import Json
+from evaluators.grading.evaluator import Message
+from evaluators.grading.judges.checklist_judge import RubricItem
+from evaluators.model import Json, Key, Seconds, Share, Text
 from scenarios.formats.validation import Mirror, reads_as
-
-Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
 
 
 def _on_or_off(value: Json) -> Json:
     """Convert `on` and `off`, which YAML 1.2 reads as text."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
-
-
-def _one_line(value: Json) -> Json:
-    """Join a command that is a list of words."""
-    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        return shlex.join(value)
-    return value
-
-
-Command = Annotated[Text, BeforeValidator(_one_line, json_schema_input_type=Text | list[str])]
 
 
 class TrialsFile(Mirror):
@@ -116,7 +100,23 @@ class DefaultTest(Mirror):
     metadata: Any = None
 
 
-class EvalFile(Mirror):
+class JudgedFile(Mirror):
+    """What an eval file says for all its cases, and a case for itself."""
+
+    evaluator: str | None = None
+    evaluators: Evaluators | None = None
+    """What answers are judged by."""
+    execution: Execution | None = None
+    """Settings; a case's have priority over its file's."""
+    threshold: Share | None = None
+    """The lowest passing score, 0 to 1."""
+    input_files: list[Text] | None = None
+    """Files that are part of the question."""
+    tags: Any = None
+    metadata: Any = None
+
+
+class EvalFile(JudgedFile):
     """A file without its cases, or the sidecar of a JSONL dataset."""
 
     unrunnable: ClassVar[Mapping[str, str]] = {
@@ -135,10 +135,8 @@ class EvalFile(Mirror):
     category: Any = None
     version: Any = None
     author: Any = None
-    tags: Any = None
     license: Any = None
     requires: Any = None
-    metadata: Any = None
     governance: Any = None
     dataset: Text | None = None
     """The suite's name."""
@@ -146,17 +144,8 @@ class EvalFile(Mirror):
     """The target of runs that name none."""
     targets: Targets | None = None
     providers: Targets | None = None
-    evaluator: str | None = None
-    evaluators: Evaluators | None = None
-    """What every answer is judged by."""
-    execution: Execution | None = None
-    """Settings of all cases."""
-    threshold: Share | None = None
-    """The lowest passing score, 0 to 1."""
     input: Any = None
     """Messages before those of each case."""
-    input_files: list[Text] | None = None
-    """Files that are part of every question."""
     prompts: list[Annotated[Any, reads_as("prompt")]] | None = None
     """Prompts that are crossed with the tests."""
     default_test: Annotated[DefaultTest | None, reads_as("default_test")] = None
@@ -168,19 +157,7 @@ class EvalFile(Mirror):
     """Time limit of the agent in seconds."""
 
 
-class ToolCall(Mirror):
-    tool: Text
-    input: Any = None
-    output: Any = None
-
-
-class MessageFile(Mirror):
-    role: Literal["system", "user", "assistant", "tool"]
-    content: Annotated[Any, reads_as("content")] = None
-    tool_calls: list[ToolCall] | None = None
-
-
-class EvalCaseFile(Mirror):
+class EvalCaseFile(JudgedFile):
     """One eval case."""
 
     unrunnable: ClassVar[Mapping[str, str]] = {
@@ -202,189 +179,27 @@ class EvalCaseFile(Mirror):
     """Groups related cases."""
     note: str | None = None
     """Shown on pages."""
-    input_messages: Annotated[list[MessageFile], Field(min_length=1), reads_as("input")]
+    input_messages: Annotated[list[Message], Field(min_length=1), reads_as("input")]
     """What the agent is asked: a text, or messages."""
-    expected_messages: Annotated[list[MessageFile] | None, reads_as("expected")] = None
+    expected_messages: Annotated[list[Message] | None, reads_as("expected")] = None
     """A reference answer: a text, or messages with tool calls."""
-    evaluator: str | None = None
     rubrics: Rubrics | None = None
     """Statements that a judge checks one by one."""
-    evaluators: Evaluators | None = None
-    """What the answer is judged by."""
-    execution: Execution | None = None
-    """Settings that differ from the file's."""
-    threshold: Share | None = None
-    """The lowest passing score, 0 to 1."""
     vars: dict[str, Any] = Field(default_factory=dict)
     """Values of `{{ name }}` in input and assertions."""
-    input_files: list[Text] | None = None
-    """Files that are part of the question."""
-    tags: Any = None
-    metadata: Any = None
 
 
-class RubricItemFile(Mirror):
+class RubricItemFile(RubricItem):
     decisive: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("min_score", "required_min_score", "score_ranges"),
         "Split it into statements that are satisfied or not.",
     )
 
-    id: Text | None = None
-    description: Text = Field(
-        validation_alias=AliasChoices("description", "outcome", "criteria", "expected_outcome")
-    )
+    id: Text
+    description: Text
     operator: Literal["correctness", "contradiction"] = "correctness"
-    weight: Weight = 1.0
-    required: bool = True
 
 
-class EvaluatorFile(Mirror):
-    """The fields of every evaluator."""
-
-    unrunnable: ClassVar[Mapping[str, str]] = {
-        "preprocessors": "Remove it: answers are judged as they are.",
-        "transform": "Remove it: answers are judged as they are.",
-    }
-
-    type: str
-    name: Key | None = Field(default=None, validation_alias=AliasChoices("name", "metric"))
-    weight: Weight = 1.0
-    negate: bool = False
-    required: bool | Annotated[float, Field(gt=0, le=1)] = False
-    min_score: Annotated[float, Field(gt=0, le=1)] | None = None
-
-
-Model = Annotated[
-    str | None, Field(default=None, validation_alias=AliasChoices("model", "target", "provider"))
-]
-
-
-class LlmJudgeFile(EvaluatorFile):
-    prompt: Text | None = None
-    model: Model
-    rubrics: Rubrics | None = None
-    include_trace: bool = False
-    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
-
-
-def _statements(value: Json) -> Json:
-    """Return a single statement as a list."""
-    return [value] if isinstance(value, str) else value
-
-
-class RubricJudgeFile(EvaluatorFile):
-    rubrics: Annotated[
-        Annotated[Rubrics, Field(min_length=1)],
-        BeforeValidator(_statements, json_schema_input_type=Text | Annotated[Rubrics, Field(min_length=1)]),
-    ] = Field(validation_alias=AliasChoices("rubrics", "criteria", "value"))
-    model: Model
-    include_trace: bool = False
-    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
-
-
-class CodeJudgeFile(EvaluatorFile):
-    """A script; it gets the other keys as settings, too."""
-
-    unrunnable: ClassVar[Mapping[str, str]] = {
-        **EvaluatorFile.unrunnable,
-        "target": "Remove it: a script can't ask a model here.",
-    }
-
-    script: Command = Field(validation_alias=AliasChoices("script", "command"))
-    cwd: str | None = None
-    timeout_seconds: Seconds = 60.0
-    network: bool = False
-    config: dict[str, Any] = Field(default_factory=dict)
-
-
-def _any_args(value: Json) -> Json:
-    """Read `args: any` as no condition."""
-    return None if value == "any" else value
-
-
-def _rule(value: Json) -> Json:
-    """Return a rule of `args_match`, a list of arguments as a tuple."""
-    if value in ("superset", "subset", "exact", "ignore"):
-        return value
-    if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
-        return tuple(value)
-    raise ValueError("This must be superset, subset, exact or ignore, or a list of names of arguments")
-
-
-Rule = Annotated[
-    Any,
-    BeforeValidator(
-        _rule,
-        json_schema_input_type=Literal["superset", "subset", "exact", "ignore"]
-        | Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
-    ),
-]
-
-
-class ExpectedToolFile(Mirror):
-    decisive: ClassVar[Mapping[str, str]] = {
-        "input": "Write 'args:'.",
-        "output": "Remove it: outputs are not compared.",
-    }
-
-    tool: Text
-    args: Annotated[
-        dict[str, Any] | None,
-        BeforeValidator(_any_args, json_schema_input_type=dict[str, Any] | Literal["any"] | None),
-    ] = None
-    args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
-    max_duration_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None, validation_alias=AliasChoices("max_duration_ms", "maxDurationMs")
-    )
-
-
-class ToolTrajectoryFile(EvaluatorFile):
-    mode: Literal["any_order", "in_order", "exact", "subset", "superset"]
-    minimums: dict[str, Count] | None = None
-    expected: list[ExpectedToolFile] | None = None
-    args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
-
-
-class ExpectedMessagesFile(EvaluatorFile):
-    pass
-
-
-class CompositeFile(EvaluatorFile):
-    evaluators: Annotated[Evaluators, Field(min_length=1)]
-    aggregator: Annotated[dict[str, Any] | None, reads_as("aggregator")] = None
-
-
-class WeightedAverageFile(Mirror):
-    type: str
-    weights: dict[str, Weight] = Field(default_factory=dict)
-
-
-class PassedShareFile(Mirror):
-    type: str
-    threshold: Share
-
-
-class CodeAggregatorFile(Mirror):
-    type: str
-    path: Command
-    cwd: str | None = None
-    timeout_seconds: Seconds = 60.0
-    network: bool = False
-
-
-class LlmAggregatorFile(Mirror):
-    type: str
-    prompt: Text | None = None
-    model: str | None = None
-
-
-AGGREGATORS: Mapping[str, type[Mirror]] = {
-    "weighted_average": WeightedAverageFile,
-    "threshold": PassedShareFile,
-    "code_judge": CodeAggregatorFile,
-    "llm_judge": LlmAggregatorFile,
-}
-"""The models of aggregators, by their types."""
 AGGREGATOR_ALIASES = {"script": "code_judge", "llm_rubric": "llm_judge"}
 """The names of aggregators after AgentV 4.42."""
 

@@ -6,27 +6,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_NAME
+from evaluators.grading.assertions.answer_checks import AnswerPattern, AnswerText
+from evaluators.grading.assertions.expected_messages import ExpectedMessages
+from evaluators.grading.assertions.tool_checks import SkillTrigger, ToolArguments, ToolUsed
 from evaluators.grading.judges.checklist_judge import ChecklistJudge, RubricItem
-from evaluators.grading.judges.code_judge import CodeJudge
+from evaluators.grading.judges.code_judge import CodeAggregator, CodeJudge
 from evaluators.grading.judges.llm_judge import LlmJudge
-from evaluators.grading.scores import BaseEvaluator
+from evaluators.grading.scores import AGGREGATORS, EVALUATORS, BaseEvaluator
 from evaluators.grading.scores.composite_evaluator import (
-    CodeAggregator,
     CompositeEvaluator,
     LlmAggregator,
-    PassedShare,
-    WeightedAverage,
 )
 from evaluators.grading.scores.weighted_score import NAME as RESERVED
-from evaluators.model import Json
-from scenarios.formats.agentv import assertion_models, eval_models
-from scenarios.formats.agentv.assertion_reader import TEXT_KINDS, TEXTS_KINDS, AssertionReader, Item, Reader
+from evaluators.model import Json, Kind
+from scenarios.formats.agentv import assertion_models
+from scenarios.formats.agentv.assertion_reader import (
+    SPELLINGS,
+    STORED_TYPES,
+    TEXT_KINDS,
+    TEXTS_KINDS,
+    AssertionReader,
+    E,
+    Item,
+    Reader,
+)
+from scenarios.formats.agentv.eval_models import AGGREGATOR_ALIASES, RubricItemFile
 from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
 from scenarios.formats.agentv.included_files import read_include
-from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints, split_settings
+from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints
 from scenarios.formats.agentv.prompt_values import find_unfilled
 from scenarios.formats.positions import Location
-from scenarios.formats.validation import did_you_mean, kind
+from scenarios.formats.validation import did_you_mean, kind, shown_fields
 
 INCLUDE_LEVELS = 3
 ALIASES = {
@@ -43,30 +54,16 @@ ALIASES = {
 """Names of kinds in other versions; `_` and `-` are the same."""
 BY_CRITERIA = ("llm-rubric", "llm_rubric")
 """Names of `rubric` that judge by the case's criteria where they have no statements."""
-MODELS: Mapping[str, type[eval_models.EvaluatorFile]] = {
-    "llm_judge": eval_models.LlmJudgeFile,
-    "rubric": eval_models.RubricJudgeFile,
-    "code_judge": eval_models.CodeJudgeFile,
-    "composite": eval_models.CompositeFile,
-    "assert-set": assertion_models.AssertSetFile,
+MODELS: Mapping[str, type[BaseEvaluator]] = {
+    **{name: kind for name, kind in EVALUATORS.items() if name not in STORED_TYPES.values()},
+    **{name: EVALUATORS[stored] for name, stored in STORED_TYPES.items()},
     **dict.fromkeys(TEXT_KINDS, assertion_models.TextFile),
     **dict.fromkeys(TEXTS_KINDS, assertion_models.TextsFile),
-    "regex": assertion_models.RegexFile,
-    "is-json": assertion_models.JsonFile,
-    "json-schema": assertion_models.JsonFile,
-    "field-accuracy": assertion_models.FieldAccuracyFile,
-    "latency": assertion_models.LatencyFile,
-    "cost": assertion_models.CostLimitFile,
-    "token-usage": assertion_models.TokenUsageFile,
-    "execution-metrics": assertion_models.ExecutionMetricsFile,
-    "tool-trajectory": eval_models.ToolTrajectoryFile,
-    "expected-messages": eval_models.ExpectedMessagesFile,
-    "skill-trigger": assertion_models.SkillTriggerFile,
-    "skill-used": assertion_models.SkillUsedFile,
+    "skill-used": assertion_models.TextFile,
     **dict.fromkeys(assertion_models.VALUE_MODELS, assertion_models.ValueFile),
+    "assert-set": assertion_models.AssertSetFile,
 }
 """The model of each kind's entry."""
-_IN_KEBAB = {"tool_trajectory": "tool-trajectory", "expected_messages": "expected-messages"}
 
 
 @dataclass
@@ -98,7 +95,9 @@ class EvaluatorReader(AssertionReader):
         statements = [item for item in items if isinstance(item, str)] if texts_are_statements else []
         for index, item in enumerate(items):
             if statements and isinstance(item, str):
-                if item is statements[0] and (judge := self._of_statements(statements, at)):
+                if item is statements[0] and (
+                    judge := self.rubric(statements, at, name="rubrics", weight=float(len(statements)))
+                ):
                     yield judge, index
                     statements = []
             elif texts_are_statements and isinstance(item, str):
@@ -107,10 +106,6 @@ class EvaluatorReader(AssertionReader):
                 yield from ((one, index) for one in self._include(item["include"], (*at, index)))
             elif one := self._read_one(item, (*at, index)):
                 yield one, index
-
-    def _of_statements(self, statements: Sequence[str], at: Location) -> BaseEvaluator | None:
-        """Return one judge of all plain texts, with a weight of 1 for each."""
-        return self.rubric(statements, at, name="rubrics", weight=float(len(statements)))
 
     def _include(self, name: Json, at: Location) -> tuple[BaseEvaluator, ...]:
         """Return the evaluators of a file with assertions, or a template of `.agentv/templates`."""
@@ -137,10 +132,14 @@ class EvaluatorReader(AssertionReader):
 
     def rubric(self, items: Sequence[Json], at: Location, **fields: Any) -> ChecklistJudge | None:
         """Return a rubric evaluator for a list of statements, None without a valid one."""
-        rubrics = [self._statement(item, index, (*at, index)) for index, item in enumerate(items)]
-        right = [item for item in rubrics if item is not None]
+        statements = self._statements(items, at)
+        return ChecklistJudge(rubrics=statements, **fields) if statements else None
+
+    def _statements(self, items: Sequence[Json], at: Location) -> tuple[RubricItem, ...]:
+        read = [self._statement(item, index, (*at, index)) for index, item in enumerate(items)]
+        right = tuple(item for item in read if item is not None)
         self._check_ids(right, at)
-        return ChecklistJudge(rubrics=tuple(right), **fields) if right else None
+        return right
 
     def _read_one(self, item: Json, at: Location) -> BaseEvaluator | None:
         if isinstance(item, str):
@@ -163,7 +162,10 @@ class EvaluatorReader(AssertionReader):
             self._add_unknown(name, (*at, "type"))
             return None
         kind_name, reader = known
-        return reader({**fields, "type": kind_name}, at)
+        evaluator = reader({**fields, "type": kind_name}, at)
+        if evaluator is None or evaluator.name or not self.context.version.is_later:
+            return evaluator
+        return evaluator.model_copy(update={"name": _derived_name(evaluator, kind_name)[:LONGEST_NAME]})
 
     def _find_reader(self, name: Json) -> tuple[str, Reader] | None:
         """Return the name of a kind and its reader; None for an unknown one."""
@@ -181,7 +183,7 @@ class EvaluatorReader(AssertionReader):
         if base != name and self._find_reader(base):
             fix = f"Write 'type: {base}' with 'negate: true'; 'not-' is of later versions."
         else:
-            known = (*self._judges, *_IN_KEBAB, *self.assertions)
+            known = (*self._judges, *STORED_TYPES.values(), *self.assertions)
             fix = did_you_mean(str(name), known) or f"Use one of {', '.join(known)}."
         self.add_problem(at, f"Unknown evaluator '{name}'.", fix, "format/unknown-evaluator")
 
@@ -202,146 +204,112 @@ class EvaluatorReader(AssertionReader):
         self.add_problem(at, what, "Give it a unique 'name'.", "format/duplicate-evaluator", lint=True)
 
     def _llm_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
-        judge = self.valid(eval_models.LlmJudgeFile, item, at)
+        if item.get("rubrics"):
+            return self._rubric_judge(item, at, takes_text=False)
+        item.pop("rubrics", None)
+        judge = self._judge(LlmJudge, item, at)
         if judge is None:
             return None
-        common = self._judge_fields(judge)
-        if judge.rubrics:
-            self._add_unused_prompt(judge.prompt, (*at, "prompt"))
-            return self.rubric(judge.rubrics, (*at, "rubrics"), **common)
         text, path, problems = read_prompt(judge.prompt, self.context, (*at, "prompt"))
         self.problems += [*problems, *find_unfilled(text, self.rubrics, self.context, (*at, "prompt"))]
-        return LlmJudge(**common, prompt=text, prompt_file=path)
+        return judge.model_copy(update={"prompt": text, "prompt_file": path})
 
-    def _rubric_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
+    def _rubric_judge(self, item: Item, at: Location, *, takes_text: bool = True) -> BaseEvaluator | None:
         key = next((key for key in ("rubrics", "criteria", "value") if key in item), "rubrics")
         if key not in item and (item["type"] in BY_CRITERIA or "prompt" in item):
             return self._llm_judge(item, at)
-        self._add_unused_prompt(item.pop("prompt", None), (*at, "prompt"))
-        judge = self.valid(eval_models.RubricJudgeFile, item, at)
-        return self.rubric(judge.rubrics, (*at, key), **self._judge_fields(judge)) if judge else None
-
-    def _add_unused_prompt(self, prompt: Json, at: Location) -> None:
-        if prompt is not None:
+        if item.pop("prompt", None) is not None:
             what = "This prompt is not used: evalhub asks about statements in its own words."
             fix = "Remove it, or remove the statements to judge with the prompt alone."
-            self.add_problem(at, what, fix, "format/unused-prompt", lint=True)
+            self.add_problem((*at, "prompt"), what, fix, "format/unused-prompt", lint=True)
+        statements = item.pop(key, None)
+        if isinstance(statements, str) and takes_text:
+            statements = [statements]
+        if statements and isinstance(statements, list):
+            statements = self._statements(statements, (*at, key))
+            if not statements:
+                return None
+        fields = item if statements is None else {**item, "rubrics": statements}
+        return self._judge(ChecklistJudge, fields, at, rubrics=key)
+
+    def _judge(self, kind: type[E], item: Item, at: Location, **spelled: str) -> E | None:
+        """Return an evaluator whose lowest passing score is also called its threshold."""
+        threshold = item.pop("threshold", None)
+        fields = {**item, "type": kind.model_fields["type"].default}
+        if threshold is not None and "min_score" not in item and item.get("required") in (None, True, False):
+            fields["min_score"], spelled["min_score"] = threshold, "threshold"
+        return self.valid(kind, fields, at, **spelled)
 
     def _goal_success(self, item: Item, at: Location) -> BaseEvaluator | None:
-        value = item.get("value")
-        read = self.value(
-            assertion_models.GoalFile,
-            {**item, "value": {"goal": value} if isinstance(value, str) else value},
-            at,
-        )
+        if isinstance(value := item.get("value"), str):
+            item = {**item, "value": {"goal": value}}
+        read = self.value(assertion_models.GoalFile, item, at)
         if read is None:
             return None
         assertion, wanted = read
         statement = RubricItem(id="goal", description=f"The agent reached this goal: {wanted.goal}")
-        return ChecklistJudge(
-            rubrics=(statement,), include_trace=True, **self.common(assertion, derived=assertion.type)
-        )
-
-    def _judge_fields(self, judge: eval_models.LlmJudgeFile | eval_models.RubricJudgeFile) -> dict[str, Any]:
-        common = self.common(judge, derived=judge.type)
-        if judge.threshold is not None:
-            common.setdefault("min_score", judge.threshold)
-        return {**common, "model": judge.model or "", "include_trace": judge.include_trace}
+        return self.of(ChecklistJudge, assertion, rubrics=(statement,), include_trace=True)
 
     def _code_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
-        own, settings = split_settings(eval_models.CodeJudgeFile, item)
-        judge = self.valid(eval_models.CodeJudgeFile, own, at)
+        known = {*shown_fields(CodeJudge), *CodeJudge.unrunnable, *SPELLINGS["name"], *SPELLINGS["script"]}
+        own = {key: value for key, value in item.items() if key in known}
+        settings = {key: value for key, value in item.items() if key not in known}
+        judge = self.valid(CodeJudge, {**own, "type": "code_judge"}, at)
         if judge is None:
             return None
-        cwd = self._cwd(judge.cwd, judge.script, at, "command" if "command" in item else "script")
-        return CodeJudge(
-            **self.common(judge, derived=judge.type),
-            script=judge.script,
-            cwd=cwd,
-            timeout_seconds=judge.timeout_seconds,
-            network=judge.network,
-            exit_code_decides=self.context.version.is_later,
-            config={**settings, **judge.config},
-        )
+        key = "command" if "command" in item else "script"
+        later = self.context.version.is_later
+        values = {"exit_code_decides": later, "config": {**settings, **judge.config}}
+        return judge.model_copy(update={"cwd": self._cwd(judge.cwd, judge.script, at, key), **values})
 
     def _composite(self, item: Item, at: Location) -> BaseEvaluator | None:
-        item, spelled, problems = unify_keys(item, OF_LIST, self.context.document, at)
-        self.problems += problems
-        composite = self.valid(eval_models.CompositeFile, item, at, **spelled)
-        if composite is None:
+        aggregator = item.get("aggregator") or {"type": "weighted_average"}
+        if isinstance(aggregator, dict):
+            aggregator = self._aggregator(aggregator, (*at, "aggregator"))
+        if aggregator is None:
             return None
-        members = self._members(composite.evaluators, (*at, spelled.get("evaluators", "evaluators")))
-        aggregator = self._aggregator(composite.aggregator, (*at, "aggregator"))
-        if not members or aggregator is None:
-            return None
-        return CompositeEvaluator.model_validate(
-            {
-                **self.common(composite, derived=composite.type),
-                "evaluators": members,
-                "aggregator": aggregator,
-            }
-        )
+        fields = {**item, "type": "composite", "aggregator": aggregator}
+        fields, spelled = self._with_members(fields, at)
+        return self.valid(CompositeEvaluator, fields, at, **spelled) if fields else None
 
     def _assert_set(self, item: Item, at: Location) -> BaseEvaluator | None:
-        threshold = item.pop("threshold", None)
-        if threshold is not None:
-            item.setdefault("min_score", threshold)
-        item, spelled, problems = unify_keys(item, OF_LIST, self.context.document, at)
+        fields, spelled = self._with_members(item, at)
+        group = self._judge(assertion_models.AssertSetFile, fields, at, **spelled) if fields else None
+        return CompositeEvaluator.model_validate(dict(group)) if group else None
+
+    def _with_members(self, item: Item, at: Location) -> tuple[Item, dict[str, str]]:
+        """Return a group with its evaluators, and how the file spells its keys; nothing if all members are wrong."""
+        fields, spelled, problems = unify_keys(item, OF_LIST, self.context.document, at)
         self.problems += problems
-        assert_set = self.valid(assertion_models.AssertSetFile, item, at, min_score="threshold", **spelled)
-        if assert_set is None:
-            return None
-        members = self._members(assert_set.evaluators, (*at, spelled.get("evaluators", "evaluators")))
-        common = self.common(assert_set, derived=assert_set.type)
-        return CompositeEvaluator.model_validate({**common, "evaluators": members}) if members else None
+        members = fields.get("evaluators")
+        if members and isinstance(members, list):
+            place = (*at, spelled.get("evaluators", "evaluators"))
+            later = self.context.version.is_later
+            fields["evaluators"] = self.read(members, place, texts_are_statements=later)
+        return (fields if fields.get("evaluators") or not members else {}), spelled
 
-    def _members(self, items: Sequence[Json], at: Location) -> tuple[BaseEvaluator, ...]:
-        return self.read(items, at, texts_are_statements=self.context.version.is_later)
-
-    def _aggregator(
-        self, item: Item | None, at: Location
-    ) -> WeightedAverage | PassedShare | CodeAggregator | LlmAggregator | None:
-        item = item or {"type": "weighted_average"}
+    def _aggregator(self, item: Item, at: Location) -> Kind | None:
         name = str(item.get("type")).replace("-", "_").replace("grader", "judge")
-        match eval_models.AGGREGATOR_ALIASES.get(name, name):
-            case "weighted_average":
-                average = self.valid(eval_models.WeightedAverageFile, item, at)
-                return WeightedAverage(weights=average.weights) if average else None
-            case "threshold":
-                share = self.valid(eval_models.PassedShareFile, item, at)
-                return PassedShare(threshold=share.threshold) if share else None
-            case "code_judge":
-                return self._code_aggregator(item, at)
-            case "llm_judge":
-                return self._llm_aggregator(item, at)
-        what = f"Unknown aggregator '{item.get('type')}'."
-        fix = f"Use one of {', '.join(eval_models.AGGREGATORS)}."
-        self.add_problem((*at, "type"), what, fix, "format/unknown-aggregator")
-        return None
-
-    def _code_aggregator(self, item: dict[str, Json], at: Location) -> CodeAggregator | None:
-        aggregator = self.valid(eval_models.CodeAggregatorFile, item, at)
-        if aggregator is None:
+        kind = AGGREGATORS.get(AGGREGATOR_ALIASES.get(name, name))
+        if kind is None:
+            what = f"Unknown aggregator '{item.get('type')}'."
+            fix = f"Use one of {', '.join(AGGREGATORS)}."
+            self.add_problem((*at, "type"), what, fix, "format/unknown-aggregator")
             return None
-        cwd = self._cwd(aggregator.cwd, aggregator.path, at, "path")
-        return CodeAggregator(
-            path=aggregator.path,
-            cwd=cwd,
-            timeout_seconds=aggregator.timeout_seconds,
-            network=aggregator.network,
-        )
+        fields = {**item, "type": kind.model_fields["type"].default}
+        aggregator = self.valid(kind, {key: each for key, each in fields.items() if each is not None}, at)
+        if isinstance(aggregator, CodeAggregator):
+            cwd = self._cwd(aggregator.cwd, aggregator.path, at, "path")
+            return aggregator.model_copy(update={"cwd": cwd})
+        if isinstance(aggregator, LlmAggregator):
+            text, path, problems = read_prompt(
+                aggregator.prompt, self.context, (*at, "prompt"), needs_answer=False
+            )
+            self.problems += problems
+            return aggregator.model_copy(update={"prompt": text, "prompt_file": path})
+        return aggregator
 
-    def _llm_aggregator(self, item: dict[str, Json], at: Location) -> LlmAggregator | None:
-        aggregator = self.valid(eval_models.LlmAggregatorFile, item, at)
-        if aggregator is None:
-            return None
-        text, path, problems = read_prompt(
-            aggregator.prompt, self.context, (*at, "prompt"), needs_answer=False
-        )
-        self.problems += problems
-        return LlmAggregator(prompt=text, prompt_file=path, model=aggregator.model or "")
-
-    def _cwd(self, value: str | None, script: str, at: Location, key: str) -> str:
+    def _cwd(self, value: str, script: str, at: Location, key: str) -> str:
         cwd, problems = read_cwd(value, self.context, (*at, "cwd"))
         if not problems:
             problems = script_lints(script, cwd, self.context, (*at, key))
@@ -358,20 +326,13 @@ class EvaluatorReader(AssertionReader):
             )
             return None
         fields = {key: value for key, value in item.items() if value is not None}
-        statement = self.valid(eval_models.RubricItemFile, fields, at)
+        statement = self.valid(RubricItemFile, {"id": f"rubric-{index + 1}", **fields}, at)
         if statement is None:
             return None
-        text = (
-            statement.description
-            if statement.operator == "correctness"
-            else f"It does not contradict: {statement.description}"
-        )
-        return RubricItem(
-            id=statement.id or f"rubric-{index + 1}",
-            description=text,
-            weight=statement.weight,
-            required=statement.required,
-        )
+        text = statement.description
+        if statement.operator == "contradiction":
+            text = f"It does not contradict: {text}"
+        return RubricItem.model_validate({**statement.model_dump(exclude={"operator"}), "description": text})
 
     def _check_ids(self, items: Sequence[RubricItem], at: Location) -> None:
         ids = [item.id for item in items]
@@ -397,3 +358,19 @@ def with_unique_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluato
         same = name == evaluator.label
         unique.append(evaluator if same else evaluator.model_copy(update={"name": name}))
     return tuple(unique)
+
+
+def _derived_name(evaluator: BaseEvaluator, kind: str) -> str:
+    """Return the name that later versions give an evaluator without one."""
+    match evaluator:
+        case AnswerText():
+            return f"{kind}-{len(evaluator.value) if kind in TEXTS_KINDS else evaluator.value[0]}"
+        case AnswerPattern():
+            return f"{kind}-{evaluator.value[:30]}"
+        case SkillTrigger():
+            return f"{kind}-{evaluator.skill}"
+        case ToolUsed():
+            return f"{kind}-{evaluator.tools[0]}"
+        case ToolArguments():
+            return f"{kind}-{evaluator.tool}"
+    return "" if isinstance(evaluator, ExpectedMessages) else kind

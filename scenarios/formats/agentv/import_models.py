@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from evaluators.model import Json
-from scenarios.formats.agentv.eval_models import Text
+from evaluators.model import Json, Text
 from scenarios.formats.validation import Mirror
 
 

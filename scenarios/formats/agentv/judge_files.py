@@ -5,17 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping
-
-from pydantic import AliasChoices
 
 from evaluators.grading.judges.llm_judge_prompt import shows_answer
-from evaluators.model import Json
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
-from scenarios.formats.validation import Mirror
 
 FILE_PREFIX = "file://"
 _FILE_NAME = re.compile(r"[^\s{}]+\.(?:md|txt|prompt|jinja|j2|tmpl)")
@@ -23,10 +18,10 @@ _SCRIPT = re.compile(r"[\w./-]+\.(?:py|js|mjs|cjs|ts|sh|rb|pl)")
 
 
 def read_prompt(
-    value: str | None, context: EvalFileContext, at: Location, *, needs_answer: bool = True
+    value: str, context: EvalFileContext, at: Location, *, needs_answer: bool = True
 ) -> tuple[str, str, list[Problem]]:
     """Return a judge's template and its file: the text of the named file, or the value itself."""
-    if value is None:
+    if not value:
         return "", "", []
     named = value.startswith(FILE_PREFIX)
     value = value.removeprefix(FILE_PREFIX)
@@ -42,9 +37,9 @@ def read_prompt(
     return text, path, problems
 
 
-def read_cwd(value: str | None, context: EvalFileContext, at: Location) -> tuple[str, list[Problem]]:
+def read_cwd(value: str, context: EvalFileContext, at: Location) -> tuple[str, list[Problem]]:
     """Return a script's working directory in the upload; the eval file's folder by default."""
-    if value is None or value.strip() in ("", "."):
+    if value.strip() in ("", "."):
         return context.folder, []
     folder = context.find_folder(value)
     if folder is None:
@@ -83,13 +78,3 @@ def _without_answer(template: str, context: EvalFileContext, at: Location) -> li
     what = "The judge's prompt does not include the answer, so case and answer are appended."
     fix = "Add {{candidate_answer}} to the prompt."
     return [context.document.problem(at, what, fix=fix, id="format/judge-without-answer", lint=True)]
-
-
-def split_settings(model: type[Mirror], item: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return the keys of a script that its model knows or refuses, and the others, which are settings for it."""
-    known = {*model.unrunnable, *model.decisive}
-    for name, field in model.model_fields.items():
-        alias = field.validation_alias
-        known |= set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {name}
-    own = {key: value for key, value in item.items() if key in known}
-    return own, {key: value for key, value in item.items() if key not in known}

@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evaluators.grading.evaluator import ExpectedCall, Message
+from evaluators.grading.evaluator import Message
 from evaluators.model import Json
 from evaluators.transcripts.reading import decode_text
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.agentv.eval_models import MessageFile
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind
@@ -58,17 +57,16 @@ class ReadMessages:
         return (segment for turn in self.turns for segment in turn.segments)
 
 
-def read_messages(messages: Sequence[MessageFile], context: EvalFileContext, at: Location) -> ReadMessages:
+def read_messages(messages: Sequence[Message], context: EvalFileContext, at: Location) -> ReadMessages:
     """Validate messages and find their files."""
     read = ReadMessages()
     for index, message in enumerate(messages):
         here = (*at, index)
         parts, segments, problems = _content(message.content, context, (*here, "content"))
         read.problems += problems
-        calls = tuple(ExpectedCall(**call.model_dump()) for call in message.tool_calls or ())
-        if calls and message.role != "assistant":
+        if message.tool_calls and message.role != "assistant":
             read.problems.append(_calls_of_others(context, here, message.role))
-        read.messages.append(Message(role=message.role, content=parts, tool_calls=calls))
+        read.messages.append(message.model_copy(update={"content": parts}))
         read.turns.append(SegmentedMessage(message.role, tuple(segments)))
     return read
 
@@ -126,11 +124,11 @@ def _part(
             None,
             [context.document.problem((*at, "value"), what, fix=fix, id="format/missing-field")],
         )
-    return _text(value) if item["type"] == "text" else _file(value, context, (*at, "value"))
-
-
-def _text(value: str) -> tuple[Json, MessageSegment, list[Problem]]:
-    return {"type": "text", "value": value}, MessageSegment(value.strip()), []
+    return (
+        ({"type": "text", "value": value}, MessageSegment(value.strip()), [])
+        if item["type"] == "text"
+        else _file(value, context, (*at, "value"))
+    )
 
 
 def _file(

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from evaluators.model import Json
+from evaluators.model import Json, Text
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.agentv.eval_models import Text
 from scenarios.formats.agentv.included_files import PREFIX
 from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.positions import Location

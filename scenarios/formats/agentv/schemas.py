@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pydantic import BaseModel
+
+from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, TokenLimit
+from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
+from evaluators.grading.evaluator import BaseEvaluator, ExpectedCall, Message
+from evaluators.grading.judges.checklist_judge import ChecklistJudge
+from evaluators.grading.judges.code_judge import CodeJudge
+from evaluators.grading.judges.llm_judge import LlmJudge
+from evaluators.grading.scores import AGGREGATORS
+from evaluators.grading.scores.composite_evaluator import CompositeEvaluator
 from scenarios.formats.agentv import assertion_models, eval_models
+from scenarios.formats.agentv.assertion_reader import LIMITS, SPELLINGS
 from scenarios.formats.agentv.evaluator_reader import ALIASES, BY_CRITERIA, MODELS
 from scenarios.formats.agentv.file_versions import CASES_KEYS, OF_CASE, OF_LIST, Spellings
 from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
@@ -25,23 +36,23 @@ from scenarios.formats.json_schemas import (
     schema_of_list,
     spell_keys,
 )
-from scenarios.formats.validation import Mirror
 
-_DROPS_EMPTY = (
+_DROPS_EMPTY: tuple[type[BaseModel], ...] = (
     eval_models.EvalFile,
     eval_models.EvalCaseFile,
     eval_models.Execution,
     eval_models.DefaultTest,
-    eval_models.EvaluatorFile,
+    BaseEvaluator,
+    *AGGREGATORS.values(),
     eval_models.RubricItemFile,
     PromptFile,
 )
-_SPELLED: Mapping[type[Mirror], Spellings] = {
+_SPELLED: Mapping[type[BaseModel], Spellings] = {
     eval_models.EvalFile: OF_LIST,
     eval_models.EvalCaseFile: OF_CASE,
     eval_models.Execution: OF_LIST,
     eval_models.DefaultTest: OF_LIST,
-    eval_models.CompositeFile: OF_LIST,
+    CompositeEvaluator: OF_LIST,
     assertion_models.AssertSetFile: OF_LIST,
 }
 """Models whose keys have other names in other versions."""
@@ -84,28 +95,30 @@ def _has_input() -> Schema:
 
 def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
     """Return a writer that knows all models, and the parts that `reads_as` names."""
-    aggregators = eval_models.AGGREGATORS.values()
     others = (
-        eval_models.MessageFile,
+        Message,
         eval_models.RubricItemFile,
-        eval_models.ToolCall,
-        eval_models.ExpectedToolFile,
+        ExpectedCall,
+        ExpectedTool,
         ImportsFile,
         PromptFile,
     )
     values = assertion_models.VALUE_MODELS.values()
-    models: Models = (*_SPELLED, *MODELS.values(), *aggregators, *others, *values)
+    models: Models = (*_SPELLED, *MODELS.values(), *AGGREGATORS.values(), *others, *values)
     writer = SchemaWriter(models, drops_empty=_DROPS_EMPTY)
     case = writer.of(eval_models.EvalCaseFile)
     # Whether a case needs an input of its own depends on its file.
     case["required"].remove("input_messages")
     case["properties"]["input_files"] = any_of(case["properties"]["input_files"], refer("variable"))
+    _add_rules(writer)
     for model, spellings in _SPELLED.items():
         spell_keys(writer.of(model), spellings)
-    _add_rules(writer)
+    entries: Models = (*MODELS.values(), ExpectedTool)
+    spelled: Models = (*entries, eval_models.RubricItemFile)
+    for model in dict.fromkeys(spelled):
+        spell_keys(writer.of(model), SPELLINGS)
     kinds = _evaluators(writer)
-    models_with_variables: Models = (*MODELS.values(), *values, eval_models.ExpectedToolFile)
-    for filled in dict.fromkeys(models_with_variables):
+    for filled in dict.fromkeys((*entries, *values)):
         _allow_variables(writer.of(filled))
     default_test = any_of({"type": "string"}, writer.reference(eval_models.DefaultTest), {"type": "null"})
     item = writer.reference(eval_models.RubricItemFile)
@@ -134,10 +147,17 @@ def _prompt(writer: SchemaWriter) -> Schema:
 
 def _messages(writer: SchemaWriter) -> dict[str, Schema]:
     """Return the schemas of what a case asks and expects, and of a message's content."""
-    message = writer.reference(eval_models.MessageFile)
+    message = writer.reference(Message)
     shorthand: Schema = {"if": {"required": ["role"]}, "then": message, "else": refer("content")}
     has_role: Schema = {"contains": {"type": "object", "required": ["role"]}}
-    parts = any_of({"type": "string"}, _part())
+    parts = any_of(
+        {"type": "string"},
+        {
+            "type": "object",
+            "if": is_one_of("type", ["text", "file"]),
+            "then": {"required": ["value"], "properties": {"value": NOT_EMPTY}},
+        },
+    )
     data: Schema = {"minItems": 1, "items": {"type": "object", "not": {"required": ["type"]}}}
     return {
         "input": _by_type(schema_of_list(message, minItems=1), shorthand),
@@ -161,39 +181,47 @@ def _by_type(array: Schema, mapping: Schema, *others: str) -> Schema:
     }
 
 
-def _part() -> Schema:
-    """Return the schema of a part of a message: text and files have a value, others are stored."""
-    return {
-        "type": "object",
-        "if": is_one_of("type", ["text", "file"]),
-        "then": {"required": ["value"], "properties": {"value": NOT_EMPTY}},
-    }
-
-
 def _add_rules(writer: SchemaWriter) -> None:
     """Add what the readers ask of keys together."""
     calls: Schema = {
         "required": ["tool_calls"],
         "properties": {"tool_calls": {"type": "array", "minItems": 1}},
     }
-    writer.of(eval_models.MessageFile)["if"] = calls
-    writer.of(eval_models.MessageFile)["then"] = {"properties": {"role": {"const": "assistant"}}}
-    trajectory = writer.of(eval_models.ToolTrajectoryFile)
+    writer.of(Message)["properties"]["content"] = refer("content")
+    writer.of(Message)["if"] = calls
+    writer.of(Message)["then"] = {"properties": {"role": {"const": "assistant"}}}
+    kinds: Models = (*MODELS.values(), *AGGREGATORS.values())
+    for kind in dict.fromkeys(kinds):
+        # A kind has other names in other versions.
+        writer.of(kind)["properties"]["type"] = {"type": "string"}
+    for kind in dict.fromkeys(MODELS.values()):
+        fields = writer.of(kind)["properties"]
+        least = fields["min_score"]
+        fields["required"] = any_of({"type": "boolean"}, *least["anyOf"])
+        if issubclass(kind, LlmJudge | ChecklistJudge | assertion_models.AssertSetFile):
+            fields["threshold"] = least
+        if issubclass(kind, CompositeEvaluator):
+            fields["evaluators"] = schema_of_list(refer("evaluator"), minItems=1)
+    writer.of(CompositeEvaluator)["properties"]["aggregator"] = refer("aggregator")
+    statements = schema_of_list(refer("statement"))
+    writer.of(LlmJudge)["properties"]["rubrics"] = or_empty(statements)
+    writer.of(ChecklistJudge)["properties"]["rubrics"] = any_of(NOT_EMPTY, {**statements, "minItems": 1})
+    spell_keys(writer.of(ChecklistJudge), {"rubrics": ("rubrics", "criteria", "value")})
+    spell_keys(writer.of(CostLimit), {"budget": ("budget", "threshold")})
+    item = writer.of(eval_models.RubricItemFile)
+    item["required"].remove("id")
+    item["properties"]["id"] = or_empty(item["properties"]["id"])
+    trajectory = writer.of(ToolTrajectory)
     trajectory["if"] = is_one_of("mode", ["any_order"])
     trajectory["then"], trajectory["else"] = has("minimums"), has("expected")
-    limits = writer.of(assertion_models.CostLimitFile)
-    limits.setdefault("allOf", []).append(has("budget", "threshold"))
-    for model in (assertion_models.TokenUsageFile, assertion_models.ExecutionMetricsFile):
-        names = [name for name in model.model_fields if name.startswith(("max_", "target_"))]
+    for model in (TokenLimit, ExecutionLimits):
+        names = [name for name in model.model_fields if name.startswith(LIMITS)]
         writer.of(model).setdefault("allOf", []).append(has(*names))
     writer.of(assertion_models.ToolCountFile)["allOf"] = [has("name", "pattern")]
     # Keys that a script's model doesn't know are the script's settings.
-    script = writer.of(eval_models.CodeJudgeFile)
+    script = writer.of(CodeJudge)
     del script["additionalProperties"]
-    script["propertyNames"] = {"not": {"enum": sorted(eval_models.CodeJudgeFile.unrunnable)}}
-    # `assert-set` calls its lowest passing score a threshold, too.
-    share = writer.of(assertion_models.AssertSetFile)["properties"]["min_score"]
-    writer.of(assertion_models.AssertSetFile)["properties"]["threshold"] = share
+    script["propertyNames"] = {"not": {"enum": sorted(CodeJudge.unrunnable)}}
 
 
 def _evaluators(writer: SchemaWriter) -> Schema:
@@ -244,7 +272,7 @@ def _matching(kind: str) -> str:
 
 def _aggregator(writer: SchemaWriter) -> Schema:
     """Return the schema of a composite's aggregator; an empty one is the default."""
-    kinds = {name: writer.reference(model) for name, model in eval_models.AGGREGATORS.items()}
+    kinds = {name: writer.reference(model) for name, model in AGGREGATORS.items()}
     spelled = {
         spelling: schema
         for name, schema in kinds.items()

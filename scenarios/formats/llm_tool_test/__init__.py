@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.config_file import FILE_NAME, FIXTURE_FOLDERS, read_settings
+from scenarios.formats.llm_tool_test.config_file import FILE_NAME, read_settings
 from scenarios.formats.llm_tool_test.fixture_paths import candidates, contains_file, find_folder, is_outside
+from scenarios.formats.llm_tool_test.scenario_models import FIXTURE_FOLDERS
 from scenarios.formats.llm_tool_test.scenario_reader import ReadScenario, read_scenario
-from scenarios.formats.parsed import Fixture, ParsedSuite
+from scenarios.formats.parsed import ParsedSuite, find_repeated
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import (
@@ -21,7 +22,6 @@ from scenarios.formats.upload import (
     find_targets_file,
     in_fixture,
 )
-from scenarios.spec import ScenarioSpec
 
 NAME = "llm_tool_test"
 _OWN_KEYS = {"template_folder", "evaluation", "tool_matrix"}
@@ -57,9 +57,16 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
         name=upload.name,
         format=NAME,
         scenarios=tuple(
-            _with_fixture(reading.spec, reading.fixture_folder, names) for reading in readings if reading.spec
+            reading.spec
+            if reading.fixture_folder is None
+            else reading.spec.model_copy(update={"fixture": names[reading.fixture_folder]})
+            for reading in readings
+            if reading.spec
         ),
-        fixtures={name: _fixture(upload, folder) for folder, name in names.items()},
+        fixtures={
+            name: tuple(file for file in upload.below(folder) if "scenarios" not in file.path.split("/")[:-1])
+            for folder, name in names.items()
+        },
         lints=lints,
         targets_text=targets_text,
         targets_file=targets_file,
@@ -99,25 +106,16 @@ def companions(document: PositionedDocument) -> tuple[str, ...]:
 
 
 def _repeated_names(readings: Sequence[ReadScenario]) -> list[Problem]:
-    first: dict[str, PositionedDocument] = {}
-    problems = []
-    for reading in readings:
-        if reading.spec is None:
-            continue
-        earlier = first.setdefault(reading.spec.key, reading.document)
-        if earlier is not reading.document:
-            problems.append(_duplicate_scenario(reading, earlier))
-    return problems
-
-
-def _duplicate_scenario(reading: ReadScenario, earlier: PositionedDocument) -> Problem:
-    name = reading.spec.key if reading.spec else ""
-    return reading.document.problem(
-        ("name",),
-        f"Duplicate scenario '{name}', also in {earlier.file}.",
-        fix="Give each scenario of a suite a unique name.",
-        id="format/duplicate-scenario",
-    )
+    documents = ((reading.spec.key, reading.document) for reading in readings if reading.spec)
+    return [
+        document.problem(
+            ("name",),
+            f"Duplicate scenario '{name}', also in {earlier.file}.",
+            fix="Give each scenario of a suite a unique name.",
+            id="format/duplicate-scenario",
+        )
+        for name, document, earlier in find_repeated(documents)
+    ]
 
 
 def _fixture_names(readings: Sequence[ReadScenario]) -> Mapping[str, str]:
@@ -128,14 +126,6 @@ def _fixture_names(readings: Sequence[ReadScenario]) -> Mapping[str, str]:
             names.setdefault(reading.fixture_folder, reading.template)
     counts = Counter(names.values())
     return {folder: folder if counts[name] > 1 or name in names else name for folder, name in names.items()}
-
-
-def _fixture(upload: UploadedFiles, folder: str) -> Fixture:
-    return tuple(file for file in upload.below(folder) if "scenarios" not in file.path.split("/")[:-1])
-
-
-def _with_fixture(spec: ScenarioSpec, folder: str | None, names: Mapping[str, str]) -> ScenarioSpec:
-    return spec if folder is None else spec.model_copy(update={"fixture": names[folder]})
 
 
 FORMAT = Format(NAME, matches, parse, fixture_folders, companions)

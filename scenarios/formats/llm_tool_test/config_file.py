@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test.scenario_models import (
-    GitConfig,
-    ProtectedChanged,
     SettingsFile,
-    TargetModel,
 )
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -25,8 +20,6 @@ from scenarios.tool_files import tool_file_problems
 from scenarios.tool_variables import named_in_headers, named_variables
 
 FILE_NAME = "llm-tool-test-config.toml"
-FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
-"""The default folders of `templates/`: the first by llm-tool-test's code, the second by its manual."""
 RateOf = Callable[[str, str], float | None]
 """Returns a model's known rate per million tokens, by its name and `input` or `output`; None for an unknown one."""
 
@@ -38,38 +31,24 @@ _ABOUT = (300, 3000)
 RATE_PROBLEM = "format/rate-per-million"
 
 
-@dataclass(frozen=True)
-class UploadSettings:
-    """The settings of an upload, or the defaults."""
-
-    target: TargetModel | None = None
-    fixture_folders: tuple[str, ...] = FIXTURE_FOLDERS
-    protected: tuple[str, ...] | None = None
-    hidden: tuple[str, ...] = ()
-    protected_changed: ProtectedChanged = "warn"
-    git_config: GitConfig = "clean"
-    kept: Mapping[str, Json] = field(default_factory=dict)
-    """Tools, profiles and prices, for `ParsedSuite.settings`."""
-
-
-def read_settings(upload: UploadedFiles) -> tuple[UploadSettings, list[Problem]]:
+def read_settings(upload: UploadedFiles) -> tuple[SettingsFile, list[Problem]]:
     """Read the settings file nearest to the root of an upload."""
     path = _settings_path(upload.files)
     if not path:
-        return UploadSettings(), []
+        return SettingsFile(), []
     try:
         document = read_toml(upload.files[path], path)
     except ScenarioFileError as error:
-        return UploadSettings(), list(error.problems)
+        return SettingsFile(), list(error.problems)
     settings_file, problems = validate(SettingsFile, document.value, document)
     if settings_file is None:
-        return UploadSettings(), problems
+        return SettingsFile(), problems
     if settings_file.target:
         problems += target_problems(settings_file.target, document, ("target",), upload.variables)
     problems += _rate_hints(settings_file, document)
     for name in ("protected", "hidden"):
         problems += pattern_problems(getattr(settings_file, name) or (), document, (name,))
-    return _settings(settings_file), problems
+    return settings_file, problems
 
 
 def known_rate_hints(files: Mapping[str, bytes], rate_of: RateOf) -> list[Problem]:
@@ -118,7 +97,7 @@ def _settings_path(files: Mapping[str, bytes]) -> str:
 
 
 def target_problems(
-    target: TargetModel, document: PositionedDocument, at: Location, variables: frozenset[str] | None = None
+    target: Tool, document: PositionedDocument, at: Location, variables: frozenset[str] | None = None
 ) -> list[Problem]:
     """Return the problems and lints of a tool's pattern and environment; `variables` as in `UploadedFiles`."""
     problems = [*_variable_problems(target.env, named_variables, document, (*at, "env"), variables)]
@@ -189,28 +168,6 @@ def _pattern_problems(pattern: str, document: PositionedDocument, at: Location) 
     return []
 
 
-def _settings(settings_file: SettingsFile) -> UploadSettings:
-    configured = (settings_file.fixtures_path.strip("/"),) if settings_file.fixtures_path.strip("./") else ()
-    stored = {
-        name: {key: entry.model_dump(mode="json", exclude_none=True) for key, entry in entries.items()}
-        for name, entries in (
-            ("tools", settings_file.tools),
-            ("profiles", settings_file.profiles),
-            ("models", settings_file.models),
-        )
-        if entries
-    }
-    return UploadSettings(
-        target=settings_file.target,
-        fixture_folders=(*configured, *FIXTURE_FOLDERS),
-        protected=None if settings_file.protected is None else tuple(settings_file.protected),
-        hidden=tuple(settings_file.hidden or ()),
-        protected_changed=settings_file.protected_changed or "warn",
-        git_config=settings_file.git_config or "clean",
-        kept=stored,
-    )
-
-
 def pattern_problems(patterns: Sequence[str], document: PositionedDocument, at: Location) -> list[Problem]:
     """Return the problems of patterns for files of the workspace."""
     return [
@@ -220,10 +177,10 @@ def pattern_problems(patterns: Sequence[str], document: PositionedDocument, at: 
 
 
 def read_tool(
-    scenario_target: TargetModel | None,
+    scenario_target: Tool | None,
     document: PositionedDocument,
     upload: UploadedFiles,
-    settings: UploadSettings,
+    settings: SettingsFile,
     *,
     from_config: bool,
 ) -> tuple[Tool | None, list[Problem]]:
@@ -234,30 +191,28 @@ def read_tool(
     there is one.
     """
     if from_config and settings.target is None:
-        return None, [_no_settings(document)]
+        return None, [
+            document.problem(
+                ("target",),
+                f"The upload has no {FILE_NAME} with a [target] table.",
+                fix="Add the file to the upload, or define the tool in the scenario.",
+                id="format/no-settings",
+            )
+        ]
     problems = (
         target_problems(scenario_target, document, ("target",), upload.variables) if scenario_target else []
     )
-    target = scenario_target or settings.target or TargetModel()
+    target = scenario_target or settings.target or Tool()
     if target.mcp:
-        return Tool(**target.model_dump()), problems
+        return target, problems
     pattern = target.command_pattern or _shared_pattern(target, settings)
     if not target.binary.strip() and not (pattern or upload.command_pattern).strip():
         return None, problems
-    return Tool(**target.model_dump(exclude={"command_pattern"}), command_pattern=pattern), problems
+    return target.model_copy(update={"command_pattern": pattern}), problems
 
 
-def _shared_pattern(target: TargetModel, settings: UploadSettings) -> str:
+def _shared_pattern(target: Tool, settings: SettingsFile) -> str:
     shared = settings.target
     if shared is None or (shared.binary and target.binary and shared.binary != target.binary):
         return ""
     return shared.command_pattern
-
-
-def _no_settings(document: PositionedDocument) -> Problem:
-    return document.problem(
-        ("target",),
-        f"The upload has no {FILE_NAME} with a [target] table.",
-        fix="Add the file to the upload, or define the tool in the scenario.",
-        id="format/no-settings",
-    )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
 
-from evaluators.grading.judges.rubric import PREFIX, READY, Criterion, JudgeCriteria, RubricCriteria
+from evaluators.grading.judges.rubric import PREFIX, READY, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.fixture_paths import find_file
 from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile
+from scenarios.formats.parsed import find_repeated
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles
@@ -49,7 +49,14 @@ def _read_rubric(
         return ready, []
     path = find_file(upload, document.file, value, fixture_folders)
     if path is None:
-        return None, [_not_found(document, at, value)]
+        return None, [
+            document.problem(
+                at,
+                f"The file '{value}' is not in the upload.",
+                fix="Upload the folder with the scenario and its rubric, or write the rubric inline.",
+                id="format/missing-rubric",
+            )
+        ]
     try:
         rubric_document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:
@@ -63,15 +70,6 @@ def _missing(document: PositionedDocument, key: str, value: str) -> Problem:
     )
 
 
-def _not_found(document: PositionedDocument, at: Location, value: str) -> Problem:
-    return document.problem(
-        at,
-        f"The file '{value}' is not in the upload.",
-        fix="Upload the folder with the scenario and its rubric, or write the rubric inline.",
-        id="format/missing-rubric",
-    )
-
-
 def _rubric(
     value: Json, document: PositionedDocument, at: Location, *, name: str
 ) -> tuple[RubricCriteria | None, list[Problem]]:
@@ -79,23 +77,22 @@ def _rubric(
     if rubric_file is None:
         return None, problems
     problems += _find_repeated(rubric_file, document, at) + _find_unbalanced(rubric_file, document, at)
-    criteria = tuple(Criterion(**entry.model_dump()) for entry in rubric_file.criteria)
     fields = tuple(rubric_file.output.require_fields)
-    return RubricCriteria(name=rubric_file.name or name, criteria=criteria, require_fields=fields), problems
+    return RubricCriteria(
+        name=rubric_file.name or name, criteria=rubric_file.criteria, require_fields=fields
+    ), problems
 
 
 def _find_repeated(rubric_file: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
-    counts = Counter(entry.id for entry in rubric_file.criteria)
-    first = {entry.id: index for index, entry in reversed(list(enumerate(rubric_file.criteria)))}
+    ids = ((entry.id, index) for index, entry in enumerate(rubric_file.criteria))
     return [
         document.problem(
             (*at, "criteria", index, "id"),
-            f"Duplicate criterion '{entry.id}' in the rubric.",
+            f"Duplicate criterion '{id}' in the rubric.",
             fix="Give each criterion a unique id.",
             id="format/duplicate-criterion",
         )
-        for index, entry in enumerate(rubric_file.criteria)
-        if counts[entry.id] > 1 and index > first[entry.id]
+        for id, index, _ in find_repeated(ids)
     ]
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evaluators.grading.criteria import CompositeWeights, Criteria
+from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates import Gate
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.gates.protected_gate import ProtectedUnchanged
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.config_file import UploadSettings, pattern_problems, read_tool
+from scenarios.formats.llm_tool_test.config_file import pattern_problems, read_tool
 from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.rubric_reader import read_judge
 from scenarios.formats.llm_tool_test.scenario_lints import lints
-from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
+from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile, SettingsFile
 from scenarios.formats.llm_tool_test.unprotected_files import lint_hidden_files, unprotected_lints
+from scenarios.formats.parsed import CaseReading
 from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate, without_wrong_parts
-from scenarios.spec import Cost, MatrixEntry, PostScript, ScenarioSpec, TrialLimits
+from scenarios.spec import MatrixEntry, PostScript, ScenarioSpec, TrialLimits
 
 FROM_CONFIG = "from_config"
 """The `target` of a scenario whose tool is that of the settings."""
@@ -34,25 +34,23 @@ _STAND_INS: dict[Location, Json] = {
 
 
 @dataclass
-class ReadScenario:
-    """One translated file. Without a `spec`, the problems say why."""
+class ReadScenario(CaseReading):
+    """One translated file."""
 
-    document: PositionedDocument
-    spec: ScenarioSpec | None = None
+    document: PositionedDocument = field(kw_only=True)
     fixture_folder: str | None = None
     """The fixture's folder in the upload."""
     template: str = ""
     """The fixture's name in the file."""
-    problems: list[Problem] = field(default_factory=list)
 
 
 def read_scenario(
-    document: PositionedDocument, upload: UploadedFiles, settings: UploadSettings
+    document: PositionedDocument, upload: UploadedFiles, settings: SettingsFile
 ) -> ReadScenario:
     """Translate one document, with all its problems."""
     value, from_config = _plain(document.value)
     scenario_file, problems = validate(ScenarioFile, value, document)
-    reading = ReadScenario(document, problems=problems)
+    reading = ReadScenario(document=document, problems=problems)
     # The valid parts of a broken file are read too, to report all problems at once.
     rest = scenario_file or without_wrong_parts(ScenarioFile, value, _STAND_INS)
     if rest is None:
@@ -86,55 +84,49 @@ def _without_empty(value: Json) -> Json:
 
 
 def _find_fixture(
-    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
+    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: SettingsFile
 ) -> None:
     name = scenario_file.template_folder.rstrip("/")
     if not name.strip():
         return
     if is_outside(name):
-        reading.problems.append(_outside(reading.document, name))
+        reading.problems.append(
+            reading.document.problem(
+                ("template_folder",),
+                f"'{name}' is outside the upload.",
+                fix="Name a folder in the upload, without a leading slash or '..'.",
+                id="format/fixture-outside",
+            )
+        )
         return
     folder = find_folder(upload, reading.document.file, name, settings.fixture_folders)
     if folder is None:
-        reading.problems.append(_missing(reading.document, name))
+        reading.problems.append(
+            reading.document.problem(
+                ("template_folder",),
+                f"The upload has no folder '{name}' with files.",
+                fix=f"Upload the folder with the scenario and templates/{name}, or remove the key to start empty.",
+                id="format/missing-fixture",
+            )
+        )
     elif contains_file(folder, reading.document.file):
-        reading.problems.append(_contains_scenario(reading.document, name))
+        reading.problems.append(
+            reading.document.problem(
+                ("template_folder",),
+                f"The folder '{name}' contains the scenario file, so the agent could read its gates.",
+                fix="Move the fixture into its own folder.",
+                id="format/fixture-holds-scenario",
+            )
+        )
     else:
         reading.fixture_folder, reading.template = folder, name
-
-
-def _outside(document: PositionedDocument, name: str) -> Problem:
-    return document.problem(
-        ("template_folder",),
-        f"'{name}' is outside the upload.",
-        fix="Name a folder in the upload, without a leading slash or '..'.",
-        id="format/fixture-outside",
-    )
-
-
-def _missing(document: PositionedDocument, name: str) -> Problem:
-    return document.problem(
-        ("template_folder",),
-        f"The upload has no folder '{name}' with files.",
-        fix=f"Upload the folder with the scenario and templates/{name}, or remove the key to start empty.",
-        id="format/missing-fixture",
-    )
-
-
-def _contains_scenario(document: PositionedDocument, name: str) -> Problem:
-    return document.problem(
-        ("template_folder",),
-        f"The folder '{name}' contains the scenario file, so the agent could read its gates.",
-        fix="Move the fixture into its own folder.",
-        id="format/fixture-holds-scenario",
-    )
 
 
 def _criteria(
     reading: ReadScenario,
     scenario_file: ScenarioFile,
     upload: UploadedFiles,
-    settings: UploadSettings,
+    settings: SettingsFile,
     *,
     from_config: bool,
 ) -> Criteria:
@@ -144,26 +136,19 @@ def _criteria(
     reading.problems += problems
     for name in ("protected", "hidden"):
         reading.problems += pattern_problems(getattr(scenario_file, name) or (), reading.document, (name,))
+    chosen = scenario_file.protected_changed or settings.protected_changed
     return Criteria(
         tool=tool,
         gates=(
             *_gates(reading, scenario_file, tool.binary if tool else ""),
-            *_protected_gate(scenario_file, settings),
+            *((ProtectedUnchanged(),) if chosen == "fail" else ()),
         ),
-        scripts=tuple(_evaluators(scenario_file)),
+        scripts=tuple(EvaluatorScript(**dict(script)) for script in scenario_file.scripts.evaluators),
         judge=_judge(reading, scenario_file, upload, settings),
-        composite=CompositeWeights(**scenario_file.evaluation.composite.model_dump())
-        if scenario_file.evaluation.composite
-        else None,
+        composite=scenario_file.evaluation.composite,
         protected=settings.protected if scenario_file.protected is None else tuple(scenario_file.protected),
         git_config=scenario_file.git_config or settings.git_config,
     )
-
-
-def _protected_gate(scenario_file: ScenarioFile, settings: UploadSettings) -> tuple[Gate, ...]:
-    """Return the gate that makes a change of protected files a failure; nothing where it is a warning."""
-    chosen = scenario_file.protected_changed or settings.protected_changed
-    return (ProtectedUnchanged(),) if chosen == "fail" else ()
 
 
 def _gates(reading: ReadScenario, scenario_file: ScenarioFile, binary: str) -> tuple[Gate, ...]:
@@ -181,7 +166,7 @@ def _gates(reading: ReadScenario, scenario_file: ScenarioFile, binary: str) -> t
 
 
 def _judge(
-    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
+    reading: ReadScenario, scenario_file: ScenarioFile, upload: UploadedFiles, settings: SettingsFile
 ) -> JudgeCriteria | None:
     if scenario_file.evaluation.judge is None:
         return None
@@ -192,48 +177,27 @@ def _judge(
     return judge
 
 
-def _evaluators(scenario_file: ScenarioFile) -> list[EvaluatorScript]:
-    return [
-        EvaluatorScript(
-            command=script.command,
-            name=script.name,
-            timeout_seconds=script.timeout_secs,
-            network=script.network,
-        )
-        for script in scenario_file.scripts.evaluators
-    ]
-
-
 def _spec(
-    scenario_file: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: UploadSettings
+    scenario_file: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: SettingsFile
 ) -> ScenarioSpec:
     return ScenarioSpec(
         key=scenario_file.name,
         description=scenario_file.description,
         prompt=scenario_file.task.prompt,
         setup=tuple(scenario_file.setup.commands),
-        post=tuple(
-            PostScript(command=script.command, timeout_seconds=script.timeout_secs, network=script.network)
-            for script in scenario_file.scripts.post
-        ),
-        limits=TrialLimits(
-            timeout_seconds=scenario_file.run.timeout_secs, max_turns=scenario_file.run.max_turns
-        ),
+        post=tuple(PostScript(**dict(script)) for script in scenario_file.scripts.post),
+        limits=TrialLimits(**dict(scenario_file.run)),
         tags=tuple(dict.fromkeys(scenario_file.tags)),
         tier=scenario_file.tier,
-        cost=Cost(max_usd=scenario_file.cost.max_usd, cache=scenario_file.cost.cache),
+        cost=scenario_file.cost,
         record_tool=scenario_file.record_tool,
         hidden=settings.hidden if scenario_file.hidden is None else tuple(scenario_file.hidden),
-        matrix=_matrix(scenario_file),
+        matrix=None
+        if scenario_file.tool_matrix is None
+        else tuple(
+            MatrixEntry(target=entry.tool, models=tuple(entry.models)) for entry in scenario_file.tool_matrix
+        ),
         criteria=criteria,
         file=document.file,
         line=document.positions.line(("name",)),
-    )
-
-
-def _matrix(scenario_file: ScenarioFile) -> tuple[MatrixEntry, ...] | None:
-    if scenario_file.tool_matrix is None:
-        return None
-    return tuple(
-        MatrixEntry(target=entry.tool, models=tuple(entry.models)) for entry in scenario_file.tool_matrix
     )

@@ -7,6 +7,7 @@ import copy
 from pydantic import BaseModel
 
 from evaluators.grading.gates import GATES
+from evaluators.tool_use.tool import SERVER_NAME, SERVER_URL, McpServer, Tool
 from scenarios.formats.json_schemas import (
     NOT_EMPTY,
     FileSchema,
@@ -20,14 +21,10 @@ from scenarios.formats.json_schemas import (
 from scenarios.formats.llm_tool_test.config_file import FILE_NAME
 from scenarios.formats.llm_tool_test.gate_reader import SPELLED
 from scenarios.formats.llm_tool_test.scenario_models import (
-    SERVER_NAME,
-    SERVER_URL,
     Judge,
-    McpTarget,
     RubricFile,
     ScenarioFile,
     SettingsFile,
-    TargetModel,
 )
 from scenarios.formats.llm_tool_test.scenario_reader import FROM_CONFIG
 
@@ -44,7 +41,7 @@ def gate_schema(writer: SchemaWriter) -> Schema:
 
 def add_tool_rules(writer: SchemaWriter) -> None:
     """Add what a tool's keys ask of each other. The writer knows the models."""
-    server = writer.of(McpTarget)
+    server = writer.of(McpServer)
     server["properties"]["name"]["pattern"] = f"^{SERVER_NAME}$"
     server["properties"]["url"]["pattern"] = f"^(?:{SERVER_URL})?$"
     has_command, has_url = _has_text("command"), _has_text("url")
@@ -52,7 +49,7 @@ def add_tool_rules(writer: SchemaWriter) -> None:
     of_urls: Schema = {"headers": {"maxProperties": 0}, "transport": {"enum": ["", None]}}
     server["allOf"] = [{"if": has_command, "then": {"properties": of_urls}}]
     program = any_of(_has_text("binary"), _has_text("command_pattern"))
-    writer.of(TargetModel)["allOf"] = [{"if": has("mcp"), "then": {"not": program}}]
+    writer.of(Tool)["allOf"] = [{"if": has("mcp"), "then": {"not": program}}]
 
 
 def _has_text(key: str) -> Schema:
@@ -61,7 +58,7 @@ def _has_text(key: str) -> Schema:
 
 def scenario_schema() -> Schema:
     """Return the schema of a scenario file."""
-    models: Models = (ScenarioFile, TargetModel, McpTarget, Judge, RubricFile, *GATES.values())
+    models: Models = (ScenarioFile, Tool, McpServer, Judge, RubricFile, *GATES.values())
     writer = SchemaWriter(models, drops_empty=(BaseModel,))
     add_tool_rules(writer)
     target = writer.of(ScenarioFile)["properties"]["target"]
@@ -83,7 +80,7 @@ def rubric_schema() -> Schema:
 
 def settings_schema() -> Schema:
     """Return the schema of the settings."""
-    writer = SchemaWriter((SettingsFile, TargetModel, McpTarget))
+    writer = SchemaWriter((SettingsFile, Tool, McpServer))
     add_tool_rules(writer)
     return writer.write(SettingsFile)
 

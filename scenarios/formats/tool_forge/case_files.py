@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -12,12 +12,13 @@ from evaluators.grading.assertions.expect import Expect
 from evaluators.model import Json
 from evaluators.statistics.staleness import HASH_DIGITS, is_placeholder
 from scenarios.formats.json_text import read_json
-from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.parsed import CaseReading, ParsedSuite, find_repeated
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.tool_forge import GROUPS, NAME, SEED_PLACES, tier_in_name
+from scenarios.formats.tool_forge.case_lints import CaseContext
 from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
-from scenarios.formats.tool_forge.case_reader import CaseContext, CaseReading, read_case
+from scenarios.formats.tool_forge.case_reader import read_case
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import kind, validate
 from scenarios.spec import ScenarioSpec
@@ -195,15 +196,12 @@ def _add_group(document: PositionedDocument, cases: _Cases, group: str, items: J
     cases.items += [((*at, index), case, implied) for index, case in enumerate(listed)]
 
 
-def _repeated_ids(document: PositionedDocument, cases: _Cases, readings: list[CaseReading]) -> list[Problem]:
-    first: dict[str, Location] = {}
-    problems = []
-    for (at, _, _), reading in zip(cases.items, readings, strict=True):
-        if reading.spec is None:
-            continue
-        earlier = first.setdefault(reading.spec.key, at)
-        if earlier != at:
-            what = f"Duplicate id '{reading.spec.key}', first in line {document.positions.line(earlier)}."
-            fix = "Give each case of a file a unique id."
-            problems.append(document.problem((*at, "id"), what, fix=fix, id="format/duplicate-scenario"))
-    return problems
+def _repeated_ids(
+    document: PositionedDocument, cases: _Cases, readings: list[CaseReading]
+) -> Iterator[Problem]:
+    read = zip(cases.items, readings, strict=True)
+    places = ((reading.spec.key, at) for (at, _, _), reading in read if reading.spec)
+    for id, at, earlier in find_repeated(places):
+        what = f"Duplicate id '{id}', first in line {document.positions.line(earlier)}."
+        fix = "Give each case of a file a unique id."
+        yield document.problem((*at, "id"), what, fix=fix, id="format/duplicate-scenario")

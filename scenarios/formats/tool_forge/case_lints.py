@@ -13,19 +13,29 @@ from scenarios.formats.tool_forge.case_models import CaseFile
 
 
 @dataclass(frozen=True)
+class CaseContext:
+    """The location of a case, and settings shared by its group."""
+
+    document: PositionedDocument
+    at: Location
+    tier: str
+    has_seed: bool
+    strict: bool
+    implied: Expect | None = None
+    """The assertions of a case without `expect`, implied by its group."""
+
+
+@dataclass(frozen=True)
 class Linted:
     """One valid case to lint."""
 
     case: CaseFile
     expect: Expect
-    tier: str
-    has_seed: bool
-    document: PositionedDocument
-    at: Location
+    context: CaseContext
 
     def lint(self, at: Location, what: str, fix: str, id: str) -> Problem:
         """Return a lint at a location in the case."""
-        return self.document.problem((*self.at, *at), what, fix=fix, id=id, lint=True)
+        return self.context.document.problem((*self.context.at, *at), what, fix=fix, id=id, lint=True)
 
 
 def lints(linted: Linted) -> Iterator[Problem]:
@@ -129,17 +139,19 @@ def _in_values(linted: Linted, at: Location, text: str) -> Iterator[Problem]:
         what = f"{token} is not a valid token and is not replaced."
         fix = "Write {{seed:path}} or {{snapshot:path}}, without blanks."
         yield linted.lint(at, what, fix, "format/unknown-token")
-    if not linted.has_seed and any(token.startswith("{{seed:") for token in tokens_in(text)):
+    if not linted.context.has_seed and any(token.startswith("{{seed:") for token in tokens_in(text)):
         what = "The upload has no seed manifest, so the value is skipped unless the run has one."
         fix = "Add evals/seed-manifest.json to the upload."
         yield linted.lint(at, what, fix, "format/no-seed-manifest")
-    if linted.tier == "regression" and any(token.startswith("{{snapshot:") for token in tokens_in(text)):
+    if linted.context.tier == "regression" and any(
+        token.startswith("{{snapshot:") for token in tokens_in(text)
+    ):
         what = "A snapshot changes between runs, so a regression case should not use it."
         yield linted.lint(at, what, "Use a seed token or a literal value.", "format/snapshot-in-regression")
 
 
 def _tier(linted: Linted) -> Iterator[Problem]:
-    if linted.tier != "golden":
+    if linted.context.tier != "golden":
         return
     for key, value in (
         ("responseMatches", linted.expect.response_matches),

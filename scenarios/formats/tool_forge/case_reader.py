@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from evaluators.grading.assertions.expect import Expect
 from evaluators.grading.criteria import Criteria
 from evaluators.model import Json
-from scenarios.formats.positions import Location, PositionedDocument
+from scenarios.formats.parsed import CaseReading
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.case_lints import Linted, lints
+from scenarios.formats.tool_forge.case_lints import CaseContext, Linted, lints
 from scenarios.formats.tool_forge.case_models import CaseFile
 from scenarios.formats.tool_forge.expect_reader import ReadExpect, read_expect
 from scenarios.formats.validation import kind, validate
 from scenarios.spec import ScenarioSpec, TrialLimits
-
-
-@dataclass(frozen=True)
-class CaseContext:
-    """The location of a case, and settings shared by its group."""
-
-    document: PositionedDocument
-    at: Location
-    tier: str
-    has_seed: bool
-    strict: bool
-    implied: Expect | None = None
-    """The assertions of a case without `expect`, implied by its group."""
-
-
-@dataclass
-class CaseReading:
-    """One translated case. Without a `spec`, the problems say why."""
-
-    spec: ScenarioSpec | None = None
-    problems: list[Problem] = field(default_factory=list)
 
 
 def read_case(value: Json, context: CaseContext) -> CaseReading:
@@ -53,9 +32,7 @@ def read_case(value: Json, context: CaseContext) -> CaseReading:
         return reading
     stubs = None if case.stubs is None else tuple(case.stubs)
     expect = read.expect.model_copy(update={"stubs": stubs})
-    reading.problems += lints(
-        Linted(case, expect, context.tier, context.has_seed, context.document, context.at)
-    )
+    reading.problems += lints(Linted(case, expect, context))
     reading.spec = _spec(case, expect, context)
     return reading
 

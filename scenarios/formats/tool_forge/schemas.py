@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.grading.assertions.expect import WITHOUT_VALUE
+from evaluators.grading.assertions.expect import WITHOUT_VALUE, Expect, ToolParam
 from scenarios.formats.json_schemas import (
     FileSchema,
     Schema,
@@ -16,8 +16,6 @@ from scenarios.formats.tool_forge import GROUPS, TIERS
 from scenarios.formats.tool_forge.case_models import (
     CaseFile,
     Envelope,
-    ExpectFile,
-    ParamFile,
     PerturbationFile,
 )
 from scenarios.formats.tool_forge.expect_shapes import GROUP_KEYS, NAME_KEYS, TEXT_GROUP_KEYS, VALUE_KEYS
@@ -29,10 +27,10 @@ _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 def eval_file_schema() -> Schema:
     """Return the schema of an eval file: an object with cases or groups of them, or a list of cases."""
     writer = SchemaWriter(
-        (Envelope, PerturbationFile, CaseFile, ExpectFile, ParamFile), drops_empty=(CaseFile, ExpectFile)
+        (Envelope, PerturbationFile, CaseFile, Expect, ToolParam), drops_empty=(CaseFile, Expect)
     )
-    _add_shapes(writer.of(ExpectFile)["properties"])
-    _add_value_rules(writer.of(ParamFile))
+    _add_shapes(writer.of(Expect)["properties"])
+    _add_value_rules(writer.of(ToolParam))
     case = writer.reference(CaseFile)
     is_perturbation = any_of(*({"required": [group]} for group in GROUPS))
     root: Schema = {
@@ -47,7 +45,7 @@ def eval_file_schema() -> Schema:
     }
     cases = or_empty(schema_of_list(case))
     group: Schema = {"if": {"type": "object"}, "then": {"properties": {"cases": cases}}, "else": cases}
-    return writer.write(root, case=case, group=group, expect=or_empty(writer.reference(ExpectFile)))
+    return writer.write(root, case=case, group=group, expect=or_empty(writer.reference(Expect)))
 
 
 def _add_shapes(properties: dict[str, Schema]) -> None:

@@ -141,7 +141,7 @@ def test_every_layer_gets_its_part_of_the_criteria() -> None:
 
 
 def test_a_case_copies_the_criteria() -> None:
-    case = Criteria(**CASE, input_files=("a.csv",), guidelines=("b.prompt.md",)).case
+    case = Criteria(**CASE, input_files=("a.csv",), guidelines=("b.prompt.md",))
     assert (case.question, case.expected_outcome) == (CASE["question"], CASE["expected_outcome"])
     assert (case.reference_answer, case.input_files, case.guidelines) == ("42", ("a.csv",), ("b.prompt.md",))
     assert [message.role for message in (*case.input_messages, *case.expected_messages)] == [

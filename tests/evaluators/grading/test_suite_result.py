@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.grading.assertions import Expect
+from evaluators.grading.assertions import CaseVerdict, Expect
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import evaluate
 from evaluators.grading.evidence import Evidence
@@ -16,19 +16,24 @@ from evaluators.grading.suite_result import (
 )
 from evaluators.model import Score, Transcript
 
-PASSED = CaseTrial("pass", 1.25, "", 6, 0, ("get_weather",), 142, cost_usd=0.016)
+PASSED = CaseTrial(
+    "pass", 1.25, CaseVerdict(passed=True, assertions_run=6), ("get_weather",), 142, cost_usd=0.016
+)
 FAILED = CaseTrial(
     "fail",
     2.1,
-    "responseContains: expected 'Tokyo' in response but not found",
-    4,
-    1,
+    CaseVerdict(
+        passed=False,
+        error="responseContains: expected 'Tokyo' in response but not found",
+        assertions_run=4,
+        assertions_skipped=1,
+        skipped_tokens=("{{snapshot:prices.current}}",),
+    ),
     ("get_forecast",),
     89,
-    ("{{snapshot:prices.current}}",),
     cost_usd=0.016,
 )
-DOWN = CaseTrial("error", 0.5, "connection refused")
+DOWN = CaseTrial("error", 0.5, CaseVerdict(passed=False, error="connection refused"))
 
 
 def case(*trials, id="a", description=""):
@@ -142,9 +147,9 @@ def test_an_endpoint_that_is_down_is_listed_as_a_regression():
 def test_several_trials_have_their_mean_duration_and_are_listed():
     (entry,) = result(case(PASSED, FAILED))["cases"]
     assert (entry["passed"], entry["durationMs"]) == (False, 1675)
-    assert entry["error"] == FAILED.error
+    assert entry["error"] == FAILED.verdict.error
     assert [trial["passed"] for trial in entry["details"]["trials"]] == [True, False]
-    assert entry["details"]["trials"][1]["error"] == FAILED.error
+    assert entry["details"]["trials"][1]["error"] == FAILED.verdict.error
 
 
 @pytest.mark.parametrize(
@@ -164,13 +169,15 @@ def test_a_case_passed_when_every_trial_without_error_did(trials, passed):
 
 def test_the_first_failed_trial_represents_the_case():
     (entry,) = result(case(DOWN, PASSED, FAILED))["cases"]
-    assert entry["error"] == FAILED.error
+    assert entry["error"] == FAILED.verdict.error
 
 
 def test_details_list_later_failures_and_vacuous_passes():
-    (entry,) = result(case(CaseTrial("pass", vacuous=True)))["cases"]
+    (entry,) = result(case(CaseTrial("pass", verdict=CaseVerdict(passed=True, vacuous=True))))["cases"]
     assert entry["details"]["vacuous"] is True
-    (entry,) = result(case(CaseTrial("fail", all_failures=("a: x", "b: y"))))["cases"]
+    (entry,) = result(
+        case(CaseTrial("fail", verdict=CaseVerdict(passed=False, all_failures=("a: x", "b: y"))))
+    )["cases"]
     assert entry["details"]["allFailures"] == ["a: x", "b: y"]
 
 
@@ -215,18 +222,22 @@ def test_a_trial_has_the_result_of_its_verdict():
     assert found == CaseTrial(
         "fail",
         1.5,
-        "responseContains: expected 'Tokyo' in response but not found",
-        assertions_run=1,
-        assertions_skipped=1,
+        CaseVerdict(
+            passed=False,
+            error="responseContains: expected 'Tokyo' in response but not found",
+            failed_assertion="responseContains",
+            assertions_run=1,
+            assertions_skipped=1,
+            skipped_tokens=("{{seed:x}}",),
+            all_failures=(
+                "responseContains: expected 'Tokyo' in response but not found",
+                "maxTokens: 2 tokens (by characters), more than 1",
+            ),
+            warnings=("responseContains: '{{seed:x}}' was skipped: {{seed:x}} unresolved.",),
+        ),
         tools_called=("a",),
         response_length=5,
-        skipped_tokens=("{{seed:x}}",),
-        all_failures=(
-            "responseContains: expected 'Tokyo' in response but not found",
-            "maxTokens: 2 tokens (by characters), more than 1",
-        ),
         cost_usd=0.1,
-        warnings=("responseContains: '{{seed:x}}' was skipped: {{seed:x}} unresolved.",),
     )
 
 
@@ -237,12 +248,12 @@ def test_without_assertions_the_deciding_scores_count():
         Score("gates", "script", 0.0, False, "It says no."),
     ]
     found = trial_result("fail", scores)
-    assert (found.error, found.assertions_run) == ("script: It says no.", 2)
-    assert found.all_failures == ("script: It says no.",)
+    assert (found.verdict.error, found.verdict.assertions_run) == ("script: It says no.", 2)
+    assert found.verdict.all_failures == ("script: It says no.",)
 
 
 def test_a_trial_with_an_error_has_a_reason():
-    assert trial_result("error", [], error="connection refused").error == "connection refused"
+    assert trial_result("error", [], error="connection refused").verdict.error == "connection refused"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import pytest
 from rich.cells import cell_len
 
+from evaluators.grading.assertions import CaseVerdict
 from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult, SuiteRun
 from evaluators.grading.suite_summary import suite_summary
 
@@ -41,7 +42,9 @@ def run(*cases, **changes):
 
 
 def case(id="a", description="", milliseconds=0, error=""):
-    return CaseResult(id, description, (CaseTrial("fail" if error else "pass", milliseconds / 1000, error),))
+    verdict = CaseVerdict(passed=not error, error=error)
+    trial = CaseTrial("fail" if error else "pass", milliseconds / 1000, verdict)
+    return CaseResult(id, description, (trial,))
 
 
 def weather(**changes):
@@ -97,14 +100,15 @@ def test_regressions_and_new_passes_are_printed():
 
 
 def test_an_endpoint_that_is_down_is_reported():
-    down = CaseResult("a", "", (CaseTrial("error", 0, "refused"),))
+    down = CaseResult("a", "", (CaseTrial("error", 0, CaseVerdict(passed=False, error="refused")),))
     assert "    → agent error: refused\n" in suite_summary(run(down))
 
 
 @pytest.mark.spec("tool-forge", "Skipped values come with a warning")
 def test_skipped_values_are_shown_below_their_case():
     skipped = "responseContains: '{{seed:a}}' was skipped: {{seed:a}} unresolved."
-    trial = CaseTrial("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)
+    verdict = CaseVerdict(passed=True, assertions_skipped=1, warnings=(skipped,), vacuous=True)
+    trial = CaseTrial("pass", 0, verdict)
     lines = suite_summary(run(CaseResult("a", "", (trial,)), case("b"))).splitlines()
     assert lines[2:4] == [f"    ⚠ {skipped}", "    ⚠ Nothing was asserted, so it passed as vacuous."]
     assert lines[4].startswith("  ✓ b")

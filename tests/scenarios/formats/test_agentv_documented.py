@@ -5,23 +5,38 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pydantic import AliasChoices
+from pydantic import AliasChoices, BaseModel
 
+from evaluators.grading.assertions.field_accuracy import FieldCheck
+from evaluators.grading.assertions.tool_trajectory import ExpectedTool
 from evaluators.grading.scores import EVALUATORS
 from evaluators.tool_use.guidelines import DEFAULT_PATTERNS
 from scenarios.formats.agentv import assertion_models, eval_models, import_models
-from scenarios.formats.agentv.evaluator_reader import ALIASES
+from scenarios.formats.agentv.assertion_reader import SPELLINGS
+from scenarios.formats.agentv.evaluator_reader import ALIASES, MODELS
+from scenarios.formats.validation import shown_fields
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/agentv.md").read_text()
 
+MODELS_OF_FILES = {
+    *(
+        model
+        for module in (eval_models, assertion_models, import_models)
+        for model in vars(module).values()
+        if isinstance(model, type) and issubclass(model, BaseModel)
+    ),
+    *MODELS.values(),
+    ExpectedTool,
+    FieldCheck,
+}
+
 
 def names_of_fields() -> set[str]:
-    named = {**vars(eval_models), **vars(assertion_models), **vars(import_models)}
-    models = [model for model in named.values() if hasattr(model, "model_fields")]
-    found: set[str] = set()
-    for name, field in (item for model in models for item in model.model_fields.items()):
-        alias = field.validation_alias
-        found |= set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {str(alias or name)}
+    found = {spelling for names in SPELLINGS.values() for spelling in names}
+    for model in MODELS_OF_FILES:
+        found |= set(shown_fields(model))
+        choices = (field.validation_alias for field in model.model_fields.values())
+        found |= {str(each) for alias in choices if isinstance(alias, AliasChoices) for each in alias.choices}
     return found
 
 
@@ -35,8 +50,7 @@ def test_every_evaluator_is_documented():
 
 
 def test_every_key_that_cannot_be_run_is_documented():
-    named = {**vars(eval_models), **vars(assertion_models), **vars(import_models)}
-    keys = {key for model in named.values() for key in getattr(model, "unrunnable", {})}
+    keys = {key for model in MODELS_OF_FILES for key in getattr(model, "unrunnable", {})}
     assert {key for key in keys if f"`{key}`" not in TEXT} == set()
 
 

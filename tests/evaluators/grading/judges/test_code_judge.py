@@ -21,7 +21,7 @@ def run_script(
     place = Scripts(result)
     config = {"type": "code_judge", "script": "python check.py", **config}
     evidence = Evidence(transcript or Transcript(), answer="It is 42.", bundle=place, command_env={"A": "b"})
-    case = Criteria(**CASE, input_files=("evals/data/a.csv",), guidelines=("docs/x.prompt.md",)).case
+    case = Criteria(**CASE, input_files=("evals/data/a.csv",), guidelines=("docs/x.prompt.md",))
     return EVALUATORS["code_judge"].model_validate(config).evaluate(case, evidence)[0], place
 
 

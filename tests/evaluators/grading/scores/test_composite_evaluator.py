@@ -21,7 +21,7 @@ MEMBERS = [
 class TestComposite:
     def scores(self, evidence: Evidence, **config: Any) -> tuple[Score, ...]:
         config = {"type": "composite", "name": "all", "evaluators": MEMBERS, **config}
-        return EVALUATORS["composite"].model_validate(config).evaluate(Criteria(**CASE).case, evidence)
+        return EVALUATORS["composite"].model_validate(config).evaluate(Criteria(**CASE), evidence)
 
     def test_it_is_the_weighted_average_of_its_members(self):
         own, one, two = self.scores(Evidence(called("a")))
