@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+import msgspec
 from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -158,7 +159,9 @@ class PlainCommand(HelpfulCommand):
                 raise
             self._refuse(options, _database_trouble(error))
         else:
-            self._print(json.dumps(result.document) if options["json"] else result.text)
+            self._print(
+                json.dumps(result.document, default=msgspec.to_builtins) if options["json"] else result.text
+            )
             if result.code:
                 sys.exit(result.code)
 
