@@ -11,7 +11,7 @@ from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
-from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.first_divergences import divergences_json
 from runs.compare.side_by_side import MOST_COMPARED, ComparedRun, compared_with_first, side_by_side
 from runs.compare.stored_changes import change_json
@@ -19,7 +19,7 @@ from runs.compare.trends import trend
 from runs.models import Measure
 from runs.results.lookup import find_runs, find_suite
 from runs.results.run_rows import listed_runs
-from runs.results.schemas import MeasureChangeOut, RunRowOut
+from runs.results.schemas import RunRowOut
 
 router = Router()
 
@@ -108,7 +108,7 @@ class RunComparisonOut(Schema):
     """Scenarios with comparable outcomes."""
     not_comparable: dict[str, list[str]]
     """Scenarios that aren't comparable, with what changed."""
-    measures: list[MeasureChangeOut]
+    measures: list[MeasureChange]
     ends: list[str]
     """The sources of exit codes that layer 1 is compared by, those that both runs have: recorded, reported, estimated."""
     pooled: list[int]

@@ -166,7 +166,7 @@ def _why_stopped(run: Run) -> str:
 def _look(plan: _Plan) -> bool:
     """Make and store a look; return whether trials were added."""
     layer, _, name = HEADLINE[0].partition("/")
-    smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest
+    smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest_effect
     most = plan.options.max_trials or plan.options.trials
     limit = most + _earlier_trials(plan) if plan.is_further else most
     sides = read_state(plan.before, plan.after, smallest, limit, is_paired=plan.beside is not None)

@@ -2,62 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from ninja import Schema
 
-from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, Scale
+from evaluators.statistics.looks import InterimLook
+from evaluators.statistics.measure_change import MeasureChange
+from evaluators.statistics.retest import Retest
 from runs.results.run_rows import ListedRun, TokenTotals
 
 
 class TokensOut(TokenTotals):
     pass
-
-
-class MeasureChangeOut(Schema):
-    """A measure in two runs, over the scenarios that can be compared."""
-
-    measure: str
-    verdict: ChangeVerdict
-    scale: Scale
-    """points: effects are differences from 0 to 1; relative: shares of the value before."""
-    better_is: str
-    is_outcome: bool
-    smallest_effect: float
-    scenarios: int
-    trials: list[int]
-    """Trials of the reference (all runs of a line together), and of the run."""
-    worse: int
-    better: int
-    before: float | None
-    after: float | None
-    effect: float | None
-    lower: float | None
-    """The lower end of the effect's 95 % interval."""
-    upper: float | None
-    test: ComparisonTest
-    p: float | None
-    p_corrected: float | None
-    """Below 0.05 it is significant: corrected for everything that is tested together."""
-    detectable: float | None
-    """The smallest effect found in 80 % of such comparisons; null if none is."""
-    most_found: float | None = None
-    """Pass rates only: the share of such comparisons that find a fall to 0 %. 0: no result can be significant."""
-    more_trials: int | None
-    """Trials that each scenario needs more in both runs to find one and a half times the smallest effect in 80 % of
-    cases; null if 1,000 are too few, and against a line."""
-    below_threshold: bool
-    broke: list[str] = []
-    """Suite's pass rate only: scenarios that regressed."""
-    mended: list[str] = []
-    """Suite's pass rate only: scenarios that improved."""
-    runs_before: int = 1
-    """Number of runs in the reference; more than 1 for a line."""
-    window: int = 1
-    """Against a line, how many of the newest runs changed together; the sizes are theirs."""
-    expected: list[float] | None = None
-    """The expected range of a rate or score against a line (95 %), from 0 to 1."""
 
 
 class RetestedOut(Schema):
@@ -134,58 +92,24 @@ class ComparedWithOut(Schema):
     """When; a run of the line that changed later doesn't change the verdict."""
 
 
-class LookOut(Schema):
+@dataclass(frozen=True, kw_only=True)
+class LookOut(InterimLook):
     """One look at a run until a verdict."""
 
     against: int
     """The run that it compared with."""
-    trials: list[int]
+    trials: tuple[int, int]
     """Trials so far that count, before and after."""
     information: float
     """What is known of the pass rate's change, as a share of that at the limit of trials."""
-    p: float
-    """Of the pass rate."""
-    level: float
-    """The pass rate's p had to be lower than this."""
-    table_p: float
-    """The lowest p of a scenario, corrected for all of them."""
-    table_level: float
-    decision: str
-    """go_on, decided, futile or limit."""
-    undecided: list[str]
-    """The scenarios that got trials next, by key."""
     reason: str
     """Why no trial followed although the limit of trials wasn't reached; else empty."""
 
 
-class RetestOut(Schema):
-    """A scenario that ran again, because it looked worse or because its alert may be fixed."""
+@dataclass(frozen=True, kw_only=True)
+class RetestOut(Retest):
+    """A scenario that ran again, with what its fresh trials show."""
 
-    key: str
-    """The scenario's key."""
-    kind: Literal["line", "in_turn", "fix"]
-    """Why: it looked worse than in earlier runs, or than with the launch's first guidance, or an open alert names it
-    and it passes again."""
-    batch: int
-    """From 1, in the order in which they ran again; 0 of a fix."""
-    first: list[int]
-    """Its first trials: how many passed, and of how many."""
-    old: list[int]
-    """The reference trials, as `first`."""
-    planned: int
-    """Fresh trials; 0 where there were too few earlier ones."""
-    level: float
-    """The scenario is named if p is smaller than this."""
-    fresh: list[int]
-    """Its fresh trials, as `first`."""
-    p: float | None
-    """One-sided p of the fresh trials; null until they end."""
-    outcome: Literal["named", "passes_again", "not_decided", "too_few_earlier_trials", "fixed"] | None
-    """Null before they ended. A named scenario broke."""
-    replaced: int
-    """Fresh trials that ended as errors and ran again."""
-    stopped: str
-    """Why fewer ran than planned, in a sentence; else empty."""
     sentence: str
 
 
@@ -208,7 +132,7 @@ class RunOut(RunRowOut):
     removed: list[str]
     not_comparable: dict[str, list[str]]
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
-    measures: list[MeasureChangeOut]
+    measures: list[MeasureChange]
     """The headline measures compared with what `compared_with` says, then others with the baseline; else empty."""
     compared_with: ComparedWithOut | None
     """Null without a verdict, and in runs that an older release compared."""

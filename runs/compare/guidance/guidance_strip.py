@@ -44,7 +44,7 @@ class ComparedVersion:
         """Return a measure's change by its name, such as `trial/pass`; None if it wasn't compared."""
         compared = self.findings.compared
         return next(
-            (each for each in (*compared.headline, *compared.others) if each.rule.name == measure), None
+            (each for each in (*compared.headline, *compared.others) if each.measure == measure), None
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from evalhub.lib.value import Value
 from evalhub.teams.models import Project
 from runs.exchange.imports.import_archive import as_external, find_archived_version, has_sources
 from runs.exchange.imports.import_results import read_merged, runs_of_file
@@ -28,7 +29,7 @@ from scenarios.models import Suite, SuiteVersion
 
 
 @dataclass(frozen=True)
-class PreviewedRun:
+class PreviewedRun(Value):
     """One run of a file, with what storing it would add."""
 
     suite: str

@@ -141,7 +141,7 @@ def _sentence(
             aside,
         )
     of = counted(deciding.change.scenarios, "scenario")
-    changed = deciding.change.regressed if answer is RunAnswer.REGRESSED else deciding.change.improved
+    changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
     if changed:
         did = f"{len(changed)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
     elif fewer and answer is RunAnswer.REGRESSED:
@@ -156,7 +156,7 @@ def _change_words(shown: ShownChange) -> str:
     before, after = shown.change.before, shown.change.after
     if before is None or after is None:
         return f"{shown.label} can't be compared"
-    show = decimals if shown.change.rule.name == JUDGE else percent
+    show = decimals if shown.change.measure == JUDGE else percent
     verb = "fell" if after < before else "rose"
     if show(before) == show(after):
         return f"{shown.label} stayed at {show(after)}"

@@ -207,9 +207,7 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
     An open run's means come from its finished trials. They aren't compared, because they cover other
     scenarios than the baseline's.
     """
-    changes = (
-        {each.change.rule.name: each for each in (*verdict.headline, *verdict.others)} if verdict else {}
-    )
+    changes = {each.change.measure: each for each in (*verdict.headline, *verdict.others)} if verdict else {}
     means, digest = _means_so_far(run) if run.is_open else _means(run, changes), read.digest
     of_statements = run.suite.format == SKILLS
     texts = {id: text for (_, id), text in statement_texts([run]).items()} if of_statements else {}

@@ -197,7 +197,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
 def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
     """Return the scenarios that broke and those that improved by the verdict's own table."""
     change = verdict.headline[0].change if verdict else None
-    return (change.regressed, change.improved) if change else ((), ())
+    return (change.broke, change.mended) if change else ((), ())
 
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:

@@ -1,0 +1,13 @@
+"""The base of frozen dataclasses that pages, REST and exports share."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict
+
+
+class Value:
+    """Gives a dataclass's docstrings to the OpenAPI document, where every field is required in answers."""
+
+    __pydantic_config__ = ConfigDict(
+        use_attribute_docstrings=True, json_schema_serialization_defaults_required=True
+    )
