@@ -198,10 +198,9 @@ class Transcript(Struct, frozen=True, omit_defaults=True):
     """Sub-agents that the stream says were started, and whose calls it does not hold."""
 
 
-class Command(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One command of the tool under test, numbered in the order of execution."""
+class FoundCommand(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A command of the tool under test, not numbered yet."""
 
-    n: int
     line: str
     """The normalised command line."""
     subcommand: str | None = None
@@ -211,10 +210,6 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     help: bool = False
     helps: str | None = None
     """The subcommand a help call asks about."""
-    retry_of: int | None = None
-    """The failed command of the same subcommand before this one."""
-    event: int | None = None
-    """Index of the tool_call in the transcript's events, or the line number of its text."""
     failure: str = ""
     """Why a call of an MCP server failed (`mcp_calls.McpFailure`); empty for others."""
     end: End = "reported"
@@ -225,6 +220,16 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     """The time it ran, if recorded."""
     printed_error: bool = False
     """Whether its end is unknown and its output has an error message, which may be another program's."""
+
+
+class Command(FoundCommand, frozen=True, kw_only=True, gc=False):
+    """One command of the tool under test, numbered in the order of execution."""
+
+    n: int
+    retry_of: int | None = None
+    """The failed command of the same subcommand before this one."""
+    event: int | None = None
+    """Index of the tool_call in the transcript's events, or the line number of its text."""
 
 
 class Judging(Struct, frozen=True, omit_defaults=True):

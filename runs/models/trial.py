@@ -222,21 +222,13 @@ def transcript_row(trial_id: int, transcript: Transcript) -> dict[str, Any]:
 
 def command_row(trial_id: int, command: Command) -> dict[str, Any]:
     """Return the row of one command of the tool."""
-    return {
-        "trial": trial_id,
-        "n": command.n,
-        "line": command.line,
-        "subcommand": (command.subcommand or "")[:200],
-        "exit_code": command.exit_code,
-        "failed": command.failed,
-        "help": command.help,
-        "retry_of": command.retry_of,
-        "event": command.event,
-        "failure": command.failure,
-        "end": command.end,
-        "at_least": command.at_least,
-        "seconds": command.seconds,
-    }
+    columns = {name: getattr(command, name) for name in _OF_A_COMMAND}
+    return {**columns, "trial": trial_id, "subcommand": (command.subcommand or "")[:200]}
+
+
+_OF_A_COMMAND = [
+    column.name for column in CommandRecord._meta.concrete_fields if column.name not in ("id", "trial")
+]
 
 
 class TrialAttempt(models.Model):

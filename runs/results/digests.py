@@ -360,7 +360,7 @@ def _with_failed(run: int, trials: Sequence[DiagnosedTrial]) -> list[DiagnosedTr
     for trial, n, line, subcommand, code in rows.values_list(
         "trial_id", "n", "line", "subcommand", "exit_code"
     ):
-        failed[trial].append(Command(n, line, subcommand, code, failed=True))
+        failed[trial].append(Command(line, subcommand, code, failed=True, n=n))
     return [
         replace(trial, metrics=replace(trial.metrics, commands=tuple(failed[trial.pk])))
         if trial.pk in failed

@@ -8,9 +8,12 @@ from typing import Any
 
 from ninja import Schema
 
+from evalhub.web.rest.columns import columns
 from evaluators.statistics.looks import InterimLook
 from evaluators.statistics.measure_change import MeasureChange
 from evaluators.statistics.retest import Retest
+from runs.models import CommandRecord
+from runs.models.trial import TrialAttempt
 from runs.results.run_rows import ListedRun, TokenTotals
 
 
@@ -231,47 +234,49 @@ class TrialCostOut(Schema):
     """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
+@columns(
+    TrialAttempt,
+    *("number", "state", "error", "error_kind", "worker", "seconds", "exit_code", "cost_usd"),
+)
 class AttemptOut(Schema):
     """How a trial ended before it was retried or resumed."""
 
-    number: int
-    state: str
-    error: str
-    error_kind: str
-    worker: str
-    seconds: float | None
-    exit_code: int | None
-    cost_usd: float | None
     started: datetime | None
     finished: datetime | None
 
 
+@columns(
+    CommandRecord,
+    *("n", "line", "subcommand", "exit_code", "failed", "help", "retry_of", "event"),
+    *("failure", "end", "at_least", "seconds"),
+)
 class CommandOut(Schema):
     """A command of the tool under test."""
 
-    n: int
-    line: str
-    subcommand: str
+
+class TrialFacts(Schema):
+    """One execution of a scenario."""
+
+    id: int
+    scenario: str
+    index: int
+    retest: bool
+    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
+    state: str
+    outcome: str | None
+    completed: bool | None
+    timed_out: bool
     exit_code: int | None
-    failed: bool
-    help: bool
-    retry_of: int | None
-    event: int | None
-    failure: str
-    """Why a call of an MCP server failed: unknown_tool, arguments, is_error or protocol."""
-    end: str
-    """How its end is known: recorded, reported, estimated or unknown; empty in trials counted by the first rules."""
-    at_least: bool
-    """Whether it ran once or more, such as in a loop."""
     seconds: float | None
-    """The time it ran, if recorded."""
+    composite: float | None
+    cost_usd: float | None
+    error: str
+    error_kind: str
 
 
-class TrialOut(Schema):
+class TrialOut(TrialFacts):
     """One execution of a scenario, with the scores of every layer."""
 
-    scenario: str
-    outcome: str | None
     status: str | None
     """The aggregate's status in AgentV suites: pass, fail or error; otherwise the outcome."""
     vacuous: bool = False
@@ -280,13 +285,6 @@ class TrialOut(Schema):
     """Why the trial failed, in one line; empty unless it did."""
     trace_summary: dict[str, Any] | None
     """AgentV's summary of the trace; null without a trace."""
-    completed: bool | None
-    timed_out: bool
-    exit_code: int | None
-    seconds: float | None
-    composite: float | None
-    error: str
-    error_kind: str
     interaction: dict[str, Any]
     gates: list[GateOut]
     scores: list[ScoreOut]
@@ -299,17 +297,11 @@ class TrialOut(Schema):
     exposure: dict[str, Any] | None = None
     """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""
     usage: UsageOut | None
-    cost_usd: float | None
     price_source: str
     """Where the cost comes from: the agent, the project's price or litellm's; empty if unknown."""
     cost: TrialCostOut | None = None
     """How the cost is known; null for trials of older releases."""
     answer: str
-    id: int
-    index: int
-    retest: bool
-    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
-    state: str
     artifacts: list[str]
     attempts: list[AttemptOut] = []
     """Earlier attempts; only in the answer for one trial."""
@@ -317,25 +309,10 @@ class TrialOut(Schema):
     """Those of the tool under test, in order; only in the answer for one trial."""
 
 
-class TrialRowOut(Schema):
+class TrialRowOut(TrialFacts):
     """A trial in a list."""
 
-    id: int
     run: int
-    scenario: str
-    index: int
-    retest: bool
-    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
-    state: str
-    outcome: str | None
-    completed: bool | None
-    timed_out: bool
-    exit_code: int | None
-    seconds: float | None
-    composite: float | None
-    cost_usd: float | None
-    error: str
-    error_kind: str
 
 
 class RunDocumentOut(Schema):

@@ -21,6 +21,7 @@ _TYPES: dict[str, Any] = {
     "BooleanField": bool,
     "DateTimeField": Moment,
     "FloatField": float,
+    "IntegerField": int,
     "JSONField": Any,
     "PositiveIntegerField": int,
 }
