@@ -32,7 +32,7 @@ from runs.models import (
 )
 from runs.results.counting import RECORDED, Counting, TrialCounting, counting_of_trials
 from runs.results.counting import as_stored as counting_of_run
-from runs.results.digests import FINISHED, read_scores, write_digest
+from runs.results.digests import FINISHED, read_scores
 from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.measures import REPORTED, measure_ids
 from runs.results.never_started import describe_tool_not_started
@@ -249,7 +249,6 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
         run=run, is_retest=False, outcome="error", error_kind__in=UNJUDGED
     ).count()
     _mark_measured(run)
-    write_digest(run)
     _name_judges(run)
 
 

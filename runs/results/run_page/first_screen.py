@@ -73,7 +73,7 @@ def first_screen(
     lost = [each for each in _lost(against, rows) if each.row]
     strong, text, aside = _sentence(run, answer, verdict, len(lost) if against else 0, rule)
     picture, caption = _picture(run, answer, line)
-    before = read.kept.get(run.baseline_id or 0)
+    before = read.baseline
     passed = first_with(before, "pass") if before else {}
     commands = _first_commands(run, [each.key for each in lost[:BROKEN_SHOWN]], read)
     errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
@@ -215,7 +215,7 @@ def shown_before(run: Run) -> QuerySet[Run]:
 
 def _first_commands(run: Run, keys: Sequence[str], read: RunTrials) -> Mapping[str, tuple[str, str]]:
     """Return the first different command of each scenario, before and after. One query, none without keys."""
-    before = read.kept.get(run.baseline_id or 0)
+    before = read.baseline
     if not keys or before is None:
         return {}
     sides = {key: (_ended(before, key), _ended(read.digest, key)) for key in keys}

@@ -125,8 +125,7 @@ class Layers:
     judged: int
     contradictory: list[int]
     """Trials with a judging whose total contradicts its weighted criteria."""
-    totals: LayerTotals | None
-    """None in digests of older releases."""
+    totals: LayerTotals
     compared_by: str = ""
     """By which exit codes it is compared with the baseline, as a sentence, where the two runs count differently."""
     of_statements: bool = False
@@ -145,25 +144,24 @@ class Layers:
     @property
     def has_rates(self) -> bool:
         """Return whether enough ends are known for a rate."""
-        ends = self.totals.ends if self.totals else None
-        return ends is None or not ends.commands or ends.known >= FEWEST_KNOWN
+        ends = self.totals.ends
+        return not ends.commands or ends.known >= FEWEST_KNOWN
 
     @property
     def ends(self) -> list[str]:
         """Return how the known ends are known and what isn't counted, as short texts."""
-        ends = self.totals.ends if self.totals else None
-        return ends_texts(ends) if ends else []
+        return ends_texts(self.totals.ends)
 
     @property
     def unknown(self) -> str:
         """Return how many ends are unknown; empty where every end is known."""
-        return unknown_ends(self.totals.ends) if self.totals else ""
+        return unknown_ends(self.totals.ends)
 
     @property
     def judge_caption(self) -> str:
         """Return the judge's caption: how many trials reached the threshold, or how many judgments exist."""
-        judge = self.totals.judge if self.totals else None
-        if judge is None or not judge.decided:
+        judge = self.totals.judge
+        if not judge.decided:
             return f"mean, {counted(self.judged, 'judgment')}"
         if self.of_statements:
             return f"mean share of statements, all hold in {judge.reached} of {judge.decided}"
@@ -174,7 +172,7 @@ class Layers:
     def source(self) -> str:
         """Return the source of layer 1's commands; empty without commands."""
         totals = self.totals
-        if totals is None or not (totals.recorded or totals.structured or totals.text):
+        if not (totals.recorded or totals.structured or totals.text):
             return ""
         parts = [
             f"{name} ({n} of {counted(totals.trials, 'trial')})"

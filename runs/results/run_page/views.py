@@ -80,7 +80,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     if target == "failing" and failing:
         return render(request, "results/run/_failing_calls.html", failing)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
-    read = trials_of(run, also=recent)
+    read = trials_of(run)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     chosen = choose_rows(list(rows), request.GET.get("show", ""))
@@ -263,7 +263,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
         return response
     # The page's address has the opened scenario and the selected chip.
     request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
-    read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
+    read, recent = trials_of(run), recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     context = {
