@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import ConfigDict, PlainSerializer
+
+from evalhub.lib.timestamps import moment
+
+Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 
 
 class Value:

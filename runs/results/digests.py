@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -168,7 +168,7 @@ def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
     """Return the digests of closed runs as lists need them: their first trials and why they failed. One query."""
     found: dict[int, Digest] = {run: Digest() for run in runs}
     failed: defaultdict[int, list[TotalledTrial]] = defaultdict(list)
-    why = Case(When(outcome="pass", then=Value("[]")), default=Cast("scores", TextField()))
+    why = Case(When(outcome="pass", then=Value("[]", TextField())), default=Cast("scores", TextField()))
     trials = Trial.objects.filter(run__in=found, is_retest=False).order_by("position", "pk")
     for *columns, error, run, text in trials.values_list(*_COLUMNS, "error", "run", why):
         scores = read_scores(text)
@@ -181,15 +181,18 @@ def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
     }
 
 
-def judged_trials(runs: Iterable[int]) -> dict[int, list[DigestedTrial]]:
-    """Return the runs' first trials with a judging that counts, by run. One query."""
-    trials = Trial.objects.filter(run__in=tuple(runs), is_retest=False, judgings__counts=True).distinct()
-    found: defaultdict[int, list[DigestedTrial]] = defaultdict(list)
-    for *columns, run, text in trials.order_by("pk").values_list(
-        *_COLUMNS, "run", Cast("scores", TextField())
-    ):
-        found[run].append(_trial(columns, read_scores(text), ()))
-    return found
+def judged_trials(runs: Iterable[int]) -> Iterator[tuple[int, bool, DigestedTrial | None]]:
+    """Yield of each first trial with a judge and other verdicts its run, whether these passed, and itself if they differ.
+
+    One query.
+    """
+    trials = Trial.objects.filter(run__in=tuple(runs), is_retest=False).order_by()
+    for *columns, run, text in trials.values_list(*_COLUMNS, "run", Cast("scores", TextField())):
+        scores = read_scores(text)
+        (score, holds), (passed, total) = _judge(scores), _verdicts(scores)
+        if score is not None and total:
+            differs = holds is (passed < total)
+            yield run, passed == total, _trial(columns, scores, ()) if differs else None
 
 
 def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:

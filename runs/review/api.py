@@ -14,6 +14,7 @@ from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, Name, RequestBody
 from evaluators.redaction import redact_json
+from evaluators.statistics.calibration import Calibration, JudgeRate
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment
@@ -62,33 +63,6 @@ class ResolutionOut(Schema):
     pass
 
 
-class RateOut(Schema):
-    """A share with its 95 % interval; null without labels."""
-
-    n: int
-    value: float | None
-    lower: float
-    upper: float
-
-
-class KappaOut(Schema):
-    value: float
-    lower: float
-    upper: float
-
-
-class AgreementOut(Schema):
-    """A judge compared with people on one question."""
-
-    labels: int
-    passing: int
-    failing: int
-    agreement: RateOut
-    true_positive: RateOut
-    true_negative: RateOut
-    kappa: KappaOut | None
-
-
 class CalibrationOut(Schema):
     """One judge version compared with people's reviews of its verdicts."""
 
@@ -96,10 +70,10 @@ class CalibrationOut(Schema):
     rubric: str
     calibrated: bool
     needs: str
-    whole: AgreementOut
-    criteria: dict[str, AgreementOut]
-    right_among_disagreements: RateOut
-    flip_rate: RateOut
+    whole: Calibration
+    criteria: dict[str, Calibration]
+    right_among_disagreements: JudgeRate
+    flip_rate: JudgeRate
 
 
 class QueueQuery(BaseModel):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import msgspec
 from django.db.models import Exists, OuterRef
 
 from evalhub.teams.models import Project
@@ -220,10 +219,8 @@ def calibration_json(calibration: Calibrated) -> dict[str, Any]:
         "rubric": calibration.version.rubric,
         "calibrated": calibration.is_calibrated,
         "needs": calibration.needs,
-        "whole": msgspec.to_builtins(calibration.whole),
-        "criteria": {
-            name: msgspec.to_builtins(criterion) for name, criterion in calibration.criteria.items()
-        },
-        "right_among_disagreements": msgspec.to_builtins(calibration.among_disagreements),
-        "flip_rate": msgspec.to_builtins(calibration.flips),
+        "whole": calibration.whole,
+        "criteria": calibration.criteria,
+        "right_among_disagreements": calibration.among_disagreements,
+        "flip_rate": calibration.flips,
     }

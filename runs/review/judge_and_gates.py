@@ -67,16 +67,13 @@ def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
         runs = runs.filter(suite__slug=suite)
     newest = list(runs.order_by("-pk").values_list("pk", flat=True)[:MOST_RUNS])
     table, apart = JudgeAndGates(runs=len(newest)), []
-    for run, trials in judged_trials(newest).items():
-        for trial in trials:
-            if trial.judge is None or not trial.gates_total:
-                continue
-            if trial.disagrees:
-                apart.append((run, trial))
-            elif trial.gates_passed == trial.gates_total:
-                table.both_pass += 1
-            else:
-                table.both_fail += 1
+    for run, is_passed, trial in judged_trials(newest):
+        if trial:
+            apart.append((run, trial))
+        elif is_passed:
+            table.both_pass += 1
+        else:
+            table.both_fail += 1
     keys = [trial.pk for _, trial in apart]
     confidence = _confidence(keys)
     resolved = Resolution.objects.filter(trial__in=keys).select_related("by")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.db.models import Model
 from ninja import Schema
-from pydantic import BeforeValidator, Field, PlainSerializer, create_model
+from pydantic import BeforeValidator, Field, create_model
 
-from evalhub.lib.timestamps import moment
+from evalhub.lib.value import Moment
 
-Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 Row = TypeVar("Row", bound=Schema)
 _TYPES: dict[str, Any] = {
     "AutoField": int,

@@ -42,7 +42,7 @@ def store(run: Run, *, outcome: str = "pass", **texts: Any) -> Trial:
 
 
 def found(run: Run, q: str, **filters: str) -> list[int]:
-    return [hit.id for hit in find_trials(run.project, TrialSearch(q=q, **filters))]
+    return [hit.trial for hit in find_trials(run.project, TrialSearch(q=q, **filters))]
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_a_passage_shows_the_line_with_most_words(run):
 def test_a_long_line_is_cut_around_its_first_match(run):
     store(run, commands=[f"taskmgr {'a ' * 60}deploy {'b ' * 60}"])
     (hit,) = find_trials(run.project, TrialSearch(q="deploy"))
-    assert hit.passage.text.startswith("…")
-    assert hit.passage.text.endswith("…")
-    assert "deploy" in hit.passage.text
+    assert hit.passage.startswith("…")
+    assert hit.passage.endswith("…")
+    assert "deploy" in hit.passage
 
 
 def test_secrets_are_not_indexed(run):
