@@ -168,13 +168,15 @@ def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
     """Return the digests of closed runs as lists need them: their first trials and why they failed. One query."""
     found: dict[int, Digest] = {run: Digest() for run in runs}
     failed: defaultdict[int, list[TotalledTrial]] = defaultdict(list)
-    why = Case(When(outcome="pass", then=Value("[]", TextField())), default=Cast("scores", TextField()))
+    why = Case(
+        When(outcome__in=("fail", "error"), then=Cast("scores", TextField())), default=Value("", TextField())
+    )
     trials = Trial.objects.filter(run__in=found, is_retest=False).order_by("position", "pk")
     for *columns, error, run, text in trials.values_list(*_COLUMNS, "error", "run", why):
-        scores = read_scores(text)
-        trial = _trial(columns, scores, _find_lost(error, scores, text))
+        scores = read_scores(text) if text else []
+        trial = DigestedTrial(*columns, lost=_find_lost(error, scores, text))
         found[run].trials.append(trial)
-        if trial.is_finished and trial.outcome != "error":
+        if trial.outcome == "fail":
             failed[run].append(TotalledTrial(trial.pk, scores, None))
     return {
         run: replace(digest, layers=LayerTotals(lost=most_lost(failed[run]))) for run, digest in found.items()
