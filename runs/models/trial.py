@@ -21,7 +21,24 @@ class TrialState(models.TextChoices):
     CANCELLED = "cancelled"
 
 
-class Trial(models.Model):
+class Execution(models.Model):
+    """How a trial or one of its attempts ended."""
+
+    error = models.TextField(blank=True)
+    error_kind = models.CharField(max_length=20, blank=True)
+    seconds = models.FloatField(null=True)
+    exit_code = models.IntegerField(null=True)
+    cost_usd = models.FloatField(null=True)
+    detail = models.JSONField(default=dict)
+    """Interaction, diagnosis, composite weights, notes of setup and post scripts."""
+    started = models.DateTimeField(null=True)
+    finished = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Trial(Execution):
     """One execution of one scenario in a run.
 
     queued ──claim──▶ running ──record──▶ finished
@@ -61,22 +78,13 @@ class Trial(models.Model):
 
     completed = models.BooleanField(null=True)
     timed_out = models.BooleanField(default=False)
-    exit_code = models.IntegerField(null=True)
     composite = models.FloatField(null=True)
-    seconds = models.FloatField(null=True)
-    cost_usd = models.FloatField(null=True)
     tokens_in = models.BigIntegerField(null=True)
     tokens_out = models.BigIntegerField(null=True)
     tokens_estimated = models.BooleanField(default=False)
-    error = models.TextField(blank=True)
-    error_kind = models.CharField(max_length=20, blank=True)
     answer = models.TextField(blank=True)
     scores = models.JSONField(default=list)
     """Every layer's scores as returned by `evaluate`; the pages of a trial read them."""
-    detail = models.JSONField(default=dict)
-    """Interaction, diagnosis, composite weights, notes of setup and post scripts."""
-    started = models.DateTimeField(null=True)
-    finished = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["position", "pk"]
@@ -231,22 +239,14 @@ _OF_A_COMMAND = [
 ]
 
 
-class TrialAttempt(models.Model):
+class TrialAttempt(Execution):
     """What a trial ended with before it was retried or resumed."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     """From 1, in the order of execution."""
     state = models.CharField(max_length=10)
-    error = models.TextField(blank=True)
-    error_kind = models.CharField(max_length=20, blank=True)
     worker = models.CharField(max_length=200, blank=True)
-    seconds = models.FloatField(null=True)
-    exit_code = models.IntegerField(null=True)
-    cost_usd = models.FloatField(null=True)
-    detail = models.JSONField(default=dict)
-    started = models.DateTimeField(null=True)
-    finished = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["number"]

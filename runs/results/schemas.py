@@ -12,7 +12,7 @@ from evalhub.web.rest.columns import columns
 from evaluators.statistics.looks import InterimLook
 from evaluators.statistics.measure_change import MeasureChange
 from evaluators.statistics.retest import Retest
-from runs.models import CommandRecord
+from runs.models import CommandRecord, Trial
 from runs.models.trial import TrialAttempt
 from runs.results.run_rows import ListedRun, TokenTotals
 
@@ -254,24 +254,18 @@ class CommandOut(Schema):
     """A command of the tool under test."""
 
 
+@columns(
+    Trial,
+    *("id", "index", "state", "completed", "timed_out", "exit_code", "seconds"),
+    *("composite", "cost_usd", "error", "error_kind"),
+)
 class TrialFacts(Schema):
     """One execution of a scenario."""
 
-    id: int
     scenario: str
-    index: int
     retest: bool
     """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
-    state: str
     outcome: str | None
-    completed: bool | None
-    timed_out: bool
-    exit_code: int | None
-    seconds: float | None
-    composite: float | None
-    cost_usd: float | None
-    error: str
-    error_kind: str
 
 
 class TrialOut(TrialFacts):
