@@ -174,7 +174,7 @@ def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
     trials = Trial.objects.filter(run__in=found, is_retest=False).order_by("position", "pk")
     for *columns, error, run, text in trials.values_list(*_COLUMNS, "error", "run", why):
         scores = read_scores(text) if text else []
-        trial = DigestedTrial(*columns, 0, 0, None, _find_lost(error, scores, text))
+        trial = DigestedTrial(*(*columns, 0, 0, None, _find_lost(error, scores, text)))
         found[run].trials.append(trial)
         if trial.outcome == "fail":
             failed[run].append(TotalledTrial(trial.pk, scores, None))
