@@ -7,6 +7,7 @@ They are plain and immutable: two values with the same content are equal. Their 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -283,6 +284,29 @@ class Score(Struct, frozen=True, omit_defaults=True):
     """Why there is no result. It makes the trial an error, unless another score fails it."""
     weight: float = 1.0
     judging: Judging | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialEnd:
+    """How a trial ended."""
+
+    outcome: str
+    error: str = ""
+    completed: bool | None = None
+    timed_out: bool = False
+    exit_code: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
+    usage: Usage | None = None
+    answer: str = ""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What is stored of it, by column, without the tokens."""
+        return {name: value for name, value in vars(self).items() if name in _STORED}
+
+
+_STORED = frozenset(TrialEnd.__annotations__) - {"usage"}
 
 
 class CommandResult(Struct, frozen=True):

@@ -10,29 +10,20 @@ from msgspec.structs import replace
 
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.grading.evaluate import Evaluation
-from evaluators.model import Json, Score, Transcript, Usage, plausible_cost
+from evaluators.model import Json, Score, Transcript, TrialEnd, plausible_cost
 from evaluators.tool_use.interaction import Interaction
 from runs.models.trial import TrialState, json_of, scores_json
 from runs.results.files.artifacts import StoredFile
 
 
-@dataclass(frozen=True)
-class TrialResult:
+@dataclass(frozen=True, kw_only=True)
+class TrialResult(TrialEnd):
     """Everything stored of a finished trial."""
 
-    outcome: str
-    error: str = ""
     error_kind: str = ""
     evaluation: Evaluation | None = None
     transcript: Transcript | None = None
     interaction: Interaction | None = None
-    completed: bool | None = None
-    timed_out: bool = False
-    exit_code: int | None = None
-    seconds: float | None = None
-    cost_usd: float | None = None
-    usage: Usage | None = None
-    answer: str = ""
     artifacts: tuple[StoredFile, ...] = ()
     detail: dict[str, Json] = field(default_factory=dict)
     cancelled: bool = False
@@ -42,22 +33,18 @@ def columns_of_result(result: TrialResult) -> dict[str, Any]:
     """Return a result as the trial's columns."""
     evaluation, usage = result.evaluation, result.usage
     return {
+        **result.columns,
         "state": (TrialState.CANCELLED if result.cancelled else TrialState.FINISHED).value,
         "outcome": "" if result.cancelled else result.outcome,
         "token": "",
         "activity": "",
         "calls_so_far": None,
         "activity_exit_code": None,
-        "completed": result.completed,
-        "timed_out": result.timed_out,
-        "exit_code": result.exit_code,
         "composite": evaluation.composite if evaluation else None,
-        "seconds": result.seconds,
         "cost_usd": plausible_cost(result.cost_usd),
         "tokens_in": usage.input if usage else None,
         "tokens_out": usage.known_output if usage else None,
         "tokens_estimated": bool(usage and usage.estimated),
-        "error": result.error,
         "error_kind": result.error_kind,
         "answer": _cut(result.answer),
         "scores": scores_json(evaluation.scores) if evaluation else [],
