@@ -200,7 +200,7 @@ def judged_trials(runs: Iterable[int]) -> Iterator[tuple[int, bool, DigestedTria
 def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return the tool's commands of the runs' trials, as `command_key` names them, by trial. One query."""
     found: defaultdict[int, list[str]] = defaultdict(list)
-    rows = CommandRecord.objects.filter(trial__run__in=runs).order_by("trial", "n")
+    rows = CommandRecord.objects.filter(trial__run__in=runs).order_by("trial_id", "n")
     for trial, line, subcommand in rows.values_list("trial_id", "line", "subcommand"):
         found[trial].append(command_key(line, subcommand))
     return {trial: tuple(commands) for trial, commands in found.items()}

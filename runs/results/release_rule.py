@@ -51,15 +51,7 @@ class ReleaseResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the result for REST and files."""
-        return {
-            "k": self.k,
-            "threshold": self.threshold,
-            "state": self.state,
-            "value": self.value,
-            "scenarios": self.scenarios,
-            "too_few_trials": list(self.too_few_trials),
-            "sentence": self.sentence,
-        }
+        return {**vars(self), "state": self.state, "sentence": self.sentence}
 
 
 def by_rule(suite: Suite, outcomes: Mapping[str, Sequence[str]]) -> ReleaseResult | None:

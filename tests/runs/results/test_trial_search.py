@@ -154,8 +154,8 @@ def test_better_matches_come_first_then_newer_ones(run):
 def test_a_passage_shows_the_line_with_most_words(run):
     store(run, commands=["taskmgr list", "taskmgr deploy --env prod"], outputs=["deploy failed"])
     (shown,) = find_trials(run.project, TrialSearch(q="prod deploy"))
-    assert (shown.passage.column, shown.passage.text) == ("commands", "taskmgr deploy --env prod")
-    assert [shown.passage.text[start:end] for start, end in shown.passage.marks] == ["deploy", "prod"]
+    assert (shown.place, shown.passage) == ("commands", "taskmgr deploy --env prod")
+    assert [shown.passage[start:end] for start, end in shown.marks] == ["deploy", "prod"]
     assert (shown.suite, shown.scenario, shown.target) == ("Basics", "create", "local")
 
 
@@ -225,4 +225,4 @@ def test_each_match_of_a_term_counts(run, q):
     twice = store(run, commands=["stage file größe two", "STAGE-file: Größe"])
     assert found(run, q) == [twice.pk, once.pk]
     (_, line) = find_trials(run.project, TrialSearch(q=q))
-    assert line.passage.marks
+    assert line.marks
