@@ -156,7 +156,7 @@ def test_a_passage_shows_the_line_with_most_words(run):
     (shown,) = find_trials(run.project, TrialSearch(q="prod deploy"))
     assert (shown.place, shown.passage) == ("commands", "taskmgr deploy --env prod")
     assert [shown.passage[start:end] for start, end in shown.marks] == ["deploy", "prod"]
-    assert (shown.suite, shown.scenario, shown.target) == ("Basics", "create", "local")
+    assert (shown.suite_name, shown.scenario, shown.target) == ("Basics", "create", "local")
 
 
 def test_a_long_line_is_cut_around_its_first_match(run):
