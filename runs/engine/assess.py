@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from itertools import islice
+from typing import Any
 
 from django.conf import settings
 from msgspec import structs
@@ -18,7 +19,7 @@ from evaluators.grading.costs import usage_parts
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.grading.evidence import Evidence
-from evaluators.model import Complete, Json, Transcript, Workspace
+from evaluators.model import Json, Transcript, Workspace
 from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
 from evaluators.tool_use.exposure import quoted_events
@@ -267,23 +268,13 @@ def gather_evidence(
     recording: Recording,
     transcript: Transcript,
     workspace: Workspace | None,
-    *,
-    seed: Json,
-    snapshot: Json,
-    complete: Complete | None,
-    bundle: Workspace | None = None,
-    executes_tools: bool = True,
-    model: str = "",
-    protected_changes: tuple[str, ...] = (),
-    changed_files: tuple[str, ...] = (),
-    hides_skill: bool = False,
+    **given: Any,
 ) -> Evidence:
     """Return what the layers read of a recording; the keywords are `Evidence`'s."""
     record, lost = recorded_calls(recording)
     return Evidence(
         transcript=transcript,
         workspace=workspace,
-        bundle=bundle,
         tool=spec.criteria.tool,
         key=spec.key,
         prompt=spec.prompt,
@@ -293,18 +284,11 @@ def gather_evidence(
         seconds=recording.seconds,
         usage=recording.usage or transcript.usage,
         cost_usd=recording.cost_usd,
-        complete=complete,
-        model=model,
-        protected_changes=protected_changes,
-        changed_files=changed_files,
-        hides_skill=hides_skill,
         command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
-        seed=seed,
-        snapshot=snapshot,
         record=record,
         lost_calls=lost,
         count_tokens=chosen_tokenizer() if spec.criteria.expect is not None else None,
-        executes_tools=executes_tools,
+        **given,
     )
 
 

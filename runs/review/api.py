@@ -21,7 +21,7 @@ from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.models import Overrule, Reassessment
 from runs.models.review import Resolution, Right
 from runs.results.lookup import find_run, find_trial
-from runs.review.calibrations import calibration_json, calibration_of, judge_versions, repeated_judgings
+from runs.review.calibrations import calibration_of, judge_versions, repeated_judgings
 from runs.review.overruling import overrule
 from runs.review.reviewing import record_who_was_right
 from runs.review.statement_groups import QueueFilters, StatementGroup, review_queue
@@ -66,14 +66,14 @@ class ResolutionOut(Schema):
 class CalibrationOut(Schema):
     """One judge version compared with people's reviews of its verdicts."""
 
-    model: str
-    rubric: str
-    calibrated: bool
+    model: str = Field(validation_alias="version.model")
+    rubric: str = Field(validation_alias="version.rubric")
+    calibrated: bool = Field(validation_alias="is_calibrated")
     needs: str
     whole: Calibration
     criteria: dict[str, Calibration]
-    right_among_disagreements: JudgeRate
-    flip_rate: JudgeRate
+    right_among_disagreements: JudgeRate = Field(validation_alias="among_disagreements")
+    flip_rate: JudgeRate = Field(validation_alias="flips")
 
 
 class QueueQuery(BaseModel):
@@ -166,8 +166,7 @@ def list_calibrations(request: ApiRequest) -> dict[str, Any]:
     """List the judge versions, each compared with people's labels."""
     project = request.access.project
     repeated = repeated_judgings(project)
-    calibrations = (calibration_of(project, version, repeated) for version in judge_versions(project))
-    return {"items": [calibration_json(each) for each in calibrations]}
+    return {"items": [calibration_of(project, version, repeated) for version in judge_versions(project)]}
 
 
 @router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=declare_answers(ListOut[ReassessmentOut]))
