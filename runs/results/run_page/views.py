@@ -278,7 +278,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
 def _layers(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> dict[str, Any]:
     """Return the panels, and the judges that decide without being calibrated."""
     layers = layers_of(run, read, verdict)
-    return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.judged else []}
+    return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.digest.judged else []}
 
 
 def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:

@@ -72,11 +72,11 @@ def test_layers_hold_means_gates_and_statements(version):
         "error_rate",
         "total_commands",
     ]
-    assert [(gate.name, gate.passed, gate.total) for gate in layers.gates] == [("file_exists", 1, 2)]
-    assert layers.gate_trials == (1, 2)
+    assert [(gate.name, gate.passed, gate.total) for gate in layers.digest.gates] == [("file_exists", 1, 2)]
+    assert layers.digest.gate_trials == (1, 2)
     assert layers.judge.mean == pytest.approx(0.6)
     assert [criterion.label for criterion in layers.criteria] == ["Efficiency"]
-    assert [len(issue.trials) for issue in layers.issues] == [2]
+    assert [len(issue.trials) for issue in layers.digest.issues] == [2]
 
 
 def test_statements_in_the_same_words_are_one(version):
