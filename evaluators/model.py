@@ -251,20 +251,14 @@ class Execution:
     """What the agent cost, in US dollars; None if unknown."""
 
     @property
-    def completed(self) -> bool:
-        """Whether the agent's process exited with code 0 before the time limit."""
-        return not self.timed_out and self.exit_code == 0
-
-    @property
     def facts(self) -> dict[str, Any]:
         """Return these fields alone by name, for a class that has further ones."""
         return {each.name: getattr(self, each.name) for each in fields(Execution)}
 
 
-class Command(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One command of the tool under test, numbered in the order of execution."""
+class FoundCommand(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A command of the tool under test, not numbered yet."""
 
-    n: int
     line: str
     """The normalised command line."""
     subcommand: str | None = None
@@ -274,10 +268,6 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     help: bool = False
     helps: str | None = None
     """The subcommand a help call asks about."""
-    retry_of: int | None = None
-    """The failed command of the same subcommand before this one."""
-    event: int | None = None
-    """Index of the tool_call in the transcript's events, or the line number of its text."""
     failure: str = ""
     """Why a call of an MCP server failed (`mcp_calls.McpFailure`); empty for others."""
     end: End = "reported"
@@ -288,6 +278,16 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     """The time it ran, if recorded."""
     printed_error: bool = False
     """Whether its end is unknown and its output has an error message, which may be another program's."""
+
+
+class Command(FoundCommand, frozen=True, kw_only=True, gc=False):
+    """One command of the tool under test, numbered in the order of execution."""
+
+    n: int
+    retry_of: int | None = None
+    """The failed command of the same subcommand before this one."""
+    event: int | None = None
+    """Index of the tool_call in the transcript's events, or the line number of its text."""
 
 
 class Judging(Struct, frozen=True, omit_defaults=True):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+import msgspec
 from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -160,7 +161,9 @@ class PlainCommand(HelpfulCommand):
             sentence = f"The database cannot be used: {message}. Check DATABASE_URL, and run 'manage.py migrate' after an upgrade."
             self._refuse(options, Refused(sentence, id="database/unusable"))
         else:
-            self._print(json.dumps(result.document) if options["json"] else result.text)
+            self._print(
+                json.dumps(result.document, default=msgspec.to_builtins) if options["json"] else result.text
+            )
             if result.code:
                 sys.exit(result.code)
 

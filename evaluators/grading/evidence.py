@@ -52,6 +52,11 @@ class Evidence(Execution):
     lost_calls: int = 0
     """Executions of the tool that could not be recorded."""
 
+    @property
+    def completed(self) -> bool:
+        """Whether the agent's process exited with code 0 before the time limit."""
+        return not self.timed_out and self.exit_code == 0
+
     @cached_property
     def interaction(self) -> Interaction:
         """The metrics of layer 1, computed once."""

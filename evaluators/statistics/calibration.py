@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import ceil, sqrt
 
 from msgspec import Struct
 
+from evalhub.lib.value import Value
 from evaluators.statistics.descriptive import Z_95, wilson
 
 FEWEST_FOR_NORMAL = 30
@@ -20,7 +22,8 @@ class Label(Struct, frozen=True):
     judge: bool
 
 
-class JudgeRate(Struct, frozen=True):
+@dataclass(frozen=True)
+class JudgeRate(Value):
     """A share with its 95 % interval."""
 
     n: int
@@ -30,7 +33,8 @@ class JudgeRate(Struct, frozen=True):
     upper: float = 1.0
 
 
-class Kappa(Struct, frozen=True):
+@dataclass(frozen=True)
+class Kappa(Value):
     """Agreement beyond chance, -1 to 1, with its 95 % interval."""
 
     value: float
@@ -38,7 +42,8 @@ class Kappa(Struct, frozen=True):
     upper: float
 
 
-class Calibration(Struct, frozen=True):
+@dataclass(frozen=True)
+class Calibration(Value):
     """What the labels of a judge version say."""
 
     labels: int

@@ -26,6 +26,7 @@ from evaluators.statistics.measure_change import (
     Scale,
     Spread,
     arms_of,
+    change_of,
     count_changes,
     pool_samples,
 )
@@ -119,7 +120,9 @@ def compare_with_line(measures: Sequence[tuple[MeasureRule, Line, Mapping[str, S
     """
     for rule, _, _ in measures:
         if rule.scale is not Scale.POINTS:
-            raise ValueError(f"{rule.name} isn't a measure from 0 to 1, so it can't be compared with a line.")
+            raise ValueError(
+                f"{rule.measure} isn't a measure from 0 to 1, so it can't be compared with a line."
+            )
     table = _scenarios(*measures[0]) if measures and measures[0][0].is_outcome else {}
     compared = [(rule, _compare_windows(rule, line, after)) for rule, line, after in measures]
     if not compared or (compared[0][1] is None and compared[0][0].is_outcome):
@@ -162,7 +165,7 @@ def compare_amount(
 
 def is_confirmed_by(change: MeasureChange) -> bool:
     """Return whether a measure of the run after a suspected one is below the reference, too: 10 %, one-sided."""
-    sign = -1 if change.rule.better == "lower" else 1
+    sign = -1 if change.better_is == "lower" else 1
     if change.p is None or sign * (change.effect or 0.0) >= 0:
         return False
     # Its p is two-sided, and against a line corrected for windows.
@@ -227,7 +230,7 @@ def _compare_windows(
     ]
     if not compared or compared[0].window > 1:
         return None
-    large = [each for each in compared if abs(each.shown(each.effect)) >= rule.smallest - 1e-12]
+    large = [each for each in compared if abs(each.shown(each.effect)) >= rule.smallest_effect - 1e-12]
     return _Windows(compared[0], min(large, key=lambda each: each.p, default=compared[0]))
 
 
@@ -270,7 +273,7 @@ def _within_p(rule: MeasureRule, old: Mapping[str, Sample], new: Mapping[str, Sa
 
 
 def _nothing(rule: MeasureRule) -> MeasureChange:
-    return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0, runs_before=0)
+    return change_of(rule, ChangeVerdict.NOT_COMPARABLE, 0, runs_before=0)
 
 
 def _judge_change(
@@ -284,11 +287,11 @@ def _judge_change(
     after = fmean(found.new[key].mean for key in found.new)
     expected = _expected(found, after - found.effect, is_outcome=is_outcome)
     low, high = found.interval(1 - 2 * ALPHA)
-    is_near = max(-found.shown(low), found.shown(high)) < rule.smallest
+    is_near = max(-found.shown(low), found.shown(high)) < rule.smallest_effect
     verdict = verdict_of(
         rule,
         effect,
-        (rule.smallest, rule.smallest),
+        (rule.smallest_effect, rule.smallest_effect),
         is_significant=is_significant,
         is_equivalent=lambda: len(pairs) >= FEWEST_FOR_EQUIVALENCE and found.deviation > 0 and is_near,
     )
@@ -307,9 +310,9 @@ def _judge_change(
         upper=upper if limit is None else min(limit, upper),
         test=ComparisonTest.LINE,
         p=found.p,
-        corrected=corrected,
+        p_corrected=corrected,
         detectable=_detectable(rule, found),
-        below_threshold=is_significant and abs(effect) < rule.smallest - 1e-12,
+        below_threshold=is_significant and abs(effect) < rule.smallest_effect - 1e-12,
         runs_before=found.runs,
         window=found.window,
         expected=expected if rule.scale is Scale.POINTS else None,
@@ -352,7 +355,10 @@ def _detectable(rule: MeasureRule, found: _Compared) -> float:
     """Return the smallest change of the new run alone that is found with `POWER`, as it is reported."""
     level = AGAINST_LINE.pass_rate if rule.is_outcome else AGAINST_LINE.others
     change = _found_change(
-        found.deviation, found.runs, level, log1p(rule.smallest) if not found.unit else rule.smallest
+        found.deviation,
+        found.runs,
+        level,
+        log1p(rule.smallest_effect) if not found.unit else rule.smallest_effect,
     )
     return found.shown(change)
 
@@ -383,7 +389,9 @@ def _scenarios(rule: MeasureRule, line: Line, after: Mapping[str, Sample]) -> di
     """
     olds = {window: _pool(line.before(window), after) for window in (1, *SCENARIO_WINDOWS)}
     tested = [
-        each for window in SCENARIO_WINDOWS for each in _test_window(line, after, olds, window, rule.smallest)
+        each
+        for window in SCENARIO_WINDOWS
+        for each in _test_window(line, after, olds, window, rule.smallest_effect)
     ]
     number = len(olds[1]) * len(SCENARIO_WINDOWS)
     found: dict[str, tuple[float, int]] = {}
@@ -440,12 +448,14 @@ def _scenario(
     lower, upper = mean_difference([(arms.before, arms.trials_before, arms.after, arms.trials_after)])
     return replace(
         count_changes(rule, [(old, new)], [effect]),
-        verdict=verdict_of(rule, effect, (rule.smallest, rule.smallest), is_significant=is_significant),
+        verdict=verdict_of(
+            rule, effect, (rule.smallest_effect, rule.smallest_effect), is_significant=is_significant
+        ),
         effect=effect,
         lower=lower,
         upper=upper,
         test=ComparisonTest.LINE,
-        corrected=scale_p(own, AGAINST_LINE.scenarios),
+        p_corrected=scale_p(own, AGAINST_LINE.scenarios),
         runs_before=len(line.before(window)),
         window=window,
     )

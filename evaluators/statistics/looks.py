@@ -15,6 +15,9 @@ from math import ceil, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
+from evalhub.lib.value import Value
 from evaluators.statistics.error_shares import ONE_LOOK, PASS_RATE_SHARE, SCENARIOS_SHARE, Levels
 from evaluators.statistics.measure_change import Sample, arms_of
 from evaluators.statistics.significance import Arms, benjamini_hochberg, boschloo_p, within_scenario_p
@@ -81,7 +84,7 @@ class LookState:
 
 
 @dataclass(frozen=True)
-class InterimLook:
+class InterimLook(Value):
     """One look, and what follows."""
 
     p: float
@@ -91,6 +94,7 @@ class InterimLook:
     """The lowest p of a scenario after its correction for all of them, 1 without any."""
     table_level: float
     decision: LookDecision
+    """go_on, decided, futile or limit."""
     undecided: tuple[str, ...] = ()
     """The keys of the scenarios that get trials next; none unless it goes on."""
 
@@ -100,8 +104,8 @@ class InterimLook:
         return Levels(self.level, self.table_level)
 
 
-@dataclass(frozen=True)
-class StoredLook:
+@dataclass(frozen=True, kw_only=True)
+class StoredLook(InterimLook):
     """A look as `Run.looks` keeps it."""
 
     against: int
@@ -116,24 +120,13 @@ class StoredLook:
     """The information of the pass rate and of the table as shares of those at the limit."""
     information: tuple[float, float]
     """The same in units of one trial's variance."""
-    p: float
-    level: float
-    table_p: float
-    table_level: float
-    decision: LookDecision
-    undecided: tuple[str, ...] = ()
-    """The scenarios that got trials next."""
     reason: str = ""
-    """Why no trial followed although the limit of trials wasn't reached."""
-
-    @property
-    def levels(self) -> Levels:
-        """The levels for the verdict after this look."""
-        return Levels(self.level, self.table_level)
+    """Why no trial followed although the limit of trials wasn't reached; else empty."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the look for `Run.looks`."""
-        return {**vars(self), "decision": self.decision.value}
+        stored: dict[str, Any] = msgspec.to_builtins(self)
+        return stored
 
 
 def spent_error(fraction: float, alpha: float) -> float:

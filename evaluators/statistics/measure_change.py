@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from evalhub.lib.value import Value
 from evaluators.statistics.significance import Arms
 
 
@@ -70,14 +71,15 @@ class ComparisonTest(StrEnum):
 
 
 @dataclass(frozen=True)
-class MeasureRule:
+class MeasureRule(Value):
     """How a measure is compared."""
 
-    name: str
-    better: str = "higher"
-    """`higher`, `lower` or `none`."""
+    measure: str
+    better_is: str = "higher"
+    """higher, lower or none."""
     scale: Scale = Scale.POINTS
-    smallest: float = 0.05
+    """points: effects are differences from 0 to 1; relative: shares of the value before."""
+    smallest_effect: float = 0.05
     """The smallest effect of interest: a difference from 0 to 1, or a share of the value before."""
     is_outcome: bool = False
     """Each trial passes or fails."""
@@ -115,14 +117,14 @@ Pairs = Sequence[tuple[Sample, Sample]]
 """Comparable scenarios, before and after."""
 
 
-@dataclass(frozen=True)
-class MeasureChange:
-    """One measure in two runs, over the scenarios that can be compared."""
+@dataclass(frozen=True, kw_only=True)
+class MeasureChange(MeasureRule):
+    """A measure in two runs, over the scenarios that can be compared."""
 
-    rule: MeasureRule
     verdict: ChangeVerdict
     scenarios: int
     trials: tuple[int, int] = (0, 0)
+    """Trials of the reference (all runs of a line together), and of the run."""
     before: float | None = None
     """The mean of the scenarios' means, as `after`."""
     after: float | None = None
@@ -136,28 +138,27 @@ class MeasureChange:
     upper: float | None = None
     test: ComparisonTest = ComparisonTest.NONE
     p: float | None = None
-    corrected: float | None = None
-    """p after the correction for everything that is tested together: below 0.05 it is significant."""
+    p_corrected: float | None = None
+    """Below 0.05 it is significant: corrected for everything that is tested together."""
     detectable: float | None = None
-    """The smallest effect that is called one in 80 % of such comparisons; None where none is."""
+    """The smallest effect found in 80 % of such comparisons; null if none is."""
     most_found: float | None = None
-    """Of a pass rate, the share of such comparisons in which the loss of every pass is found; 0 where no result can
-    be a change."""
+    """Pass rates only: the share of such comparisons that find a fall to 0 %. 0: no result can be significant."""
     more_trials: int | None = None
-    """Trials that each scenario needs beside its own, in both runs, to find one and a half times the smallest effect
-    of interest in 80 % of cases; None where 1,000 are too few."""
+    """Trials that each scenario needs more in both runs to find one and a half times the smallest effect in 80 % of
+    cases; null if 1,000 are too few, and against a line."""
     below_threshold: bool = False
     """The change is significant and smaller than the smallest effect of interest."""
-    regressed: tuple[str, ...] = ()
-    """Of the suite's pass rate, the scenarios whose own pass rate regressed, by key."""
-    improved: tuple[str, ...] = ()
-    """Of the suite's pass rate, the scenarios whose own pass rate improved, by key."""
+    broke: tuple[str, ...] = ()
+    """Suite's pass rate only: scenarios that regressed."""
+    mended: tuple[str, ...] = ()
+    """Suite's pass rate only: scenarios that improved."""
     runs_before: int = 1
-    """How many runs the reference has: more than one for a line, to which only the new side can add trials."""
+    """Number of runs in the reference; more than 1 for a line."""
     window: int = 1
-    """Of a line, how many of the newest runs changed together; the sizes are theirs."""
+    """Against a line, how many of the newest runs changed together; the sizes are theirs."""
     expected: tuple[float, float] | None = None
-    """Of a measure from 0 to 1 against a line, where 95 % of such runs are expected."""
+    """The expected range of a rate or score against a line (95 %), from 0 to 1."""
 
     @property
     def is_about_these_scenarios(self) -> bool:
@@ -165,14 +166,20 @@ class MeasureChange:
         return self.test is not ComparisonTest.NONE
 
 
+def change_of(rule: MeasureRule, verdict: ChangeVerdict, scenarios: int, **found: Any) -> MeasureChange:
+    """Return a change of a measure that is compared by a rule."""
+    named = {field.name: getattr(rule, field.name) for field in fields(MeasureRule)}
+    return MeasureChange(**named, verdict=verdict, scenarios=scenarios, **found)
+
+
 def count_changes(rule: MeasureRule, pairs: Pairs, differences: Sequence[float]) -> MeasureChange:
     """Return a change before any test: trials, means, and how many scenarios changed either way."""
-    sign = -1.0 if rule.better == "lower" else 1.0
-    return MeasureChange(
+    sign = -1.0 if rule.better_is == "lower" else 1.0
+    return change_of(
         rule,
         ChangeVerdict.TOO_LITTLE,
         len(pairs),
-        (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
+        trials=(sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
         before=sum(old.mean for old, _ in pairs) / len(pairs),
         after=sum(new.mean for _, new in pairs) / len(pairs),
         worse=sum(sign * each < 0 for each in differences),

@@ -34,7 +34,7 @@ class MeasurePower:
 
     def __init__(self, rule: MeasureRule, pairs: Pairs, alpha: float) -> None:
         self.rule, self.pairs, self.alpha = rule, pairs, alpha
-        self.smallest = on_scale(rule.smallest, rule, pairs)
+        self.smallest = on_scale(rule.smallest_effect, rule, pairs)
         self.before, self.after = [old.n for old, _ in pairs], [new.n for _, new in pairs]
 
     @property
@@ -70,7 +70,7 @@ class MeasurePower:
     def is_enough(self, more: int = 0) -> bool:
         """Return whether so many more trials of each scenario, in both runs, find that."""
         before, after = [n + more for n in self.before], [n + more for n in self.after]
-        wanted = on_scale(RELIABLE * self.rule.smallest, self.rule, self.pairs)
+        wanted = on_scale(RELIABLE * self.rule.smallest_effect, self.rule, self.pairs)
         if self.rule.is_outcome:
             return is_found(self._rates, before, after, wanted, self._level)
         shown = self.detectable_with(before, after)

@@ -96,4 +96,4 @@ def trial_variances(rule: MeasureRule, pairs: Pairs, unit: float | None) -> list
         units = [(old.mean * old.n + new.mean * new.n) / (old.n + new.n) for old, new in pairs]
     squares = sum((old.m2 + new.m2) / own**2 for (old, new), own in zip(pairs, units, strict=True))
     # One more value, as far off as the smallest effect: equal values of few trials don't mean that nothing varies.
-    return [(squares + rule.smallest**2) / (freedom + 1)] * len(pairs)
+    return [(squares + rule.smallest_effect**2) / (freedom + 1)] * len(pairs)

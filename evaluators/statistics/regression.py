@@ -27,6 +27,7 @@ from evaluators.statistics.measure_change import (
     Scale,
     Spread,
     arms_of,
+    change_of,
     count_changes,
 )
 from evaluators.statistics.measure_power import MeasurePower
@@ -69,10 +70,10 @@ def compare_headline(
     by name; the larger p of the test within scenarios and of t decides. `with_power`: whether to compute what the comparison could have shown, which takes most of the time.
     """
     changes = [
-        _with_spread(_test_measure(rule, _pairs(before, after)), (spreads or {}).get(rule.name))
+        _with_spread(_test_measure(rule, _pairs(before, after)), (spreads or {}).get(rule.measure))
         for rule, before, after in measures
     ]
-    has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
+    has_passes = bool(changes) and changes[0].is_outcome and changes[0].p is not None
     shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
     parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
     results = [
@@ -101,7 +102,7 @@ def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]
     def named(verdict: ChangeVerdict) -> tuple[str, ...]:
         return tuple(key for key, each in scenarios.items() if each.verdict is verdict)
 
-    return replace(change, regressed=named(ChangeVerdict.REGRESSED), improved=named(ChangeVerdict.IMPROVED))
+    return replace(change, broke=named(ChangeVerdict.REGRESSED), mended=named(ChangeVerdict.IMPROVED))
 
 
 def compare_measures(
@@ -156,9 +157,9 @@ def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
     verdicts = [change.verdict for change in changes]
     if verdicts[:1] == [ChangeVerdict.NOT_COMPARABLE]:
         return ChangeVerdict.NOT_COMPARABLE
-    if any(change.regressed for change in changes) or ChangeVerdict.REGRESSED in verdicts:
+    if any(change.broke for change in changes) or ChangeVerdict.REGRESSED in verdicts:
         return ChangeVerdict.REGRESSED
-    if any(change.improved for change in changes) or ChangeVerdict.IMPROVED in verdicts:
+    if any(change.mended for change in changes) or ChangeVerdict.IMPROVED in verdicts:
         return ChangeVerdict.IMPROVED
     return verdicts[0] if verdicts else ChangeVerdict.NOT_COMPARABLE
 
@@ -169,9 +170,7 @@ def find_deciding(headline: Sequence[MeasureChange]) -> MeasureChange:
     The pass rate where scenarios broke or improved, else the first with the verdict.
     """
     verdict = overall(headline)
-    named = (
-        each for each in headline if (each.regressed if verdict is ChangeVerdict.REGRESSED else each.improved)
-    )
+    named = (each for each in headline if (each.broke if verdict is ChangeVerdict.REGRESSED else each.mended))
     if verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED) and (first := next(named, None)):
         return first
     return next((each for each in headline if each.verdict is verdict), headline[0])
@@ -192,12 +191,12 @@ def detectable_with(
     if not pairs or change.test is ComparisonTest.NONE:
         return None
     added = [trials if key in keys else 0 for key in after if key in before]
-    power = MeasurePower(change.rule, pairs, PASS_RATE_SHARE if change.rule.is_outcome else ALPHA)
+    power = MeasurePower(change, pairs, PASS_RATE_SHARE if change.is_outcome else ALPHA)
     effect = power.detectable_with(
         [old.n + more for (old, _), more in zip(pairs, added, strict=True)],
         [new.n + more for (_, new), more in zip(pairs, added, strict=True)],
     )
-    return None if effect is None else _shown_difference(change.rule, pairs, effect)
+    return None if effect is None else _shown_difference(change, pairs, effect)
 
 
 def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
@@ -207,7 +206,7 @@ def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
 def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     """Return a change with its sizes and its p, before any correction."""
     if not pairs:
-        return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
+        return change_of(rule, ChangeVerdict.NOT_COMPARABLE, 0)
     differences = differences_of(rule, pairs)
     test, p = _test(rule, pairs)
     effect = _shown_difference(rule, pairs, sum(differences) / len(differences))
@@ -302,18 +301,18 @@ def _judge_change(
     """Return the change with its verdict; `share` is the part of the error that its test has."""
     if not pairs:
         return change
-    rule, differences = change.rule, differences_of(change.rule, pairs)
+    rule, differences = change, differences_of(change, pairs)
     mean = sum(differences) / len(differences)
     is_significant = corrected is not None and corrected < ALPHA
-    is_large = abs(mean) >= on_scale(rule.smallest, rule, pairs) - 1e-12
-    change = replace(change, corrected=corrected, below_threshold=is_significant and not is_large)
+    is_large = abs(mean) >= on_scale(rule.smallest_effect, rule, pairs) - 1e-12
+    change = replace(change, p_corrected=corrected, below_threshold=is_significant and not is_large)
     power = (
         None if change.test is ComparisonTest.NONE else MeasurePower(_as_tested(rule, pairs), pairs, share)
     )
     verdict = verdict_of(
         rule,
         mean,
-        (on_scale(rule.smallest, rule, pairs), on_scale(RELIABLE * rule.smallest, rule, pairs)),
+        (on_scale(rule.smallest_effect, rule, pairs), on_scale(RELIABLE * rule.smallest_effect, rule, pairs)),
         is_significant=is_significant,
         is_equivalent=lambda: _is_equivalent(_as_tested(rule, pairs), pairs, differences),
         is_enough=lambda: power is not None and power.is_enough(),
@@ -339,9 +338,11 @@ def verdict_of(
     smallest, reliable = sizes
     is_large = abs(mean) >= smallest - 1e-12
     if is_significant and is_large:
-        if rule.better == "none":
+        if rule.better_is == "none":
             return ChangeVerdict.CHANGED
-        return ChangeVerdict.IMPROVED if (mean > 0) == (rule.better == "higher") else ChangeVerdict.REGRESSED
+        return (
+            ChangeVerdict.IMPROVED if (mean > 0) == (rule.better_is == "higher") else ChangeVerdict.REGRESSED
+        )
     if is_equivalent():
         return ChangeVerdict.EQUIVALENT
     if is_significant and not is_large:
@@ -355,7 +356,7 @@ def _with_power(change: MeasureChange, pairs: Pairs, power: MeasurePower) -> Mea
     effect = power.detectable
     return replace(
         change,
-        detectable=None if effect is None else _shown_difference(change.rule, pairs, effect),
+        detectable=None if effect is None else _shown_difference(change, pairs, effect),
         most_found=power.most_found,
         more_trials=power.more_trials,
     )
@@ -371,4 +372,4 @@ def _is_equivalent(rule: MeasureRule, pairs: Pairs, differences: Sequence[float]
         return False
     mean, error = mean_and_error(differences, variance)
     half = t_quantile(0.95, len(pairs) - 1) * error
-    return abs(mean) + half < on_scale(rule.smallest, rule, pairs)
+    return abs(mean) + half < on_scale(rule.smallest_effect, rule, pairs)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from math import comb
 from typing import Any, NamedTuple
 
 import msgspec
+
+from evalhub.lib.value import Value
 
 BATCH = 3
 """Scenarios that are run again at a time; the next ones only while all of a batch were named."""
@@ -80,7 +83,8 @@ class RetestKind(StrEnum):
     """An open alert names it, and it passes again."""
 
 
-class Retest(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Retest(Value):
     """A scenario's fresh trials in a run. They alone decide; its first ones only chose."""
 
     key: str

@@ -31,7 +31,7 @@ def size(change: MeasureChange, effect: float | None, *, signed: bool = True) ->
     if effect is None:
         return "–"
     points = effect * 100
-    amount = f"{abs(points):.0f} {'points' if change.rule.scale is Scale.POINTS else '%'}"
+    amount = f"{abs(points):.0f} {'points' if change.scale is Scale.POINTS else '%'}"
     if not signed:
         return amount
     shown = round(points)
@@ -44,7 +44,7 @@ def interval(change: MeasureChange) -> str:
     if change.lower is None or change.upper is None or change.lower == change.upper:
         return ""
     low, high = (_with_sign(each * 100) for each in (change.lower, change.upper))
-    return f"{low} to {high}{'' if change.rule.scale is Scale.POINTS else ' %'}"
+    return f"{low} to {high}{'' if change.scale is Scale.POINTS else ' %'}"
 
 
 def _with_sign(value: float) -> str:
@@ -55,7 +55,7 @@ def _with_sign(value: float) -> str:
 def worse_undecided(verdict: ChangeVerdict, pass_rate: MeasureChange) -> str:
     """Return `Worse by 12 points, undecided` where an undecided loss reaches the smallest effect, else nothing."""
     effect = pass_rate.effect
-    if verdict not in UNDECIDED or effect is None or effect > _ROUNDING - pass_rate.rule.smallest:
+    if verdict not in UNDECIDED or effect is None or effect > _ROUNDING - pass_rate.smallest_effect:
         return ""
     return f"Worse by {size(pass_rate, effect, signed=False)}, undecided"
 
@@ -80,11 +80,11 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     """
     if change.verdict is ChangeVerdict.NOT_COMPARABLE:
         return "No scenario of both sides can be compared." if change.runs_before > 1 else _NONE_OF_BOTH
-    if change.regressed or change.improved:
+    if change.broke or change.mended:
         return _named_scenarios(change)
     if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED, ChangeVerdict.CHANGED):
         scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
-        return f"p {sign_of_p(change.corrected)} after correction, {TESTS[change.test]}.{scope}"
+        return f"p {sign_of_p(change.p_corrected)} after correction, {TESTS[change.test]}.{scope}"
     if change.verdict is ChangeVerdict.EQUIVALENT:
         return f"The change is smaller than {_smallest(change)} either way."
     if change.below_threshold:
@@ -109,7 +109,7 @@ def _named_scenarios(change: MeasureChange) -> str:
     """Return which scenarios broke or improved, and whether the whole suite's pass rate changed, too."""
     parts = [
         f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {list_names(keys, _MOST_NAMED)}"
-        for keys, word in ((change.regressed, "broke"), (change.improved, "improved"))
+        for keys, word in ((change.broke, "broke"), (change.mended, "improved"))
         if keys
     ]
     whole = {
@@ -160,14 +160,14 @@ def _no_test(change: MeasureChange) -> str:
 
 
 def _smallest(change: MeasureChange) -> str:
-    return size(change, change.rule.smallest, signed=False)
+    return size(change, change.smallest_effect, signed=False)
 
 
 def _more(change: MeasureChange, dollars: float | None) -> str:
     """Return how many more trials would show a little more than the smallest effect of interest, with their price."""
     if change.test is ComparisonTest.NONE or change.more_trials == 0:
         return ""
-    wanted = size(change, RELIABLE * change.rule.smallest, signed=False)
+    wanted = size(change, RELIABLE * change.smallest_effect, signed=False)
     if change.more_trials is None:
         return f"To show {wanted} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
     noun = "trial" if change.more_trials == 1 else "trials"

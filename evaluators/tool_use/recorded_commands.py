@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaluators.model import Command
+from evaluators.model import Command, FoundCommand
 from evaluators.tool_use.calls import Call
 from evaluators.tool_use.launchers import program_name
 from evaluators.tool_use.recorded_calls import Caller, Origin, RecordedCall, command_texts, origins_of
 from evaluators.tool_use.shell import LaunchedCommand
 from evaluators.tool_use.shell_ends import Ending
 from evaluators.tool_use.tool_commands import (
-    FoundCommand,
     Matcher,
     ended_command,
     match_first,

@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_LINE
+from evaluators.model import FoundCommand
 from evaluators.patterns import compile_pattern
 from evaluators.tool_use.error_text import exit_code_in_text, stated_exit_code
 from evaluators.tool_use.shell import PROMPT, without_ansi
 from evaluators.tool_use.tool_commands import (
     TEXT_PROGRAMS,
-    FoundCommand,
     FoundCommands,
     MatchedLine,
     Matcher,

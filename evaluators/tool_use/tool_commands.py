@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_LINE
-from evaluators.model import Command, End, Json
+from evaluators.model import Command, FoundCommand, Json
 from evaluators.patterns import compile_pattern, leading_word, required_literal
 from evaluators.tool_use.calls import Call
 from evaluators.tool_use.error_text import has_error
@@ -116,22 +116,6 @@ TEXT_PROGRAMS = frozenset(
 """Programs whose arguments are texts and files: a tool's name among them isn't a call."""
 
 
-class FoundCommand(Struct, frozen=True, gc=False):
-    """A command of the tool, not numbered yet."""
-
-    line: str
-    subcommand: str | None = None
-    exit_code: int | None = None
-    failed: bool = False
-    help: bool = False
-    helps: str | None = None
-    failure: str = ""
-    end: End = "reported"
-    at_least: bool = False
-    seconds: float | None = None
-    printed_error: bool = False
-
-
 class FoundCommands(Struct, frozen=True):
     """The commands of a transcript, and what was left out."""
 
@@ -203,20 +187,14 @@ def number_commands(found_commands: Iterable[tuple[FoundCommand, int | None]]) -
             del failed[key]
         commands.append(
             Command(
-                n,
-                seen.line,
-                seen.subcommand,
-                seen.exit_code,
-                seen.failed,
-                seen.help,
-                seen.helps,
-                retry_of,
-                event,
-                seen.failure,
-                seen.end if is_known else "unknown",
-                seen.at_least,
-                seen.seconds,
-                seen.printed_error and not is_known,
+                **msgspec.structs.asdict(seen)
+                | {
+                    "end": seen.end if is_known else "unknown",
+                    "printed_error": seen.printed_error and not is_known,
+                },
+                n=n,
+                retry_of=retry_of,
+                event=event,
             )
         )
     return tuple(commands)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
 from ninja import Path, Query, Router, Schema, Status
-from pydantic import Field, HttpUrl
+from pydantic import BeforeValidator, Field, HttpUrl
 
 from evalhub.lib.storable_text import Text
-from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.columns import columns
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, RequestBody
@@ -28,16 +27,15 @@ router = Router()
 RELATED = ("assignee", "run__guidance", "run__baseline")
 
 
+@columns(Change, "id", "run", "baseline", "verdict", "before", "after")
 class ChangeOut(Schema):
-    id: int
-    run: int
-    baseline: int
-    measure: str
+    measure: Annotated[str, BeforeValidator(str)]
     scenario: str | None
-    verdict: str
-    before: float | None
-    after: float | None
     detail: dict[str, Any]
+
+    @staticmethod
+    def resolve_scenario(row: Change) -> str | None:
+        return row.scenario.key if row.scenario else None
 
 
 class ChangeFilters(Cursor):
@@ -59,28 +57,24 @@ class DriftOut(Schema):
     """How many runs show it together."""
 
 
+@columns(Alert, "id", "run", "state", "reason", "confirmation", "assignee", "note", "link", "created")
 class AlertOut(Schema):
-    id: int
-    run: int
+    """An alert. The state wont_fix of `after_change` is what pages call *intended*."""
+
     kind: AlertKind
-    drift: DriftOut | None
+    drift: Annotated[DriftOut | None, BeforeValidator(lambda drift: drift or None)]
     """Null for another kind."""
     changed: str | None
     """Of `after_change`, what was changed on purpose, such as `after guidance 7`; null for another kind."""
-    state: str
-    """Of `after_change`, wont_fix is what pages call *intended*."""
     evidence: str
     """suspected, confirmed or not_confirmed."""
     named: list[str]
     """The scenarios that broke."""
-    reason: str
-    """What confirmed it or didn't."""
-    confirmation: int | None
-    """The launch that runs the new and the old configuration in turn; null without one."""
-    assignee: str | None
-    note: str
-    link: str
-    created: str
+
+    @staticmethod
+    def resolve_changed(alert: Alert) -> str | None:
+        is_intended = alert.kind == AlertKind.AFTER_CHANGE
+        return change_words(alert.run.baseline, alert.run) if is_intended else None
 
 
 class AlertFilters(Cursor):
@@ -140,24 +134,7 @@ def list_changes(request: ApiRequest, filters: Query[ChangeFilters]) -> dict[str
         rows = rows.filter(run=find_run(request, filters.run))
     if filters.verdict is not None:
         rows = rows.filter(verdict=filters.verdict)
-    return page_of(request, rows.select_related("measure", "scenario"), filters, _changes)
-
-
-def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": row.pk,
-            "run": row.run_id,
-            "baseline": row.baseline_id,
-            "measure": str(row.measure),
-            "scenario": row.scenario.key if row.scenario else None,
-            "verdict": row.verdict,
-            "before": row.before,
-            "after": row.after,
-            "detail": row.detail,
-        }
-        for row in rows
-    ]
+    return page_of(request, rows.select_related("measure", "scenario"), filters, list)
 
 
 @router.get("/alerts", auth=Bearer(), response=declare_answers(PageOut[AlertOut]), tags=["alerts"])
@@ -170,13 +147,13 @@ def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, 
         rows = rows.filter(state__in=OPEN_ALERTS)
     if filters.state is not None:
         rows = rows.filter(state=filters.state)
-    return page_of(request, rows, filters, lambda alerts: [_alert(each) for each in alerts])
+    return page_of(request, rows, filters, list)
 
 
 @router.patch(
     "/alerts/{alert_id}", auth=Bearer("triage"), response=declare_answers(AlertOut), tags=["alerts"]
 )
-def change_alert(request: ApiRequest, alert_id: Path[Key], body: AlertIn) -> dict[str, Any]:
+def change_alert(request: ApiRequest, alert_id: Path[Key], body: AlertIn) -> Alert:
     """Triage an alert: set its state, assignee, note or link."""
     alert = _find(request, alert_id)
     changes = {name: value for name, value in body if name in body.model_fields_set}
@@ -188,13 +165,13 @@ def change_alert(request: ApiRequest, alert_id: Path[Key], body: AlertIn) -> dic
         changes["assignee"] = _member(request, changes["assignee"])
     if "link" in changes:
         changes["link"] = str(changes["link"])
-    return _alert(triage(alert, by=request.access.user, **changes))
+    return triage(alert, by=request.access.user, **changes)
 
 
 @router.get("/alerts/{alert_id}", auth=Bearer(), response=declare_answers(AlertOut), tags=["alerts"])
-def get_alert(request: ApiRequest, alert_id: Path[Key]) -> dict[str, Any]:
+def get_alert(request: ApiRequest, alert_id: Path[Key]) -> Alert:
     """Get one alert."""
-    return _alert(_find(request, alert_id))
+    return _find(request, alert_id)
 
 
 @router.patch("/alerts", auth=Bearer("triage"), response=declare_answers(ChangedOut), tags=["alerts"])
@@ -246,24 +223,3 @@ def _member(request: ApiRequest, name: str | None) -> User | None:
     if member is None:
         raise ApiError(422, f"'{name}' is not a member of this project.", id="alert/assignee")
     return member
-
-
-def _alert(alert: Alert) -> dict[str, Any]:
-    """Return an alert. Expects its run with its baseline and guidance."""
-    is_intended = alert.kind == AlertKind.AFTER_CHANGE
-    return {
-        "id": alert.pk,
-        "run": alert.run_id,
-        "kind": alert.kind,
-        "drift": alert.drift or None,
-        "changed": change_words(alert.run.baseline, alert.run) if is_intended else None,
-        "state": alert.state,
-        "evidence": alert.evidence,
-        "named": alert.named,
-        "reason": alert.reason,
-        "confirmation": alert.confirmation_id,
-        "assignee": alert.assignee.get_username() if alert.assignee else None,
-        "note": alert.note,
-        "link": alert.link,
-        "created": moment(alert.created),
-    }

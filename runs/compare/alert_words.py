@@ -32,7 +32,7 @@ def alert_sentence(alert: Alert, change: MeasureChange | None) -> str:
         return _of_amount(AlertKind(alert.kind), change)
     if not alert.named:
         return ""
-    if change.rule.name == PASS and change.verdict is ChangeVerdict.REGRESSED:
+    if change.measure == PASS and change.verdict is ChangeVerdict.REGRESSED:
         return f"The whole suite fell; first {alert.named[0]}."
     noun = "Scenario" if len(alert.named) == 1 else "Scenarios"
     return f"{noun} {list_names(alert.named, 5)} broke."

@@ -25,17 +25,17 @@ _Samples = Mapping[int, Mapping[str, Sample]]
 def amounts_against_line(compared: RunComparison, side: Reference, new: Run) -> RunComparison:
     """Return a comparison whose amounts are compared with the run's line, where it has enough runs. Two queries."""
     lines = {measure: side.amounts[kind] for kind, measure in OF_AMOUNTS.items() if kind in side.amounts}
-    relative = [each for each in compared.others if each.rule.scale is Scale.RELATIVE]
+    relative = [each for each in compared.others if each.scale is Scale.RELATIVE]
     if compared.no_verdict or not any(
         len(each.old) >= FEWEST_RUNS for each in (side.earlier, *lines.values())
     ):
         return compared
     runs = [new, *side.earlier.runs, *(run for line in lines.values() for run in line.runs)]
     of_trials = _read_trials(runs)
-    counts = samples_of(runs, [each.rule.name for each in relative if each.rule.name not in OF_TRIALS])
+    counts = samples_of(runs, [each.measure for each in relative if each.measure not in OF_TRIALS])
     changes = {}
     for each in relative:
-        name = each.rule.name
+        name = each.measure
         line = lines.get(name, side.earlier)
         if name in OF_TRIALS:
             change = _compare_logs(each, line, new, of_trials[name])
@@ -43,19 +43,19 @@ def amounts_against_line(compared: RunComparison, side: Reference, new: Run) -> 
             change = _compare_counts(each, line, new, counts.get(name, {}))
         if change.verdict is not ChangeVerdict.NOT_COMPARABLE:
             changes[name] = change
-    return replace(compared, others=tuple(changes.get(each.rule.name, each) for each in compared.others))
+    return replace(compared, others=tuple(changes.get(each.measure, each) for each in compared.others))
 
 
 def _compare_counts(change: MeasureChange, line: LineRuns, new: Run, samples: _Samples) -> MeasureChange:
-    return compare_amount(change.rule, line.line(change.rule, samples), samples.get(new.pk, {}))
+    return compare_amount(change, line.line(change, samples), samples.get(new.pk, {}))
 
 
 def _compare_logs(
     change: MeasureChange, line: LineRuns, new: Run, samples: tuple[_Samples, _Samples]
 ) -> MeasureChange:
     (logs, amounts), key = samples, new.pk
-    plain = line.line(change.rule, amounts), amounts.get(key, {})
-    return compare_amount(change.rule, line.line(change.rule, logs), logs.get(key, {}), plain)
+    plain = line.line(change, amounts), amounts.get(key, {})
+    return compare_amount(change, line.line(change, logs), logs.get(key, {}), plain)
 
 
 def _read_trials(runs: Sequence[Run]) -> dict[str, tuple[_Samples, _Samples]]:
@@ -92,6 +92,6 @@ def _sample(values: Sequence[float]) -> Sample:
 def worse_amounts(changes: Iterable[MeasureChange]) -> set[AlertKind]:
     """Return the kinds of alerts of the amounts that grew against their line."""
     grew = {
-        each.rule.name for each in changes if each.verdict is ChangeVerdict.REGRESSED and each.runs_before > 1
+        each.measure for each in changes if each.verdict is ChangeVerdict.REGRESSED and each.runs_before > 1
     }
     return {kind for kind, measure in OF_AMOUNTS.items() if measure in grew}

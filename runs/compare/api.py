@@ -8,18 +8,17 @@ from ninja import Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
-from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
-from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.first_divergences import divergences_json
 from runs.compare.side_by_side import MOST_COMPARED, ComparedRun, compared_with_first, side_by_side
 from runs.compare.stored_changes import change_json
-from runs.compare.trends import trend
+from runs.compare.trends import Point, trend
 from runs.models import Measure
 from runs.results.lookup import find_runs, find_suite
 from runs.results.run_rows import listed_runs
-from runs.results.schemas import MeasureChangeOut, RunRowOut
+from runs.results.schemas import RunRowOut
 
 router = Router()
 
@@ -32,22 +31,9 @@ class MeasureOut(Schema):
     """higher, lower or none."""
 
 
-class PointOut(Schema):
-    run: int
-    at: str
-    mean: float
-    n: int
-    half: float | None
-    """Half of the 95 % interval; null with one scenario."""
-    tool_version: str
-    guidance: str
-    target: str
-    model: str
-
-
 class TrendOut(Schema):
     measure: MeasureOut | None
-    points: list[PointOut]
+    points: list[Point]
     """Oldest first."""
 
 
@@ -108,7 +94,7 @@ class RunComparisonOut(Schema):
     """Scenarios with comparable outcomes."""
     not_comparable: dict[str, list[str]]
     """Scenarios that aren't comparable, with what changed."""
-    measures: list[MeasureChangeOut]
+    measures: list[MeasureChange]
     ends: list[str]
     """The sources of exit codes that layer 1 is compared by, those that both runs have: recorded, reported, estimated."""
     pooled: list[int]
@@ -151,7 +137,7 @@ def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
     series = trend(find_suite(request, query.suite), query.measure, target=query.target)
     return {
         "measure": measure_json(series.measure) if series.measure else None,
-        "points": [point._asdict() | {"at": moment(point.at)} for point in series.points],
+        "points": series.points,
     }
 
 

@@ -184,7 +184,7 @@ def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[dict[st
     rows = [
         _row(run, baseline, ids[_layer_and_name(change)], change)
         for change in measures
-        if change.scenarios or change.rule.name == PASS
+        if change.scenarios or change.measure == PASS
     ]
     for row in rows:
         if left_out and row["measure"] == ids[PASS_KEY]:
@@ -218,7 +218,7 @@ def _row(
 
 
 def _layer_and_name(change: MeasureChange) -> tuple[str, str]:
-    layer, _, name = change.rule.name.partition("/")
+    layer, _, name = change.measure.partition("/")
     return layer, name
 
 

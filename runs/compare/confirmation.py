@@ -50,14 +50,12 @@ def _problem(new: Run, old: Run) -> str:
 
 
 def _sentence(compared: RunComparison) -> str:
-    changes = [
-        each for each in compared.headline if each.verdict is ChangeVerdict.REGRESSED or each.regressed
-    ]
+    changes = [each for each in compared.headline if each.verdict is ChangeVerdict.REGRESSED or each.broke]
     shown = changes or list(compared.headline[:1])
     sizes = "; ".join(map(_sizes, shown)) or "nothing could be compared"
     return f"Both configurations ran again, in turn: {sizes}."
 
 
 def _sizes(change: MeasureChange) -> str:
-    label, trials = label_of_key(change.rule.name), change.trials
+    label, trials = label_of_key(change.measure), change.trials
     return f"{label} {size(change, change.effect)} ({trials[0]} and {trials[1]} trials)"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from django.db.models import Count, Q
 
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.looks import (
     InterimLook,
-    LookDecision,
     LookState,
     StoredLook,
     information,
@@ -31,19 +31,14 @@ Passes = dict[str, Sample]
 def look_as_stored(look: InterimLook, sides: ComparedSides, *, reason: str = "") -> StoredLook:
     """Return a look as it is stored."""
     return StoredLook(
-        sides.against,
-        sides.trials,
-        sides.most,
-        len(sides.state.table),
-        sides.fractions,
-        sides.information,
-        look.p,
-        look.level,
-        look.table_p,
-        look.table_level,
-        look.decision,
-        look.undecided,
-        reason,
+        **vars(look),
+        against=sides.against,
+        trials=sides.trials,
+        most=sides.most,
+        scenarios=len(sides.state.table),
+        fractions=sides.fractions,
+        information=sides.information,
+        reason=reason,
     )
 
 
@@ -52,36 +47,17 @@ def looks_of(run: Run) -> list[StoredLook]:
     return stored_looks(run.looks)
 
 
-def stored_looks(rows: Iterable[Mapping[str, Any]]) -> list[StoredLook]:
+def stored_looks(rows: list[dict[str, Any]]) -> list[StoredLook]:
     """Return stored looks."""
-    pairs = ("trials", "most", "fractions", "information")
-    return [
-        StoredLook(
-            **{
-                **row,
-                **{name: tuple(row[name]) for name in pairs},
-                "decision": LookDecision(row["decision"]),
-                "undecided": tuple(row["undecided"]),
-            }
-        )
-        for row in rows
-    ]
+    return msgspec.convert(rows, list[StoredLook])
+
+
+_SHOWN = ("against", "trials", "p", "level", "table_p", "table_level", "decision", "undecided", "reason")
 
 
 def look_json(look: StoredLook) -> dict[str, Any]:
     """Return a look for REST and the command line."""
-    return {
-        "against": look.against,
-        "trials": list(look.trials),
-        "information": look.fractions[0],
-        "p": look.p,
-        "level": look.level,
-        "table_p": look.table_p,
-        "table_level": look.table_level,
-        "decision": look.decision.value,
-        "undecided": list(look.undecided),
-        "reason": look.reason,
-    }
+    return {"information": look.fractions[0], **{name: getattr(look, name) for name in _SHOWN}}
 
 
 @dataclass(frozen=True)

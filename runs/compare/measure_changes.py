@@ -96,7 +96,7 @@ class RunComparison:
     @property
     def pass_rate(self) -> MeasureChange | None:
         """The pass rate's change; None if no scenario has results in both."""
-        return next((each for each in self.headline if each.rule.name == PASS), None)
+        return next((each for each in self.headline if each.measure == PASS), None)
 
     @property
     def not_comparable(self) -> dict[str, Reasons]:
@@ -163,7 +163,7 @@ class LineRuns:
 
         Each scenario has the runs in which it has the same content.
         """
-        layer, _, name = rule.name.partition("/")
+        layer, _, name = rule.measure.partition("/")
         parts = parts_of(layer, name)
         runs = [
             {
@@ -187,11 +187,11 @@ def against_line(compared: RunComparison, earlier: LineRuns, new: Run) -> RunCom
     measures = {}
     for (layer, name, unit, better), sides in samples.items():
         rule = rule_of(new.project, layer, name, unit, better)
-        if rule.name not in HEADLINE or new.pk not in sides:
+        if rule.measure not in HEADLINE or new.pk not in sides:
             continue
         line = earlier.line(rule, sides)
-        if any(sides[new.pk].keys() & each.keys() for each in line.runs) or rule.name == PASS:
-            measures[rule.name] = (rule, line, sides[new.pk])
+        if any(sides[new.pk].keys() & each.keys() for each in line.runs) or rule.measure == PASS:
+            measures[rule.measure] = (rule, line, sides[new.pk])
     line_changes = compare_with_line([measures[name] for name in HEADLINE if name in measures])
     left_out = {
         key: next((why[key] for why in earlier.reasons if key in why), ())
@@ -201,7 +201,7 @@ def against_line(compared: RunComparison, earlier: LineRuns, new: Run) -> RunCom
     headline = line_changes.headline
     if not headline:
         headline = [
-            with_scenarios(each, line_changes.scenarios) if each.rule.name == PASS else each
+            with_scenarios(each, line_changes.scenarios) if each.measure == PASS else each
             for each in compared.headline
         ]
     return replace(
@@ -223,7 +223,7 @@ def spreads_of(earlier: LineRuns, new: Run) -> dict[str, Spread]:
         rule = rule_of(new.project, layer, name, unit, better)
         spread = spread_of(earlier.line(rule, sides), sides.get(new.pk, {}))
         if spread is not None:
-            spreads[rule.name] = spread
+            spreads[rule.measure] = spread
     return spreads
 
 
@@ -236,9 +236,7 @@ def with_broken(compared: RunComparison, keys: Collection[str]) -> RunComparison
         for key, change in compared.scenarios.items()
     }
     headline = [
-        replace(each, regressed=tuple(dict.fromkeys((*each.regressed, *keys))))
-        if each.rule.name == PASS
-        else each
+        replace(each, broke=tuple(dict.fromkeys((*each.broke, *keys)))) if each.measure == PASS else each
         for each in compared.headline
     ]
     return replace(compared, headline=tuple(headline), scenarios=scenarios)
@@ -254,7 +252,7 @@ def without_verdict(compared: RunComparison, runs: Sequence[Run]) -> RunComparis
         return RunComparison(
             (), (), {}, compared.reasons, compared.common, no_verdict=why, verdict_reason=reason
         )
-    headline = tuple(each for each in compared.headline if each.rule.name != PASS)
+    headline = tuple(each for each in compared.headline if each.measure != PASS)
     samples = {name: each for name, each in compared.samples.items() if name != PASS}
     return replace(
         compared, headline=headline, scenarios={}, samples=samples, no_verdict=why, verdict_reason=reason
@@ -279,8 +277,8 @@ def _compare(
     spreads: Mapping[str, Spread] | None,
 ) -> RunComparison:
     usable = [_comparable(each, reasons, gates) for each in measured]
-    named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
-    passes = next((each for each in measured if each.rule.name == PASS), None)
+    named = {each.rule.measure: (each.rule, each.before, each.after) for each in usable}
+    passes = next((each for each in measured if each.rule.measure == PASS), None)
     return replace(
         compare_samples(named, levels, spreads),
         reasons={key: why for key, why in reasons.items() if passes is None or key in passes.after},

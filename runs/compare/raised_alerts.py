@@ -72,7 +72,7 @@ def _alerts_of_suite(run: Run, side: Reference, comparison: RunComparison) -> _W
     if run.verdict != ChangeVerdict.REGRESSED or run.baseline is None:
         return {}
     kind = kind_of_regression(run.baseline, run)
-    named = [key for each in comparison.headline for key in each.regressed if key not in side.held]
+    named = [key for each in comparison.headline for key in each.broke if key not in side.held]
     if kind is not None and side.is_red and named:
         named = _add_names(run, side, named)
     if kind is None or (side.since and not named and not _is_new_loss(run, side, comparison)):
@@ -105,7 +105,7 @@ def _is_new_loss(run: Run, side: Reference, comparison: RunComparison) -> bool:
     """Return whether the suite is worse without the scenarios that open alerts name, and no alert says so."""
     if side.is_red or not is_red(comparison):
         return False
-    if any(each.verdict is ChangeVerdict.REGRESSED for each in comparison.headline if each.rule.name != PASS):
+    if any(each.verdict is ChangeVerdict.REGRESSED for each in comparison.headline if each.measure != PASS):
         return True
     return _is_worse_elsewhere(run, side, comparison)
 
@@ -161,9 +161,9 @@ def _settle(run: Run, side: Reference, comparison: RunComparison) -> None:
 
 def _settle_alert(alert: Alert, run: Run, side: Reference, comparison: RunComparison) -> None:
     suspected = {
-        each.rule.name for each in stored_changes(alert.run_id) if each.verdict is ChangeVerdict.REGRESSED
+        each.measure for each in stored_changes(alert.run_id) if each.verdict is ChangeVerdict.REGRESSED
     }
-    tonight = [each for each in comparison.headline if each.rule.name in suspected and each.window == 1]
+    tonight = [each for each in comparison.headline if each.measure in suspected and each.window == 1]
     if not tonight and not alert.named:
         return
     is_below = any(map(is_confirmed_by, tonight))

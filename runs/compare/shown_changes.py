@@ -34,7 +34,7 @@ class ShownChange:
 
     @property
     def label(self) -> str:
-        return self.called or label_of_key(self.change.rule.name)
+        return self.called or label_of_key(self.change.measure)
 
     @property
     def verdict(self) -> str:
@@ -58,7 +58,7 @@ class ShownChange:
 
     @property
     def p(self) -> str:
-        return verdict_sentences.p_text(self.change.corrected)
+        return verdict_sentences.p_text(self.change.p_corrected)
 
     @property
     def p_uncorrected(self) -> str:
@@ -127,7 +127,7 @@ class ShownVerdict:
     @property
     def forest(self) -> list[ForestGroup]:
         """Return the headline measures, and cost, time and commands: on an axis of points, and on one of shares."""
-        others = {each.change.rule.name: each for each in self.others}
+        others = {each.change.measure: each for each in self.others}
         chosen = [*self.headline, *(others[name] for name in IN_FOREST if name in others)]
         return draw_forest([("", chosen)])
 
@@ -144,7 +144,7 @@ def draw_forest(sections: Sequence[Section]) -> list[ForestGroup]:
         for change in changes
         if change.change.effect is not None
     ]
-    by_scale = [[each for each in drawn if each[1].change.rule.scale is scale] for scale in Scale]
+    by_scale = [[each for each in drawn if each[1].change.scale is scale] for scale in Scale]
     return [_group(own) for own in by_scale if own]
 
 
@@ -158,20 +158,20 @@ def _group(titled: Sequence[tuple[str, ShownChange]]) -> ForestGroup:
         )
         for shown_change in shown
     ]
-    least = 2 * max(shown_change.change.rule.smallest for shown_change in shown)
+    least = 2 * max(shown_change.change.smallest_effect for shown_change in shown)
     span = min(1.0, ceil(10 * max(*reach, least)) / 10)
     before = ("", *(title for title, _ in titled))
     rows = tuple(
         _row(shown_change, span, title if title != last else "")
         for (title, shown_change), last in zip(titled, before, strict=False)
     )
-    return ForestGroup(shown[0].change.rule.scale is Scale.RELATIVE, f"{span * 100:.0f}", rows)
+    return ForestGroup(shown[0].change.scale is Scale.RELATIVE, f"{span * 100:.0f}", rows)
 
 
 def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
     change = shown.change
     # Right is better in every row.
-    sign = -1 if change.rule.better == "lower" else 1
+    sign = -1 if change.better_is == "lower" else 1
     ends = (
         None if change.lower is None or change.upper is None else (sign * change.lower, sign * change.upper)
     )
@@ -180,7 +180,7 @@ def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
         sign * (change.effect or 0.0),
         ends,
         span=span,
-        smallest=change.rule.smallest,
+        smallest=change.smallest_effect,
         look={"regressed": "is-regressed", "improved": "is-improved", "too_little": "is-little"}.get(
             shown.verdict, "is-same"
         ),
@@ -188,8 +188,8 @@ def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
     )
     return ForestRow(
         shown,
-        _value(change.rule.name, change.before),
-        _value(change.rule.name, change.after),
+        _value(change.measure, change.before),
+        _value(change.measure, change.after),
         picture,
         section,
     )
@@ -238,8 +238,8 @@ def shown_verdict(
 ) -> ShownVerdict | None:
     """Return a comparison for its page; None without a pass rate, which is where nothing was compared."""
     shown = [ShownChange(change, dollars_a_trial) for change in changes]
-    headline = tuple(each for each in shown if each.change.rule.name in HEADLINE)
-    if not any(each.change.rule.name == PASS for each in headline):
+    headline = tuple(each for each in shown if each.change.measure in HEADLINE)
+    if not any(each.change.measure == PASS for each in headline):
         return None
-    others = tuple(each for each in shown if each.change.rule.name not in HEADLINE)
+    others = tuple(each for each in shown if each.change.measure not in HEADLINE)
     return ShownVerdict(overall([each.change for each in headline]), headline, others)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
+from pydantic import Field
 
+from evalhub.lib.value import Moment, Value
 from evaluators.statistics.descriptive import Z_95
 from runs.compare.trend_series import moments_by_measure
 from runs.models import Measure, Run, RunMeasure
@@ -22,20 +23,21 @@ RUNS_FOR_MEASURES = 20
 """Newest runs searched for choices."""
 
 
-class Point(NamedTuple):
+@dataclass(frozen=True)
+class Point(Value):
     """A run's value of a measure: the mean of its scenarios' means."""
 
     run: int
-    at: datetime
+    at: Moment
     mean: float
     n: int
     half: float | None
-    """Half of the 95 % interval over scenarios; None for one scenario."""
+    """Half of the 95 % interval over scenarios; null with one scenario."""
     tool_version: str
     guidance: str
     target: str
     model: str
-    is_stale: bool = False
+    is_stale: Annotated[bool, Field(exclude=True)] = False
     """Whether the suite's files were outdated for the tool."""
 
 

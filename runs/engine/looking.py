@@ -171,7 +171,7 @@ def _why_stopped(run: Run) -> str:
 def _look(plan: _Plan) -> bool:
     """Make and store a look; return whether trials were added."""
     layer, _, name = HEADLINE[0].partition("/")
-    smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest
+    smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest_effect
     limit = plan.most + (_earlier_trials(plan) if plan.extension else 0)
     sides = read_state(plan.base, plan.run, smallest, limit, is_paired=plan.beside is not None)
     if sides is None or (plan.extension and not all(_has_grown(plan, each) for each in plan.runs)):

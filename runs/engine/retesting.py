@@ -7,8 +7,7 @@ once however many workers see the end of its trials.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-
-import msgspec
+from dataclasses import replace
 
 from evaluators.statistics.retest import (
     ERRORS,
@@ -114,9 +113,7 @@ def _settle(
     fresh = retests.fresh_passes(run)
     again = {} if over else _replaced(run, known, fresh)
     if again:
-        replaced = [
-            msgspec.structs.replace(each, replaced=again.get(each.key, each.replaced)) for each in known
-        ]
+        replaced = [replace(each, replaced=again.get(each.key, each.replaced)) for each in known]
         return replaced, again
     settled = []
     for each in known:
@@ -137,7 +134,7 @@ def _decide(retest: Retest, fresh: Passes, old: Passes, stopped: str) -> Retest:
     else:
         outcome = decide_retest(fresh, old, retest.level)
         p = lower_p(fresh, old)
-    return msgspec.structs.replace(
+    return replace(
         retest,
         fresh=fresh,
         old=old,
@@ -262,9 +259,7 @@ def _retest_beside(old: Run, new: Run) -> bool:
         known, again = _settle(new, known, over, {each.key: fresh.get(each.key, NONE) for each in known})
         if again or again_old:
             undecided = [
-                msgspec.structs.replace(
-                    each, outcome=None, replaced=max(again.get(each.key, 0), again_old.get(each.key, 0))
-                )
+                replace(each, outcome=None, replaced=max(again.get(each.key, 0), again_old.get(each.key, 0)))
                 if each.key in again.keys() | again_old.keys()
                 else each
                 for each in known

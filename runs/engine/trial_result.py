@@ -43,7 +43,7 @@ def columns_of_result(result: TrialResult) -> dict[str, Any]:
         "activity": "",
         "calls_so_far": None,
         "activity_exit_code": None,
-        "completed": execution.completed if evaluation else None,
+        "completed": execution.exit_code == 0 and not execution.timed_out if evaluation else None,
         "timed_out": execution.timed_out,
         "exit_code": execution.exit_code,
         "composite": evaluation.composite if evaluation else None,

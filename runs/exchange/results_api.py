@@ -13,45 +13,11 @@ from evaluators.grading.suite_result import suite_result
 from runs.exchange.exports.results_preview import preview_document
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
-from runs.exchange.imports.preview_results import preview_results
+from runs.exchange.imports.preview_results import PreviewedRun, preview_results
 from runs.results.lookup import find_run
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])
-
-
-class PreviewedRunOut(Schema):
-    """One run of a file, with what storing it would add."""
-
-    suite: str
-    format: str
-    target: str
-    model: str
-    trials: int
-    passed: int
-    failed: int
-    errors: int
-    cancelled: int
-    skipped: int
-    """Cases that were not run, and so aren't trials."""
-    scenarios: int
-    transcripts: int
-    """Trials with a transcript, from which layer 1 is computed."""
-    tokens_in: int | None
-    tokens_out: int | None
-    cost_usd: float | None
-    started: str | None
-    finished: str | None
-    stored: int | None
-    """The number of the run, if it is stored already. It stays as it is."""
-    is_new_suite: bool
-    suite_version: int | None
-    """The stored version that has its scenarios; null if importing it creates one."""
-    new_scenarios: list[str]
-    is_new_target: bool
-    baseline: int | None
-    notes: list[str]
-    """What could not be read, and what a reader of the figures must know."""
 
 
 class ResultsPreviewOut(Schema):
@@ -64,7 +30,7 @@ class ResultsPreviewOut(Schema):
     """The runs of an earlier import of the same file."""
     new: int
     """The number of runs that importing it would store."""
-    runs: list[PreviewedRunOut]
+    runs: list[PreviewedRun]
 
 
 class ImportedRunsOut(Schema):

@@ -62,7 +62,7 @@ class RunHistory:
     """Mean cost of a trial by target; None for a target that reported no cost."""
     failed: frozenset[int] = frozenset()
     """Scenarios with a failed trial in their last run."""
-    finished: Sequence[PastRun] = ()
+    finished: Sequence[Run] = ()
     """The suite's runs with results, newest first, on any target and branch."""
     reaches_back: bool = True
     """Whether all runs of the project were read."""
@@ -90,10 +90,11 @@ def read_history(
 
     Three queries, all by index.
     """
-    recent = [PastRun(*row) for row in newest_past_runs(project)]
-    counted = [run for run in recent if run.counts]
-    of_suite = [run for run in counted if run.suite == suite]
-    chosen = [run for run in of_suite if not targets or run.target in targets]
+    recent = list(newest_past_runs(project))
+    ran = [run for run in recent if _done(run) and run.trigger not in APART]
+    counted = [run for run in ran if run.branch in MAINLINE]
+    of_suite = [run for run in counted if run.suite_id == suite]
+    chosen = [run for run in of_suite if not targets or run.target_id in targets]
     of_targets, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
     keys = _keys([*of_targets, *lately])
@@ -107,29 +108,29 @@ def read_history(
         targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
         trial_costs=_trial_costs(lately),
         failed=frozenset(row.scenario for row in rows if row.failed_last),
-        finished=tuple(run for run in recent if run.suite == suite and run.done and run.trigger not in APART),
+        finished=tuple(run for run in ran if run.suite_id == suite),
         reaches_back=len(recent) < MOST_RUNS,
     )
 
 
-def _last(runs: Iterable[PastRun], most: int) -> list[PastRun]:
+def _last(runs: Iterable[Run], most: int) -> list[Run]:
     """Return the last runs of each target and model; `runs` has the newest first."""
     return [run for of_arm in _by_arm(runs).values() for run in of_arm[:most]]
 
 
-def _share(runs: Iterable[PastRun]) -> int:
+def _share(runs: Iterable[Run]) -> int:
     """Return how many runs of each target and model to use."""
-    return min(LAST, max(FEWEST, MOST // (len({run.arm for run in runs}) or 1)))
+    return min(LAST, max(FEWEST, MOST // (len({(run.target_id, run.model) for run in runs}) or 1)))
 
 
-def _by_arm(runs: Iterable[PastRun]) -> dict[Arm, list[PastRun]]:
-    by_arm: dict[Arm, list[PastRun]] = {}
+def _by_arm(runs: Iterable[Run]) -> dict[Arm, list[Run]]:
+    by_arm: dict[Arm, list[Run]] = {}
     for run in runs:
-        by_arm.setdefault(run.arm, []).append(run)
+        by_arm.setdefault((run.target_id, run.model), []).append(run)
     return by_arm
 
 
-def _keys(runs: Iterable[PastRun]) -> tuple[int, ...]:
+def _keys(runs: Iterable[Run]) -> tuple[int, ...]:
     return tuple(sorted({run.pk for run in runs}))
 
 
@@ -137,9 +138,7 @@ RunMeans = Mapping[tuple[int, str], tuple[float, int]]
 """Mean and number of scenarios by run and measure."""
 
 
-def _arm(
-    arm: Arm, runs: Sequence[PastRun], rows: Iterable[MeasuredScenario], run_means: RunMeans
-) -> ArmHistory:
+def _arm(arm: Arm, runs: Sequence[Run], rows: Iterable[MeasuredScenario], run_means: RunMeans) -> ArmHistory:
     scenarios: dict[str, dict[int, RunAggregate]] = {}
     for row in rows:
         if (row.target, row.model) == arm:
@@ -149,25 +148,25 @@ def _arm(
     return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means), pass_rates)
 
 
-def _surcharge(runs: Iterable[PastRun], run_means: RunMeans) -> float:
+def _surcharge(runs: Iterable[Run], run_means: RunMeans) -> float:
     """Return the ratio of the runs' cost to their agents' cost; only a run's cost includes its judges."""
     costs = [
-        (run.first_usd, run_means[run.pk, COST][0] * run.done)
+        (usd, run_means[run.pk, COST][0] * _done(run))
         for run in runs
-        if run.first_usd is not None and (run.pk, COST) in run_means
+        if (usd := _first_usd(run)) is not None and (run.pk, COST) in run_means
     ]
     agents = sum(cost for _, cost in costs)
     return max(1.0, sum(cost for cost, _ in costs) / agents) if agents else 1.0
 
 
-def _whole(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> list[tuple[float, int]]:
+def _whole(runs: Iterable[Run], name: str, run_means: RunMeans) -> list[tuple[float, int]]:
     """Return mean and scenarios of each run; runs of less than half of the scenarios aren't a sample of the suite."""
     measured = [run_means[run.pk, name] for run in runs if (run.pk, name) in run_means]
     most = max((n for _, n in measured), default=0)
     return [(mean, n) for mean, n in measured if 2 * n >= most]
 
 
-def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAggregate | None:
+def _aggregate(runs: Iterable[Run], name: str, run_means: RunMeans) -> RunAggregate | None:
     used = _whole(runs, name, run_means)
     if not used:
         return None
@@ -180,23 +179,23 @@ def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAg
     )
 
 
-def _target(runs: Sequence[PastRun], run_means: RunMeans) -> TargetHistory:
-    costs = [run.first_usd / run.done for run in runs if run.first_usd is not None]
+def _target(runs: Sequence[Run], run_means: RunMeans) -> TargetHistory:
+    costs = [usd / _done(run) for run in runs if (usd := _first_usd(run)) is not None]
     seconds = [run_means[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in run_means]
     return TargetHistory(
         len(runs), RunAggregate.of(costs) if costs else None, RunAggregate.of(seconds) if seconds else None
     )
 
 
-def _trial_costs(runs: Iterable[PastRun]) -> dict[int, float | None]:
-    by_target: dict[int, list[PastRun]] = {}
+def _trial_costs(runs: Iterable[Run]) -> dict[int, float | None]:
+    by_target: dict[int, list[Run]] = {}
     for run in runs:
-        by_target.setdefault(run.target, []).append(run)
+        by_target.setdefault(run.target_id, []).append(run)
     return {target: _trial_cost(each) for target, each in by_target.items()}
 
 
-def _trial_cost(runs: Iterable[PastRun]) -> float | None:
-    costs = [(run.first_usd, run.done) for run in runs if run.first_usd is not None]
+def _trial_cost(runs: Iterable[Run]) -> float | None:
+    costs = [(usd, _done(run)) for run in runs if (usd := _first_usd(run)) is not None]
     return sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
 
 
@@ -211,51 +210,27 @@ Arm = tuple[int, str]
 """The key of a target, and a model."""
 
 
-class PastRun(NamedTuple):
-    """The columns of a finished run that planning uses."""
-
-    pk: int
-    suite: int
-    target: int
-    model: str
-    branch: str
-    trigger: str
-    cost_usd: float | None
-    retest_usd: float
-    passed: int
-    failed: int
-    errors: int
-
-    @property
-    def first_usd(self) -> float | None:
-        """The cost of its first trials, judges included; None if unknown."""
-        return None if self.cost_usd is None else self.cost_usd - self.retest_usd
-
-    @property
-    def done(self) -> int:
-        """Number of finished trials, including errors."""
-        return self.passed + self.failed + self.errors
-
-    @property
-    def arm(self) -> Arm:
-        return self.target, self.model
-
-    @property
-    def counts(self) -> bool:
-        return self.branch in MAINLINE and self.trigger not in APART and self.done > 0
-
-
 # Only columns: with an expression Django would convert every row.
 _COLUMNS = (
-    *("pk", "suite_id", "target_id", "model", "branch", "trigger", "cost_usd", "retest_usd"),
+    *("suite", "target", "model", "branch", "trigger", "cost_usd", "retest_usd"),
     *("passed", "failed", "errors"),
 )
 
 
-def newest_past_runs(project: int) -> QuerySet[Run, Any]:
-    """Return a project's newest finished runs as values of `PastRun`. One query."""
+def newest_past_runs(project: int) -> QuerySet[Run]:
+    """Return a project's newest finished runs with the columns that planning uses. One query."""
     rows = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
-    return rows.values_list(*_COLUMNS)[:MOST_RUNS]
+    return rows.only(*_COLUMNS)[:MOST_RUNS]
+
+
+def _first_usd(run: Run) -> float | None:
+    """Return the cost of its first trials, judges included; None if unknown."""
+    return None if run.cost_usd is None else run.cost_usd - run.retest_usd
+
+
+def _done(run: Run) -> int:
+    """Return the number of finished trials, including errors."""
+    return run.passed + run.failed + run.errors
 
 
 class MeasuredScenario(NamedTuple):

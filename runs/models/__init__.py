@@ -4,14 +4,7 @@ from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.comparison import Alert, Annotation, Baseline, Change
 from runs.models.job import Job
 from runs.models.judging import JudgingRecord, Review
-from runs.models.measure import (
-    GuidanceComparison,
-    LaterMeasure,
-    Measure,
-    RunDigest,
-    RunMeasure,
-    SubcommandMeasure,
-)
+from runs.models.measure import GuidanceComparison, LaterMeasure, Measure, RunMeasure, SubcommandMeasure
 from runs.models.metric_counter import MetricCounter
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
@@ -60,7 +53,6 @@ __all__ = [
     "Resolution",
     "Review",
     "Run",
-    "RunDigest",
     "RunMeasure",
     "RunSlot",
     "ScenarioProof",

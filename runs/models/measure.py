@@ -103,16 +103,6 @@ class SubcommandMeasure(models.Model):
         return f"{self.subcommand} of {self.run}"
 
 
-class RunDigest(models.Model):
-    """A closed run's trials as its page shows them; written with the rollups (`runs.results.digests`)."""
-
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="digest")
-    content = models.BinaryField()
-
-    def __str__(self) -> str:
-        return f"digest of {self.run_id}"
-
-
 class GuidanceComparison(models.Model):
     """Two versions of guidance compared, as their page shows them (`runs.compare.guidance.guidance_findings`)."""
 

@@ -21,7 +21,24 @@ class TrialState(models.TextChoices):
     CANCELLED = "cancelled"
 
 
-class Trial(models.Model):
+class Ended(models.Model):
+    """How a trial or one of its attempts ended."""
+
+    error = models.TextField(blank=True)
+    error_kind = models.CharField(max_length=20, blank=True)
+    seconds = models.FloatField(null=True)
+    exit_code = models.IntegerField(null=True)
+    cost_usd = models.FloatField(null=True)
+    detail = models.JSONField(default=dict)
+    """Interaction, diagnosis, composite weights, notes of setup and post scripts."""
+    started = models.DateTimeField(null=True)
+    finished = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Trial(Ended):
     """One execution of one scenario in a run.
 
     queued ──claim──▶ running ──record──▶ finished
@@ -64,22 +81,13 @@ class Trial(models.Model):
 
     completed = models.BooleanField(null=True)
     timed_out = models.BooleanField(default=False)
-    exit_code = models.IntegerField(null=True)
     composite = models.FloatField(null=True)
-    seconds = models.FloatField(null=True)
-    cost_usd = models.FloatField(null=True)
     tokens_in = models.BigIntegerField(null=True)
     tokens_out = models.BigIntegerField(null=True)
     tokens_estimated = models.BooleanField(default=False)
-    error = models.TextField(blank=True)
-    error_kind = models.CharField(max_length=20, blank=True)
     answer = models.TextField(blank=True)
     scores = models.JSONField(default=list)
     """Every layer's scores as returned by `evaluate`; the pages of a trial read them."""
-    detail = models.JSONField(default=dict)
-    """Interaction, diagnosis, composite weights, notes of setup and post scripts."""
-    started = models.DateTimeField(null=True)
-    finished = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["position", "pk"]
@@ -225,39 +233,23 @@ def transcript_row(trial_id: int, transcript: Transcript) -> dict[str, Any]:
 
 def command_row(trial_id: int, command: Command) -> dict[str, Any]:
     """Return the row of one command of the tool."""
-    return {
-        "trial": trial_id,
-        "n": command.n,
-        "line": command.line,
-        "subcommand": (command.subcommand or "")[:200],
-        "exit_code": command.exit_code,
-        "failed": command.failed,
-        "help": command.help,
-        "retry_of": command.retry_of,
-        "event": command.event,
-        "failure": command.failure,
-        "end": command.end,
-        "at_least": command.at_least,
-        "seconds": command.seconds,
-    }
+    columns = {name: getattr(command, name) for name in _OF_A_COMMAND}
+    return {**columns, "trial": trial_id, "subcommand": (command.subcommand or "")[:200]}
 
 
-class TrialAttempt(models.Model):
+_OF_A_COMMAND = [
+    column.name for column in CommandRecord._meta.concrete_fields if column.name not in ("id", "trial")
+]
+
+
+class TrialAttempt(Ended):
     """What a trial ended with before it was retried or resumed."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     """From 1, in the order of execution."""
     state = models.CharField(max_length=10)
-    error = models.TextField(blank=True)
-    error_kind = models.CharField(max_length=20, blank=True)
     worker = models.CharField(max_length=200, blank=True)
-    seconds = models.FloatField(null=True)
-    exit_code = models.IntegerField(null=True)
-    cost_usd = models.FloatField(null=True)
-    detail = models.JSONField(default=dict)
-    started = models.DateTimeField(null=True)
-    finished = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["number"]

@@ -1,17 +1,14 @@
-"""Summarise a run's trials for its page: computed while it is open, stored once it is closed.
-
-All readers of digests are here.
-"""
+"""Summarise a run's trials for its page, and several runs' trials for lists."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 import msgspec
-from django.db.models import QuerySet, TextField
+from django.db.models import Case, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +20,7 @@ from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.command_alignment import command_key
 from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.interaction import Interaction
-from runs.models import CommandRecord, Run, RunDigest, Trial
+from runs.models import CommandRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.counting import choose_countings, counts_otherwise, why_not_recorded
 from runs.results.diagnosis_thresholds import thresholds
@@ -37,6 +34,7 @@ from runs.results.layer_totals import (
     gate_trials,
     is_single,
     layer_totals,
+    most_lost,
 )
 from runs.results.repeated_statements import RepeatedStatement, statements
 from runs.results.subcommand_totals import SubcommandTotal, totals_by_subcommand
@@ -49,7 +47,7 @@ MOST_STATEMENTS = 4
 """Maximum number of issues, and of highlights, of a run."""
 
 
-class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
+class DigestedTrial(Struct, frozen=True, gc=False):
     """A trial on its run's page."""
 
     key: str
@@ -75,7 +73,7 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     commands: float | None = None
     """Number of the tool's commands."""
     known: float | None = None
-    """How many of them have a known end; None in digests of older releases."""
+    """How many of them have a known end."""
 
     @property
     def is_finished(self) -> bool:
@@ -97,18 +95,6 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
         return self.index + 1
 
 
-class CommandSequences(Struct, frozen=True):
-    """The tool's commands of a run's trials, as `command_key` names them."""
-
-    keys: list[str] = []
-    trials: dict[int, list[int]] = {}
-    """Indexes into `keys`, in the order of execution, by trial."""
-
-    def of(self, trial: int) -> tuple[str, ...]:
-        """Return a trial's commands; none if no command of the tool was found."""
-        return tuple([self.keys[at] for at in self.trials.get(trial, ())])
-
-
 class Digest(Struct, frozen=True):
     """The summary of a run's trials."""
 
@@ -127,15 +113,14 @@ class Digest(Struct, frozen=True):
     judged: int = 0
     """Number of valid judgings."""
     contradictory: list[int] = []
-    """Trials with a judging whose total contradicts its weighted criteria; none in digests of older releases."""
+    """Trials with a judging whose total contradicts its weighted criteria."""
     diagnosis: list[Finding] = []
     """Most frequent first."""
     thresholds: DiagnosisThresholds | None = None
-    """The thresholds of the diagnosis; None in digests of older releases."""
-    subcommands: list[SubcommandTotal] | None = None
-    """By name; None in digests of older releases."""
-    layers: LayerTotals | None = None
-    """None in digests of older releases."""
+    """The thresholds of the diagnosis."""
+    subcommands: list[SubcommandTotal] = []
+    """By name."""
+    layers: LayerTotals = LayerTotals()
 
     @property
     def ended(self) -> list[DigestedTrial]:
@@ -146,24 +131,6 @@ class Digest(Struct, frozen=True):
     def outcomes(self) -> dict[str, list[str]]:
         """Return the finished trials' outcomes by scenario key."""
         return by_key((trial.key, trial.outcome) for trial in self.ended)
-
-    @property
-    def by_scenario(self) -> dict[int, list[tuple[int, str]]]:
-        """Return the finished trials' key and outcome by scenario, ordered by key."""
-        return outcomes_by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in self.ended)
-
-
-class StoredDigest(Digest, frozen=True):
-    """A digest as it is stored, with what only comparisons read."""
-
-    commands: CommandSequences | None = None
-    """None in digests of older releases."""
-
-
-class _StoredCommands(Struct, frozen=True):
-    """The commands alone; the rest of a digest is skipped."""
-
-    commands: CommandSequences | None = None
 
 
 def by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -195,51 +162,48 @@ class ReadDetail(Struct, gc=False):
 
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
 _detail = msgspec.json.Decoder(ReadDetail)
-_digest = msgspec.json.Decoder(Digest)
-_commands = msgspec.json.Decoder(_StoredCommands)
 
 
 def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
-    """Return the runs' stored digests. One query."""
-    stored = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
-    return {run: read_digest(content) for run, content in stored}
-
-
-def read_digest(content: bytes | memoryview) -> Digest:
-    """Return a stored digest."""
-    return _digest.decode(bytes(content))
-
-
-def write_digest(run: Run) -> None:
-    """Store a closed run's digest. Requires a transaction."""
-    digest = msgspec.structs.asdict(digest_of(run))
-    content = msgspec.json.encode(StoredDigest(**digest, commands=_command_sequences([run.pk])))
-    RunDigest.objects.bulk_create(
-        [RunDigest(run=run, content=content)],
-        update_conflicts=True,
-        unique_fields=["run"],
-        update_fields=["content"],
+    """Return the digests of closed runs as lists need them: their first trials and why they failed. One query."""
+    found: dict[int, Digest] = {run: Digest() for run in runs}
+    failed: defaultdict[int, list[TotalledTrial]] = defaultdict(list)
+    why = Case(
+        When(outcome__in=("fail", "error"), then=Cast("scores", TextField())), default=Value("", TextField())
     )
+    trials = Trial.objects.filter(run__in=found, round=0).order_by("position", "pk")
+    for *columns, error, run, text in trials.values_list(*_COLUMNS, "error", "run", why):
+        scores = read_scores(text) if text else []
+        trial = DigestedTrial(*(*columns, 0, 0, None, _find_lost(error, scores, text)))
+        found[run].trials.append(trial)
+        if trial.outcome == "fail":
+            failed[run].append(TotalledTrial(trial.pk, scores, None))
+    return {
+        run: replace(digest, layers=LayerTotals(lost=most_lost(failed[run]))) for run, digest in found.items()
+    }
+
+
+def judged_trials(runs: Iterable[int]) -> Iterator[tuple[int, bool, DigestedTrial | None]]:
+    """Yield of each first trial with a judge and other verdicts its run, whether these passed, and itself if they differ.
+
+    One query.
+    """
+    trials = Trial.objects.filter(run__in=tuple(runs), round=0).order_by()
+    for *columns, run, text in trials.values_list(*_COLUMNS, "run", Cast("scores", TextField())):
+        scores = read_scores(text)
+        (score, holds), (passed, total) = _judge(scores), _verdicts(scores)
+        if score is not None and total:
+            differs = holds is (passed < total)
+            yield run, passed == total, _trial(columns, scores, ()) if differs else None
 
 
 def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Return the tool's commands of the runs' trials by trial. One query if all runs are closed, else two."""
-    rows = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
-    stored = {run: _commands.decode(bytes(content)).commands for run, content in rows}
-    known = [sequences for sequences in stored.values() if sequences]
-    if missing := [run for run in runs if not stored.get(run)]:
-        known.append(_command_sequences(missing))
-    return {trial: sequences.of(trial) for sequences in known for trial in sequences.trials}
-
-
-def _command_sequences(runs: Sequence[int]) -> CommandSequences:
-    places: dict[str, int] = {}
-    trials: dict[int, list[int]] = {}
-    rows = CommandRecord.objects.filter(trial__run__in=runs).order_by("trial", "n")
+    """Return the tool's commands of the runs' trials, as `command_key` names them, by trial. One query."""
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    rows = CommandRecord.objects.filter(trial__run__in=runs).order_by("trial_id", "n")
     for trial, line, subcommand in rows.values_list("trial_id", "line", "subcommand"):
-        key = command_key(line, subcommand)
-        trials.setdefault(trial, []).append(places.setdefault(key, len(places)))
-    return CommandSequences(list(places), trials)
+        found[trial].append(command_key(line, subcommand))
+    return {trial: tuple(commands) for trial, commands in found.items()}
 
 
 def digest_of(run: Run) -> Digest:
@@ -318,11 +282,13 @@ def digest_of(run: Run) -> Digest:
     )
 
 
+_COLUMNS = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")
+
+
 def _rows(run: int) -> QuerySet[Trial, Any]:
     trials = Trial.objects.filter(run=run).order_by("position", "pk")
-    columns = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")
     return trials.values_list(
-        *columns, "error", "round", Cast("scores", TextField()), Cast("detail", TextField())
+        *_COLUMNS, "error", "round", Cast("scores", TextField()), Cast("detail", TextField())
     )
 
 
@@ -380,7 +346,7 @@ def _with_failed(run: int, trials: Sequence[DiagnosedTrial]) -> list[DiagnosedTr
     for trial, n, line, subcommand, code in rows.values_list(
         "trial_id", "n", "line", "subcommand", "exit_code"
     ):
-        failed[trial].append(Command(n, line, subcommand, code, failed=True))
+        failed[trial].append(Command(line, subcommand, code, failed=True, n=n))
     return [
         replace(trial, metrics=replace(trial.metrics, commands=tuple(failed[trial.pk])))
         if trial.pk in failed

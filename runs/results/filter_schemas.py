@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from ninja import Router
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from evalhub.lib.storable_text import Text
 from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.results.address_filters import MOST_VALUES
+from runs.results.address_filters import MOST_VALUES, AddressFilters
 from runs.results.run_filters import RunListFilters
 
 router = Router(tags=["runs"])
@@ -20,37 +22,39 @@ Several = Annotated[list[Text], Field(max_length=MOST_VALUES)]
 RunStates = list[Literal["pass", "fail", "error", "open", "cancelled"]]
 
 
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def filters_of(filters: type[AddressFilters], *names: str) -> Callable[[type[Model]], type[Model]]:
+    """Add a list's filters to the parameters of an operation: texts, of which some may be given several times."""
+    kinds: dict[str, Any] = {
+        each.name: (Several, []) if isinstance(each.default, tuple) else (Text, "")
+        for each in fields(filters)
+        if each.name in names
+    }
+
+    def add(model: type[Model]) -> type[Model]:
+        parts: dict[str, Any] = {"__module__": model.__module__, "__doc__": model.__doc__, **kinds}
+        return create_model(model.__name__, __base__=model, **parts)
+
+    return add
+
+
+@filters_of(RunListFilters, "q", "suite", "target", "model", "tool_version", "tag", "by")
 class RunFilterValues(BaseModel):
     """Filters of runs; omitted ones match every run. Repeat one to match any of several values."""
 
-    q: Text = ""
-    suite: Several = []
-    target: Several = []
-    model: Several = []
-    tool_version: Several = []
     guidance: Annotated[list[Key], Field(max_length=MOST_VALUES)] = []
-    tag: Several = []
     verdict: list[ChangeVerdict] = []
     state: RunStates = []
-    by: Several = []
-    """Names of the people who started it."""
     since: date | None = None
     """First day of the request, in UTC."""
     until: date | None = None
     """Last day."""
 
     def filters(self) -> RunListFilters:
-        return RunListFilters(
-            q=self.q,
-            suite=tuple(self.suite),
-            target=tuple(self.target),
-            model=tuple(self.model),
-            tool_version=tuple(self.tool_version),
-            guidance=tuple(map(str, self.guidance)),
-            tag=tuple(self.tag),
-            verdict=tuple(verdict.value for verdict in self.verdict),
-            state=tuple(self.state),
-            by=tuple(self.by),
-            since=self.since.isoformat() if self.since else "",
-            until=self.until.isoformat() if self.until else "",
-        )
+        given: dict[str, Any] = {each.name: getattr(self, each.name, ()) for each in fields(RunListFilters)}
+        for name, value in given.items():
+            several = isinstance(value, list | tuple)
+            given[name] = tuple(map(str, value)) if several else str(value or "")
+        return RunListFilters(**given)

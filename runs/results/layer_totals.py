@@ -165,7 +165,7 @@ def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
         known=len(completed),
         structured=len(trials) - sources["none"] - sources[TEXT] - sources[RECORDED],
         text=sources[TEXT],
-        lost=_most_lost(trials),
+        lost=most_lost(trials),
         judge=_judge(run, trials),
         recorded=sources[RECORDED],
         ends=_ends(trials),
@@ -201,7 +201,7 @@ def _is_completion(score: ReadScore) -> bool:
     return score.name == "completed" and score.layer == "interaction" and score.value is not None
 
 
-def _most_lost(trials: Iterable[TotalledTrial]) -> LostGate | None:
+def most_lost(trials: Iterable[TotalledTrial]) -> LostGate | None:
     failed_by_reason: defaultdict[tuple[str, str], dict[int, None]] = defaultdict(dict)
     for trial in trials:
         for score in trial.scores:

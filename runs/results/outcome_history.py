@@ -22,7 +22,7 @@ from runs.models.trial import TrialState
 from runs.results.adopted_parts import parts_by_pk, with_adopted
 from runs.results.comparability import judge_named, scenario_standards, standard_with_judge
 from runs.results.counting import counting_of, read_command_readers
-from runs.results.digests import Digest, outcomes_by_scenario, read_digest
+from runs.results.digests import outcomes_by_scenario
 from runs.results.rates import Rate
 from scenarios.models import Suite
 
@@ -111,9 +111,7 @@ def strips(
     Trials count if they can be compared with `version` of the suite, by default that of the newest run. `known` are
     standards that were read already.
     """
-    digests: dict[int, Digest] = {}
-    recent = _recent(_runs(suite.pk, target, up_to, experiments=False), digests)
-    return strips_of(recent, digests, version, known)
+    return strips_of(recent_runs(suite.pk, target=target, up_to=up_to), version, known)
 
 
 def recent_runs(
@@ -123,61 +121,25 @@ def recent_runs(
 
     A run of a hundred trials fills them several times over, so reading twenty such runs would dominate the page.
     """
-    return _recent(_runs(suite, target, up_to, experiments))
-
-
-def _recent(runs: QuerySet[Run], digests: dict[int, Digest] | None = None) -> dict[int, RecentRun]:
-    """Return as many runs as fill the strips, and put their digests in `kept`. One query, read row by row."""
     judge = ("options__judge", "fingerprint__judge", "fingerprint__judge_sha256", "fingerprint__adopted")
-    content = () if digests is None else ("digest__content",)
-    columns = (
-        "pk",
-        "tool_version",
-        "guidance_id",
-        "suite_version_id",
-        *judge,
-        "counting",
-        "trials",
-        *content,
-    )
+    columns = ("pk", "tool_version", "guidance_id", "suite_version_id", *judge, "counting", "trials")
+    rows = _runs(suite, target, up_to, experiments).values_list(*columns)[:LENGTH]
     recent: dict[int, RecentRun] = {}
     trials = 0
-    for (
-        pk,
-        tool,
-        guidance,
-        version,
-        judged,
-        name,
-        sha256,
-        adopted,
-        counting,
-        trial_count,
-        *digest,
-    ) in runs.values_list(*columns)[:LENGTH].iterator(chunk_size=CHUNK):
+    for pk, tool, guidance, version, judged, name, sha256, adopted, counting, n in rows.iterator(CHUNK):
         if trials >= MOST_TRIALS:
             break
         recent[pk] = RecentRun(tool, guidance, version, judge_named(judged, name, sha256), adopted, counting)
-        if digests is not None and digest[0] is not None:
-            digests[pk] = read_digest(digest[0])
-        trials += trial_count
+        trials += n
     return recent
 
 
 def strips_of(
-    recent: Mapping[int, RecentRun],
-    digests: Mapping[int, Digest],
-    version: int | None = None,
-    known: Standards | None = None,
+    recent: Mapping[int, RecentRun], version: int | None = None, known: Standards | None = None
 ) -> dict[int, OutcomeHistory]:
-    """Return the strips of runs: closed ones from digests, open ones from trials. At most two queries."""
-    ended = {run: digests[run].by_scenario for run in recent if run in digests}
-    missing = tuple([run for run in recent if run not in digests])
-    return _strips(
-        recent,
-        {**ended, **_of_trials(_trials(missing))} if missing else ended,
-        _left_out(recent, version, known or {}),
-    )
+    """Return the strips of runs. At most two queries."""
+    ended = _of_trials(_trials(tuple(recent)))
+    return _strips(recent, ended, _left_out(recent, version, known or {}))
 
 
 def _left_out(

@@ -9,9 +9,8 @@ from typing import Any
 
 from evalhub.lib.numbers import counted
 from evaluators.statistics.descriptive import pass_hat_k
-from runs.models import Run, Trial
-from runs.models.trial import TrialState
-from runs.results.digests import by_key, digests_of
+from runs.models import Run
+from runs.results.digests import digests_of
 from scenarios.models import Suite
 
 MET, MISSED, NOT_MEASURED = "met", "missed", "not_measured"
@@ -52,15 +51,7 @@ class ReleaseResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the result for REST and files."""
-        return {
-            "k": self.k,
-            "threshold": self.threshold,
-            "state": self.state,
-            "value": self.value,
-            "scenarios": self.scenarios,
-            "too_few_trials": list(self.too_few_trials),
-            "sentence": self.sentence,
-        }
+        return {**vars(self), "state": self.state, "sentence": self.sentence}
 
 
 def by_rule(suite: Suite, outcomes: Mapping[str, Sequence[str]]) -> ReleaseResult | None:
@@ -82,11 +73,7 @@ def release_result_of(outcomes: Mapping[str, Sequence[str]], *, k: int, threshol
 
 
 def release_result(run: Run) -> ReleaseResult | None:
-    """Return a closed run's result; None while it is open or without a rule. One or two queries."""
+    """Return a closed run's result; None while it is open or without a rule. One query."""
     if run.is_open or run.suite.release_k is None:
         return None
-    digest = digests_of([run.pk]).get(run.pk)
-    if digest is not None:
-        return by_rule(run.suite, digest.outcomes)
-    ended = Trial.objects.filter(run=run, round=0, state=TrialState.FINISHED).order_by("position", "pk")
-    return by_rule(run.suite, by_key(ended.values_list("scenario__key", "outcome")))
+    return by_rule(run.suite, digests_of([run.pk])[run.pk].outcomes)

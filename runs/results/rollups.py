@@ -31,7 +31,7 @@ from runs.models import (
 )
 from runs.results.counting import Counting, choose_countings, counts_otherwise
 from runs.results.counting import as_stored as counting_of_run
-from runs.results.digests import FINISHED, read_scores, write_digest
+from runs.results.digests import FINISHED, read_scores
 from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.measures import measure_ids
 from runs.results.never_started import describe_tool_not_started
@@ -225,7 +225,6 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     run.not_started = describe_tool_not_started(run.pk)
     run.unjudged = Trial.objects.filter(run=run, round=0, outcome="error", error_kind__in=UNJUDGED).count()
     _mark_measured(run)
-    write_digest(run)
     _name_judges(run)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from evalhub.lib.timestamps import moment
+from evalhub.lib.value import Moment
 from runs.models import Run, Trial
 from runs.models.run import (
     COST_UNKNOWN,
@@ -21,7 +20,6 @@ from runs.models.run import (
     seconds_between,
 )
 
-Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 """A column that is empty if unknown."""
 SHORT_HASH = 8

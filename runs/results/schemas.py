@@ -2,62 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from ninja import Schema
 
-from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, Scale
+from evalhub.web.rest.columns import columns
+from evaluators.statistics.looks import InterimLook
+from evaluators.statistics.measure_change import MeasureChange
+from evaluators.statistics.retest import Retest
+from runs.models import CommandRecord, Trial
+from runs.models.trial import TrialAttempt
 from runs.results.run_rows import ListedRun, TokenTotals
 
 
 class TokensOut(TokenTotals):
     pass
-
-
-class MeasureChangeOut(Schema):
-    """A measure in two runs, over the scenarios that can be compared."""
-
-    measure: str
-    verdict: ChangeVerdict
-    scale: Scale
-    """points: effects are differences from 0 to 1; relative: shares of the value before."""
-    better_is: str
-    is_outcome: bool
-    smallest_effect: float
-    scenarios: int
-    trials: list[int]
-    """Trials of the reference (all runs of a line together), and of the run."""
-    worse: int
-    better: int
-    before: float | None
-    after: float | None
-    effect: float | None
-    lower: float | None
-    """The lower end of the effect's 95 % interval."""
-    upper: float | None
-    test: ComparisonTest
-    p: float | None
-    p_corrected: float | None
-    """Below 0.05 it is significant: corrected for everything that is tested together."""
-    detectable: float | None
-    """The smallest effect found in 80 % of such comparisons; null if none is."""
-    most_found: float | None = None
-    """Pass rates only: the share of such comparisons that find a fall to 0 %. 0: no result can be significant."""
-    more_trials: int | None
-    """Trials that each scenario needs more in both runs to find one and a half times the smallest effect in 80 % of
-    cases; null if 1,000 are too few, and against a line."""
-    below_threshold: bool
-    broke: list[str] = []
-    """Suite's pass rate only: scenarios that regressed."""
-    mended: list[str] = []
-    """Suite's pass rate only: scenarios that improved."""
-    runs_before: int = 1
-    """Number of runs in the reference; more than 1 for a line."""
-    window: int = 1
-    """Against a line, how many of the newest runs changed together; the sizes are theirs."""
-    expected: list[float] | None = None
-    """The expected range of a rate or score against a line (95 %), from 0 to 1."""
 
 
 class RetestedOut(Schema):
@@ -134,58 +95,24 @@ class ComparedWithOut(Schema):
     """When; a run of the line that changed later doesn't change the verdict."""
 
 
-class LookOut(Schema):
+@dataclass(frozen=True, kw_only=True)
+class LookOut(InterimLook):
     """One look at a run until a verdict."""
 
     against: int
     """The run that it compared with."""
-    trials: list[int]
+    trials: tuple[int, int]
     """Trials so far that count, before and after."""
     information: float
     """What is known of the pass rate's change, as a share of that at the limit of trials."""
-    p: float
-    """Of the pass rate."""
-    level: float
-    """The pass rate's p had to be lower than this."""
-    table_p: float
-    """The lowest p of a scenario, corrected for all of them."""
-    table_level: float
-    decision: str
-    """go_on, decided, futile or limit."""
-    undecided: list[str]
-    """The scenarios that got trials next, by key."""
     reason: str
     """Why no trial followed although the limit of trials wasn't reached; else empty."""
 
 
-class RetestOut(Schema):
-    """A scenario that ran again, because it looked worse or because its alert may be fixed."""
+@dataclass(frozen=True, kw_only=True)
+class RetestOut(Retest):
+    """A scenario that ran again, with what its fresh trials show."""
 
-    key: str
-    """The scenario's key."""
-    kind: Literal["line", "in_turn", "fix"]
-    """Why: it looked worse than in earlier runs, or than with the launch's first guidance, or an open alert names it
-    and it passes again."""
-    batch: int
-    """From 1, in the order in which they ran again; 0 of a fix."""
-    first: list[int]
-    """Its first trials: how many passed, and of how many."""
-    old: list[int]
-    """The reference trials, as `first`."""
-    planned: int
-    """Fresh trials; 0 where there were too few earlier ones."""
-    level: float
-    """The scenario is named if p is smaller than this."""
-    fresh: list[int]
-    """Its fresh trials, as `first`."""
-    p: float | None
-    """One-sided p of the fresh trials; null until they end."""
-    outcome: Literal["named", "passes_again", "not_decided", "too_few_earlier_trials", "fixed"] | None
-    """Null before they ended. A named scenario broke."""
-    replaced: int
-    """Fresh trials that ended as errors and ran again."""
-    stopped: str
-    """Why fewer ran than planned, in a sentence; else empty."""
     sentence: str
 
 
@@ -208,7 +135,7 @@ class RunOut(RunRowOut):
     removed: list[str]
     not_comparable: dict[str, list[str]]
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
-    measures: list[MeasureChangeOut]
+    measures: list[MeasureChange]
     """The headline measures compared with what `compared_with` says, then others with the baseline; else empty."""
     compared_with: ComparedWithOut | None
     """Null without a verdict, and in runs that an older release compared."""
@@ -307,47 +234,43 @@ class TrialCostOut(Schema):
     """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
+@columns(
+    TrialAttempt,
+    *("number", "state", "error", "error_kind", "worker", "seconds", "exit_code", "cost_usd"),
+)
 class AttemptOut(Schema):
     """How a trial ended before it was retried or resumed."""
 
-    number: int
-    state: str
-    error: str
-    error_kind: str
-    worker: str
-    seconds: float | None
-    exit_code: int | None
-    cost_usd: float | None
     started: datetime | None
     finished: datetime | None
 
 
+@columns(
+    CommandRecord,
+    *("n", "line", "subcommand", "exit_code", "failed", "help", "retry_of", "event"),
+    *("failure", "end", "at_least", "seconds"),
+)
 class CommandOut(Schema):
     """A command of the tool under test."""
 
-    n: int
-    line: str
-    subcommand: str
-    exit_code: int | None
-    failed: bool
-    help: bool
-    retry_of: int | None
-    event: int | None
-    failure: str
-    """Why a call of an MCP server failed: unknown_tool, arguments, is_error or protocol."""
-    end: str
-    """How its end is known: recorded, reported, estimated or unknown; empty in trials counted by the first rules."""
-    at_least: bool
-    """Whether it ran once or more, such as in a loop."""
-    seconds: float | None
-    """The time it ran, if recorded."""
 
-
-class TrialOut(Schema):
-    """One execution of a scenario, with the scores of every layer."""
+@columns(
+    Trial,
+    *("id", "index", "state", "completed", "timed_out", "exit_code", "seconds"),
+    *("composite", "cost_usd", "error", "error_kind"),
+)
+class TrialFacts(Schema):
+    """One execution of a scenario."""
 
     scenario: str
+    retest: bool
+    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
     outcome: str | None
+
+
+class TrialOut(TrialFacts):
+    """One execution of a scenario, with the scores of every layer."""
+
     status: str | None
     """The aggregate's status in AgentV suites: pass, fail or error; otherwise the outcome."""
     vacuous: bool = False
@@ -356,13 +279,6 @@ class TrialOut(Schema):
     """Why the trial failed, in one line; empty unless it did."""
     trace_summary: dict[str, Any] | None
     """AgentV's summary of the trace; null without a trace."""
-    completed: bool | None
-    timed_out: bool
-    exit_code: int | None
-    seconds: float | None
-    composite: float | None
-    error: str
-    error_kind: str
     interaction: dict[str, Any]
     gates: list[GateOut]
     scores: list[ScoreOut]
@@ -375,17 +291,11 @@ class TrialOut(Schema):
     exposure: dict[str, Any] | None = None
     """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""
     usage: UsageOut | None
-    cost_usd: float | None
     price_source: str
     """Where the cost comes from: the agent, the project's price or litellm's; empty if unknown."""
     cost: TrialCostOut | None = None
     """How the cost is known; null for trials of older releases."""
     answer: str
-    id: int
-    index: int
-    retest: bool
-    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
-    state: str
     artifacts: list[str]
     attempts: list[AttemptOut] = []
     """Earlier attempts; only in the answer for one trial."""
@@ -393,25 +303,10 @@ class TrialOut(Schema):
     """Those of the tool under test, in order; only in the answer for one trial."""
 
 
-class TrialRowOut(Schema):
+class TrialRowOut(TrialFacts):
     """A trial in a list."""
 
-    id: int
     run: int
-    scenario: str
-    index: int
-    retest: bool
-    """Whether it is a fresh trial of a scenario that ran again, which no rate counts."""
-    state: str
-    outcome: str | None
-    completed: bool | None
-    timed_out: bool
-    exit_code: int | None
-    seconds: float | None
-    composite: float | None
-    cost_usd: float | None
-    error: str
-    error_kind: str
 
 
 class RunDocumentOut(Schema):

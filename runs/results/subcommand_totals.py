@@ -6,29 +6,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
-from msgspec import Struct
+from msgspec import structs
 
 from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.interaction import Interaction, Subcommand
 
 
-class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
+class SubcommandTotal(Subcommand, gc=False):
     """One subcommand over a run's trials without errors."""
 
-    name: str
-    calls: int = 0
-    errors: int = 0
-    first_tries: int = 0
-    helps: int = 0
-    retries_after_failure: int = 0
     tries: float | None = None
     """Median tries until success; None if it never succeeded or is unknown."""
     message: str = ""
     """Its most frequent error message."""
     messages: int = 0
     """How often that message occurred."""
-    unknown: int = 0
-    """Calls whose end is unknown."""
 
 
 def totals_by_subcommand(
@@ -68,18 +60,8 @@ def _add(total: Subcommand, part: Subcommand) -> None:
 
 def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, int]) -> SubcommandTotal:
     message, often = max(messages.items(), key=itemgetter(1), default=("", 0))
-    return SubcommandTotal(
-        counts.name,
-        counts.calls,
-        counts.errors,
-        counts.first_tries,
-        counts.helps,
-        counts.retries_after_failure,
-        median_of({int(number): often for number, often in tries.items()}),
-        message,
-        often,
-        counts.unknown,
-    )
+    middle = median_of({int(number): often for number, often in tries.items()})
+    return SubcommandTotal(**structs.asdict(counts), tries=middle, message=message, messages=often)
 
 
 def median_of(counted: Mapping[int, int]) -> float | None:

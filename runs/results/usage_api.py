@@ -9,7 +9,7 @@ from ninja import Query, Router, Schema
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers
 from runs.results.filter_schemas import RunFilterValues
-from runs.results.usage import Comparison, usage
+from runs.results.usage import Comparison, ConfusionRow, usage
 
 router = Router(tags=["usage"])
 
@@ -44,23 +44,11 @@ class SubcommandUsageOut(Schema):
     median_attempts: float | None
 
 
-class FlagConfusionOut(Schema):
-    subcommand: str
-    kind: str
-    """unknown_command, invented, near_miss, wrong_place, missing or wrong_value."""
-    typed: str
-    meant: str
-    calls: int
-    trials: int
-    runs: int
-    newest_run: int
-
-
 class ToolUsageOut(Schema):
     runs: int
     subcommands: list[SubcommandUsageOut]
     """Those that fail most first."""
-    confusions: list[FlagConfusionOut]
+    confusions: list[ConfusionRow]
     """The most frequent first."""
 
 
@@ -88,5 +76,4 @@ def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, An
         }
         for row in tool_usage.subcommands
     ]
-    confusions = [{**vars(row), "kind": row.kind.value} for row in tool_usage.confusions]
-    return {"runs": tool_usage.runs, "subcommands": subcommands, "confusions": confusions}
+    return {"runs": tool_usage.runs, "subcommands": subcommands, "confusions": tool_usage.confusions}

@@ -8,19 +8,20 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
-from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.columns import columns
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, Name, RequestBody
 from evaluators.redaction import redact_json
+from evaluators.statistics.calibration import Calibration, JudgeRate
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.models import Overrule, Reassessment
-from runs.models.review import Right
+from runs.models.review import Resolution, Right
 from runs.results.lookup import find_run, find_trial
-from runs.review.calibrations import calibration_json, calibration_of, judge_versions, repeated_judgings
+from runs.review.calibrations import calibration_of, judge_versions, repeated_judgings
 from runs.review.overruling import overrule
 from runs.review.reviewing import record_who_was_right
 from runs.review.statement_groups import QueueFilters, StatementGroup, review_queue
@@ -41,20 +42,13 @@ class OverruleIn(RequestBody):
     reason: Annotated[Text, Field(min_length=1, max_length=5000)]
 
 
+@columns(
+    Overrule,
+    *("id", "trial", "layer", "name", "criterion", "passed", "value"),
+    *("reason", "by", "at", "undone", "undone_by"),
+)
 class OverruleOut(Schema):
-    id: int
-    trial: int
-    layer: str
-    name: str
-    criterion: str
-    passed: bool | None
-    value: float | None
     original: dict[str, Any]
-    reason: str
-    by: str | None
-    at: str
-    undone: str | None
-    undone_by: str | None
 
 
 class ResolutionIn(RequestBody):
@@ -64,52 +58,22 @@ class ResolutionIn(RequestBody):
     note: Annotated[Text, Field(max_length=5000)] = ""
 
 
+@columns(Resolution, "trial", "right", "note", "by", "at")
 class ResolutionOut(Schema):
-    trial: int
-    right: str
-    note: str
-    by: str | None
-    at: str
-
-
-class RateOut(Schema):
-    """A share with its 95 % interval; null without labels."""
-
-    n: int
-    value: float | None
-    lower: float
-    upper: float
-
-
-class KappaOut(Schema):
-    value: float
-    lower: float
-    upper: float
-
-
-class AgreementOut(Schema):
-    """A judge compared with people on one question."""
-
-    labels: int
-    passing: int
-    failing: int
-    agreement: RateOut
-    true_positive: RateOut
-    true_negative: RateOut
-    kappa: KappaOut | None
+    pass
 
 
 class CalibrationOut(Schema):
     """One judge version compared with people's reviews of its verdicts."""
 
-    model: str
-    rubric: str
-    calibrated: bool
+    model: str = Field(validation_alias="version.model")
+    rubric: str = Field(validation_alias="version.rubric")
+    calibrated: bool = Field(validation_alias="is_calibrated")
     needs: str
-    whole: AgreementOut
-    criteria: dict[str, AgreementOut]
-    right_among_disagreements: RateOut
-    flip_rate: RateOut
+    whole: Calibration
+    criteria: dict[str, Calibration]
+    right_among_disagreements: JudgeRate = Field(validation_alias="among_disagreements")
+    flip_rate: JudgeRate = Field(validation_alias="flips")
 
 
 class QueueQuery(BaseModel):
@@ -153,79 +117,48 @@ class ReassessIn(RequestBody):
 
 class ReassessedTrialOut(Schema):
     trial: int
-    scenario: str
-    outcome: str
-    new_outcome: str
-    score: float | None
-    new_score: float | None
+    scenario: str = Field(validation_alias="key")
+    outcome: str = Field(validation_alias="before")
+    new_outcome: str = Field(validation_alias="after")
+    score: float | None = Field(validation_alias="score_before")
+    new_score: float | None = Field(validation_alias="score_after")
     note: str
 
 
+@columns(
+    Reassessment,
+    *("id", "run", "kind", "judge_model", "created", "finished", "adopted", "cost_usd", "error"),
+    of="made.",
+)
 class ReassessmentOut(Schema):
-    id: int
-    run: int
-    kind: str
-    judge_model: str
-    created: str
-    finished: str | None
-    adopted: str | None
-    cost_usd: float
-    error: str
-    trials: list[ReassessedTrialOut]
+    trials: list[ReassessedTrialOut] = Field(validation_alias="pairs")
 
 
 class AdoptedOut(Schema):
     trials: int
 
 
-def _overrule(row: Overrule) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        "trial": row.trial_id,
-        "layer": row.layer,
-        "name": row.name,
-        "criterion": row.criterion,
-        "passed": row.passed,
-        "value": row.value,
-        "original": row.original,
-        "reason": row.reason,
-        "by": row.by.get_username() if row.by else None,
-        "at": moment(row.at),
-        "undone": moment(row.undone) if row.undone else None,
-        "undone_by": row.undone_by.get_username() if row.undone_by else None,
-    }
-
-
 @router.get("/trials/{trial_id}/overrules", auth=Bearer(), response=declare_answers(ListOut[OverruleOut]))
 def list_overrules(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     """List a trial's overruled scores, oldest first."""
     rows = find_trial(request, trial_id).overrules.select_related("by", "undone_by")
-    return {"items": [_overrule(each) for each in rows]}
+    return {"items": rows}
 
 
 @router.post(
     "/trials/{trial_id}/overrules", auth=Bearer("review"), response=declare_answers(OverruleOut, status=201)
 )
-def create_overrule(request: ApiRequest, trial_id: Path[Key], body: OverruleIn) -> Status[dict[str, Any]]:
+def create_overrule(request: ApiRequest, trial_id: Path[Key], body: OverruleIn) -> Status[Overrule]:
     """Overrule a score's verdict or number; outcome, rollups and verdicts of its run follow."""
     trial, decision = find_trial(request, trial_id), body.model_dump()
-    stored = overrule(trial, decision.pop("score"), **decision, by=request.access.user)
-    return Status(201, _overrule(stored))
+    return Status(201, overrule(trial, decision.pop("score"), **decision, by=request.access.user))
 
 
 @router.post("/trials/{trial_id}/resolution", auth=Bearer("review"), response=declare_answers(ResolutionOut))
-def resolve_disagreement(request: ApiRequest, trial_id: Path[Key], body: ResolutionIn) -> dict[str, Any]:
+def resolve_disagreement(request: ApiRequest, trial_id: Path[Key], body: ResolutionIn) -> Resolution:
     """Record who was right where judge and gates disagree."""
     trial = find_trial(request, trial_id)
-    resolution = record_who_was_right(trial, right=body.right.value, note=body.note, by=request.access.user)
-    by = resolution.by.get_username() if resolution.by else None
-    return {
-        "trial": trial.pk,
-        "right": resolution.right,
-        "note": resolution.note,
-        "by": by,
-        "at": moment(resolution.at),
-    }
+    return record_who_was_right(trial, right=body.right.value, note=body.note, by=request.access.user)
 
 
 @router.get("/judge-calibrations", auth=Bearer(), response=declare_answers(ListOut[CalibrationOut]))
@@ -233,20 +166,21 @@ def list_calibrations(request: ApiRequest) -> dict[str, Any]:
     """List the judge versions, each compared with people's labels."""
     project = request.access.project
     repeated = repeated_judgings(project)
-    calibrations = (calibration_of(project, version, repeated) for version in judge_versions(project))
-    return {"items": [calibration_json(each) for each in calibrations]}
+    return {"items": [calibration_of(project, version, repeated) for version in judge_versions(project)]}
 
 
 @router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=declare_answers(ListOut[ReassessmentOut]))
 def list_reassessments(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """List a run's newest reassessments with the new scores beside the stored ones."""
-    return {"items": [_reassessment(each) for each in comparisons(find_run(request, run_id))]}
+    return {"items": comparisons(find_run(request, run_id))}
 
 
 @router.post(
     "/runs/{run_id}/reassessments", auth=Bearer("run"), response=declare_answers(ReassessmentOut, status=201)
 )
-def create_reassessment(request: ApiRequest, run_id: Path[Key], body: ReassessIn) -> Status[dict[str, Any]]:
+def create_reassessment(
+    request: ApiRequest, run_id: Path[Key], body: ReassessIn
+) -> Status[ReassessmentResult]:
     """Judge or grade a run's stored trials again; a worker does it. Nothing counts before it is adopted."""
     reassessment = request_reassessment(
         find_run(request, run_id),
@@ -256,7 +190,7 @@ def create_reassessment(request: ApiRequest, run_id: Path[Key], body: ReassessIn
         rubric=body.rubric or "",
         max_usd=body.max_usd,
     )
-    return Status(201, _reassessment(ReassessmentResult(reassessment)))
+    return Status(201, ReassessmentResult(reassessment))
 
 
 @router.post(
@@ -269,33 +203,6 @@ def adopt_reassessment(request: ApiRequest, reassessment_id: Path[Key]) -> dict[
     if reassessment is None:
         raise not_found("reassessment", reassessment_id)
     return {"trials": adopt(reassessment, by=request.access.user)}
-
-
-def _reassessment(result: ReassessmentResult) -> dict[str, Any]:
-    reassessment = result.made
-    return {
-        "id": reassessment.pk,
-        "run": reassessment.run_id,
-        "kind": reassessment.kind,
-        "judge_model": reassessment.judge_model,
-        "created": moment(reassessment.created),
-        "finished": moment(reassessment.finished) if reassessment.finished else None,
-        "adopted": moment(reassessment.adopted) if reassessment.adopted else None,
-        "cost_usd": reassessment.cost_usd,
-        "error": reassessment.error,
-        "trials": [
-            {
-                "trial": pair.trial,
-                "scenario": pair.key,
-                "outcome": pair.before,
-                "new_outcome": pair.after,
-                "score": pair.score_before,
-                "new_score": pair.score_after,
-                "note": pair.note,
-            }
-            for pair in result.pairs
-        ],
-    }
 
 
 @router.get("/review-queue", auth=Bearer(), response=declare_answers(ListOut[GroupOut]))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 from django.db.models import Exists, OuterRef
 
 from evalhub.teams.models import Project
@@ -211,19 +210,3 @@ def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:
     """Return the calibrated judge versions. One query."""
     rows = JudgeCalibration.objects.filter(JudgeCalibration.calibrated(project))
     return frozenset(JudgeVersion(*row) for row in rows.values_list("model", "rubric"))
-
-
-def calibration_json(calibration: Calibrated) -> dict[str, Any]:
-    """Return a calibration for REST."""
-    return {
-        "model": calibration.version.model,
-        "rubric": calibration.version.rubric,
-        "calibrated": calibration.is_calibrated,
-        "needs": calibration.needs,
-        "whole": msgspec.to_builtins(calibration.whole),
-        "criteria": {
-            name: msgspec.to_builtins(criterion) for name, criterion in calibration.criteria.items()
-        },
-        "right_among_disagreements": msgspec.to_builtins(calibration.among_disagreements),
-        "flip_rate": msgspec.to_builtins(calibration.flips),
-    }

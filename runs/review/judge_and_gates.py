@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import msgspec
 from django.db.models import F, FloatField
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
-from msgspec import Struct
 
 from evalhub.teams.models import Project
-from runs.models import JudgingRecord, Resolution, Run, RunDigest
+from runs.models import JudgingRecord, Resolution, Run
 from runs.models.review import Right
-from runs.results.digests import DigestedTrial
+from runs.models.run import OPEN
+from runs.results.digests import DigestedTrial, judged_trials
 
 MOST_RUNS = 50
 MOST_SHOWN = 40
@@ -22,15 +21,6 @@ CELLS = {
     "weak": "Gates passed, judge failed",
     "fooled": "Gates failed, judge passed",
 }
-
-
-class _Trials(Struct, gc=False):
-    """The part of a digest that is read."""
-
-    trials: list[DigestedTrial] = []
-
-
-_read = msgspec.json.Decoder(_Trials).decode
 
 
 @dataclass(frozen=True)
@@ -72,21 +62,18 @@ class JudgeAndGates:
 
 def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
     """Return the table over the newest closed runs. Three queries."""
-    runs = Run.objects.filter(project=project, digest__isnull=False)
+    runs = Run.objects.filter(project=project).exclude(state__in=OPEN)
     if suite:
         runs = runs.filter(suite__slug=suite)
     newest = list(runs.order_by("-pk").values_list("pk", flat=True)[:MOST_RUNS])
     table, apart = JudgeAndGates(runs=len(newest)), []
-    for run, content in RunDigest.objects.filter(run__in=newest).values_list("run", "content"):
-        for trial in _read(bytes(content)).trials:
-            if trial.judge is None or not trial.gates_total:
-                continue
-            if trial.disagrees:
-                apart.append((run, trial))
-            elif trial.gates_passed == trial.gates_total:
-                table.both_pass += 1
-            else:
-                table.both_fail += 1
+    for run, is_passed, trial in judged_trials(newest):
+        if trial:
+            apart.append((run, trial))
+        elif is_passed:
+            table.both_pass += 1
+        else:
+            table.both_fail += 1
     keys = [trial.pk for _, trial in apart]
     confidence = _confidence(keys)
     resolved = Resolution.objects.filter(trial__in=keys).select_related("by")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ninja import Query, Router, Schema
+from pydantic import Field
 
 from evalhub.lib.storable_text import Text
-from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.columns import columns
 from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from runs.models import Review
@@ -17,16 +17,9 @@ from runs.models import Review
 router = Router()
 
 
+@columns(Review, "id", "judging", "polarity", "position", "word", "note", "by", "at")
 class ReviewOut(Schema):
-    id: int
-    judging: int
-    trial: int
-    polarity: str
-    position: int
-    word: str
-    note: str
-    by: str | None
-    at: str
+    trial: int = Field(validation_alias="judging.trial_id")
 
 
 class ReviewFilters(Cursor):
@@ -41,21 +34,4 @@ def list_reviews(request: ApiRequest, filters: Query[ReviewFilters]) -> dict[str
     rows = Review.objects.filter(judging__trial__run__project=request.access.project)
     if filters.suite:
         rows = rows.filter(judging__trial__run__suite__slug=filters.suite)
-    return page_of(request, rows.select_related("judging", "by"), filters, _reviews)
-
-
-def _reviews(rows: Sequence[Review]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": row.pk,
-            "judging": row.judging_id,
-            "trial": row.judging.trial_id,
-            "polarity": row.polarity,
-            "position": row.position,
-            "word": row.word,
-            "note": row.note,
-            "by": row.by.get_username() if row.by else None,
-            "at": moment(row.at),
-        }
-        for row in rows
-    ]
+    return page_of(request, rows.select_related("judging", "by"), filters, list)

@@ -44,7 +44,11 @@ def test_the_name_of_a_schema_means_one_class():
     for each in classes:
         classes += each.__subclasses__()
     names = Counter(
-        each.__name__ for each in classes if each.__module__.startswith(("evalhub", "runs", "scenarios"))
+        each.__name__
+        for each in classes
+        # `columns` makes another class of the same name from one.
+        if each.__module__.startswith(("evalhub", "runs", "scenarios"))
+        and each.__name__ not in [other.__name__ for other in each.__subclasses__()]
     )
     assert [name for name, times in names.items() if times > 1] == []
 

@@ -19,11 +19,11 @@ from evaluators.grading.gates.informing_scripts import EvaluatorScript, run_scri
 from evaluators.grading.judges.rubric import JudgeCriteria, RubricCriteria
 from evaluators.grading.judges.rubric_judge import reaches
 from evaluators.grading.judges.rubric_reply import first_object, validated_reply
-from evaluators.model import Score, Transcript
+from evaluators.model import FoundCommand, Score, Transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.interaction import Interaction, analyse, metrics
 from evaluators.tool_use.tool import Tool
-from evaluators.tool_use.tool_commands import GENERIC_PATTERN, FoundCommand, number_commands
+from evaluators.tool_use.tool_commands import GENERIC_PATTERN, number_commands
 from evaluators.transcripts import parse
 from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder
 from runs.sandbox.sandbox import Containment, Policy, detect_machine

@@ -27,7 +27,7 @@ from evaluators.statistics.significance import jeffreys_variance
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/statistics"
 WIDTH = 720
 BLACK, GREY, PALE, BLUE, RED, GREEN = "#1c1d1f", "#63656a", "#d9d8d3", "#4a3fd0", "#b3261e", "#1a7f4b"
-PASS_RATE = MeasureRule("trial/pass", is_outcome=True, smallest=0.05)
+PASS_RATE = MeasureRule("trial/pass", is_outcome=True, smallest_effect=0.05)
 COLOURS = {ChangeVerdict.REGRESSED: RED, ChangeVerdict.IMPROVED: GREEN}
 
 
@@ -128,8 +128,8 @@ def draw_questions() -> Drawing:
             drawing.text(left, y + 5, key, GREY)
             drawing.line(first, y, last, y, PALE, 3)
             drawing.dot(first, y, GREY, filled=False)
-            drawing.dot(last, y, RED if key in change.regressed else BLUE)
-        found = [f"{', '.join(change.regressed)} broke."] if change.regressed else []
+            drawing.dot(last, y, RED if key in change.broke else BLUE)
+        found = [f"{', '.join(change.broke)} broke."] if change.broke else []
         if change.verdict is ChangeVerdict.REGRESSED:
             found.append(f"The pass rate fell by {-100 * (change.effect or 0):.0f} points.")
         drawing.text(left, 300, overall([change]).label, RED, bold=True)
@@ -186,7 +186,7 @@ def draw_power() -> Drawing:
         drawing.text(left - 10, place(0, share)[1] + 5, f"{share:.0%}".replace("%", " %"), GREY, at="end")
     rates = np.sort(np.random.default_rng(1).beta(8, 1.2, 10)).tolist()
     suite, scenario = (
-        RateTestLevel(ONE_RUN.pass_rate, PASS_RATE.smallest),
+        RateTestLevel(ONE_RUN.pass_rate, PASS_RATE.smallest_effect),
         RateTestLevel(ONE_RUN.scenarios / len(rates)),
     )
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from evaluators.model import Command, Usage, total_usage
-from evaluators.tool_use.tool_commands import FoundCommand, number_commands
+from evaluators.model import Command, FoundCommand, Usage, total_usage
+from evaluators.tool_use.tool_commands import number_commands
 from evaluators.transcripts.claude_code import by_model
 from evaluators.transcripts.sessions.kept import KeptSession
 from evaluators.transcripts.sessions.session import Trail

@@ -216,7 +216,7 @@ def _card(
     )
     baseline = alert.run.baseline
     differences = fingerprint_differences(baseline, alert.run) if baseline else []
-    gate = digest.layers.lost if digest.layers and is_of_suite else None
+    gate = digest.layers.lost if is_of_suite else None
     before = digests.get(alert.run.baseline_id or 0, Digest())
     return AlertCard(
         alert,

@@ -118,7 +118,7 @@ def _compose_alert(alert: Alert, run: Run) -> NotificationMessage:
     changes = [each for each in stored if _is_about(alert, each)]
     measures = [
         {
-            "measure": change.rule.name,
+            "measure": change.measure,
             "effect": change.effect,
             "lower": change.lower,
             "upper": change.upper,
@@ -153,14 +153,14 @@ def _compose_alert(alert: Alert, run: Run) -> NotificationMessage:
 def _is_about(alert: Alert, change: MeasureChange) -> bool:
     """Return whether a change is one of those that an alert is about, also where only scenarios of it broke."""
     if alert.kind in OF_AMOUNTS:
-        return change.rule.name == OF_AMOUNTS[AlertKind(alert.kind)]
-    is_worse = change.verdict is ChangeVerdict.REGRESSED or bool(change.regressed)
-    return alert.kind in OF_SUITE and change.rule.name in HEADLINE and is_worse
+        return change.measure == OF_AMOUNTS[AlertKind(alert.kind)]
+    is_worse = change.verdict is ChangeVerdict.REGRESSED or bool(change.broke)
+    return alert.kind in OF_SUITE and change.measure in HEADLINE and is_worse
 
 
 def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
     """Return the tool's version, the command that failed most and the scenarios that broke, as one line or none."""
-    broke = list(dict.fromkeys(key for change in changes for key in change.regressed))
+    broke = list(dict.fromkeys(key for change in changes for key in change.broke))
     broke = broke or lost_keys(changes_of_run(run.pk))
     parts = []
     if run.tool_version:
@@ -191,10 +191,10 @@ def _worst(run: Run) -> list[BrokenScenario]:
 def verdict_sentence(change: MeasureChange) -> str:
     """Return a change in words: measure, size, interval, scenarios and what the verdict rests on."""
     within = f" (95 % interval {limits})" if (limits := interval(change)) else ""
-    moved = f"{label_of_key(change.rule.name)} {size(change, change.effect)}{within}"
+    moved = f"{label_of_key(change.measure)} {size(change, change.effect)}{within}"
     moved = f"{moved}, {scenarios_worse(change)}."
     # The p of a regression is on the run's page.
-    is_by_p = change.verdict is ChangeVerdict.REGRESSED and not (change.regressed or change.improved)
+    is_by_p = change.verdict is ChangeVerdict.REGRESSED and not (change.broke or change.mended)
     return moved if is_by_p else f"{moved} {explanation(change)}"
 
 

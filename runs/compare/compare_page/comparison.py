@@ -136,7 +136,7 @@ class ComparedRuns:
 
 
 def _worse_first(rule: MeasureRule, value: ScenarioValue) -> float:
-    return -value.difference if rule.better == "lower" else value.difference
+    return -value.difference if rule.better_is == "lower" else value.difference
 
 
 def scenario_values(
@@ -205,7 +205,7 @@ def _compute(base: Run, new: Run, extensions: Sequence[Extension]) -> Changes:
 
 
 def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:
-    by_name = {change.rule.name: change for change in changes if change.scenarios}
+    by_name = {change.measure: change for change in changes if change.scenarios}
     rows = []
     for measure, cells in measures_with_cells([base, new]):
         change = by_name.get(str(measure))

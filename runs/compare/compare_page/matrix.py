@@ -139,7 +139,7 @@ def _summary(runs: Sequence[Run], compared: Sequence[RunComparison]) -> tuple[Su
         {},
         *(
             {
-                change.rule.name: change
+                change.measure: change
                 for change in (*comparison.headline, *comparison.others)
                 if change.scenarios
             }

@@ -37,9 +37,9 @@ def _measure(row: MeasureRow) -> tuple[Cell, ...]:
         return (*shared, *[None] * 4, "not_comparable", *[None] * 9)
     change = row.change.change
     return (
-        *(*shared, change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value),
+        *(*shared, change.effect, change.lower, change.upper, change.scale.value, change.verdict.value),
         *(change.scenarios, *change.trials, change.worse, change.better, change.p),
-        *(change.corrected, change.detectable, change.test.value),
+        *(change.p_corrected, change.detectable, change.test.value),
     )
 
 
@@ -87,7 +87,7 @@ def _matrix_rows(matrix: Matrix) -> Iterator[tuple[Cell, ...]]:
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             change = cell.change.change if cell.change else None
             cells = (
-                (change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value)
+                (change.effect, change.lower, change.upper, change.scale.value, change.verdict.value)
                 if change
                 else [None] * 5
             )

@@ -11,11 +11,10 @@ from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.request_body import Key
-from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
 from runs.compare.guidance.guidance_runs import settings_of
 from runs.compare.guidance.lift_findings import StatementKind, is_lift, lift_json, read_lift
-from runs.results.schemas import MeasureChangeOut
 from scenarios.models import Guidance
 
 router = Router(tags=["guidance"])
@@ -109,7 +108,7 @@ class GuidanceComparisonOut(Schema):
     runs_after: list[int]
     scenarios: list[GuidanceScenarioOut]
     """The largest drop first."""
-    measures: list[MeasureChangeOut]
+    measures: list[MeasureChange]
     lift: LiftOut | None
     """What the skill adds; null unless A is B without its skill."""
 

@@ -10,8 +10,8 @@ from statistics import fmean
 from django.db.models import Avg, Q
 
 from evaluators.statistics.significance import t_interval
-from runs.compare.guidance.guidance_runs import MOST_RUNS, GuidanceRun
-from runs.models import Measure, RunMeasure
+from runs.compare.guidance.guidance_runs import MOST_RUNS
+from runs.models import Measure, Run, RunMeasure
 from runs.results.counting import countings_of
 from runs.results.rates import Rate
 from scenarios.models import Guidance, Suite
@@ -77,17 +77,15 @@ class GuidanceMatrix:
         return row[list(self.guidance).index(guidance)] if row else None
 
 
-def guidance_matrix(
-    suite: Suite, versions: Sequence[Guidance], runs: Sequence[GuidanceRun]
-) -> GuidanceMatrix:
+def guidance_matrix(suite: Suite, versions: Sequence[Guidance], runs: Sequence[Run]) -> GuidanceMatrix:
     """Return the matrix of versions over these runs of a suite, which are newest first. Three queries."""
     shown = {each.pk for each in versions}
     cells: dict[tuple[str, int], MatrixCell] = {}
     counted: set[str] = set()
     for run in runs:
-        if run.guidance not in shown:
+        if run.guidance_id not in shown:
             continue
-        cell = cells.setdefault((run.tool_version, run.guidance), MatrixCell())
+        cell = cells.setdefault((run.tool_version, run.guidance_id), MatrixCell())
         if len(cell.runs) == MOST_RUNS:
             cell.older += 1
             continue

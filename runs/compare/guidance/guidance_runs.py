@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Q
 
 from runs.models import Run
-from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
+from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState
 from scenarios.models import Guidance, Suite
 
 MOST_READ = 250
@@ -149,60 +148,41 @@ class Place(NamedTuple):
         return " · ".join(filter(None, self))
 
 
-class GuidanceRun(NamedTuple):
-    """A finished run with guidance, as pages over many of them need it."""
-
-    suite: int
-    guidance: int
-    target: str
-    model: str
-    tool_version: str
-    launch: int
-    pk: int
-    finished: datetime | None
-    rollups_at: datetime | None
-    passed: int
-    failed: int
-    errors: int
-    pass_rate: float | None
-    not_started: str
-    counting: Any
-
-    @property
-    def place(self) -> Place:
-        return Place(self.target, self.model)
-
-    @property
-    def is_unusable(self) -> bool:
-        return bool(self.not_started) or has_too_many_errors(self.passed, self.failed, self.errors)
-
-
 _COLUMNS = (
-    *("suite_id", "guidance_id", "target__name", "model", "tool_version", "launch_id", "pk"),
+    *("suite", "guidance", "target__name", "model", "tool_version", "launch"),
     *("finished", "rollups_at", "passed", "failed", "errors", "pass_rate", "not_started", "counting"),
 )
 
 
-def read_guidance_runs(suite: Suite, *, most: int) -> list[GuidanceRun]:
-    """Return a suite's newest finished runs with guidance. One query."""
+def read_guidance_runs(suite: Suite, *, most: int) -> list[Run]:
+    """Return a suite's newest finished runs with guidance, with the columns that pages over many need. One query."""
     runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
-    return [GuidanceRun(*row) for row in runs.order_by("-pk").values_list(*_COLUMNS)[:most]]
+    return list(runs.order_by("-pk").select_related("target").only(*_COLUMNS)[:most])
 
 
-def places_of(runs: Sequence[GuidanceRun]) -> list[Place]:
+def place_of(run: Run) -> Place:
+    """Return where a run ran."""
+    return Place(run.target.name, run.model)
+
+
+def places_of(runs: Sequence[Run]) -> list[Place]:
     """Return where runs, newest first, had guidance: the place with most versions first, then the newest."""
-    versions: dict[Place, set[int]] = {}
+    versions: dict[Place, set[int | None]] = {}
     for run in runs:
-        versions.setdefault(run.place, set()).add(run.guidance)
+        versions.setdefault(place_of(run), set()).add(run.guidance_id)
     return sorted(versions, key=lambda place: -len(versions[place]))
 
 
-def setting_of_pair(runs: Sequence[GuidanceRun], before: int, after: int) -> FoundSetting | None:
+def setting_of_pair(runs: Sequence[Run], before: int, after: int) -> FoundSetting | None:
     """Return the setting in which the page of two versions opens, of runs that are newest first; None without one."""
     rows = [
-        (SharedSetting(run.target, run.model, run.tool_version), run.guidance, _Key(run.launch, run.pk))
+        (
+            SharedSetting(run.target.name, run.model, run.tool_version),
+            run.guidance_id,
+            _Key(run.launch_id, run.pk),
+        )
         for run in runs
-        if run.guidance in (before, after) and not run.is_unusable
+        if run.guidance_id in (before, after) and not run.is_unusable
     ]
     return next(iter(_settings_of_rows(rows, before, after)), None)
 

@@ -11,14 +11,15 @@ from evalhub.teams.models import Project
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.guidance.guidance_findings import Findings, Pair, findings_of_pairs
 from runs.compare.guidance.guidance_runs import (
-    GuidanceRun,
     Place,
     SharedSetting,
+    place_of,
     places_of,
     read_guidance_runs,
     setting_of_pair,
 )
 from runs.compare.guidance.lift_findings import without_bare_arms
+from runs.models import Run
 from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, Suite
 
@@ -44,7 +45,7 @@ class ComparedVersion:
         """Return a measure's change by its name, such as `trial/pass`; None if it wasn't compared."""
         compared = self.findings.compared
         return next(
-            (each for each in (*compared.headline, *compared.others) if each.rule.name == measure), None
+            (each for each in (*compared.headline, *compared.others) if each.measure == measure), None
         )
 
 
@@ -74,7 +75,7 @@ class GuidanceStrip:
     """The chosen one; None without runs."""
     versions: Sequence[StripVersion] = ()
     """In the order in which they were made."""
-    runs: Sequence[GuidanceRun] = ()
+    runs: Sequence[Run] = ()
     """The runs of the place, newest first."""
     against_adopted: Mapping[int, ComparedVersion] = field(default_factory=dict)
     """Each other version compared with the adopted one, by its key, where a setting had both."""
@@ -96,8 +97,8 @@ def guidance_strip(suite: Suite, place: str = "") -> GuidanceStrip:
     chosen = next((each for each in places if each.label == place), next(iter(places), None))
     if chosen is None:
         return GuidanceStrip(suite, adopted, places, None)
-    place_runs = [run for run in runs if run.place == chosen]
-    versions = _newest_versions(suite, {run.guidance for run in place_runs}, adopted)
+    place_runs = [run for run in runs if place_of(run) == chosen]
+    versions = _newest_versions(suite, {run.guidance_id for run in place_runs}, adopted)
     consecutive = list(pairwise(versions))
     others = [(adopted, each) for each in versions if each != adopted] if adopted in versions else []
     compared = compare_pairs(suite.project, [*consecutive, *((a, b) for a, b in others if a)], place_runs)
@@ -118,7 +119,7 @@ def guidance_strip(suite: Suite, place: str = "") -> GuidanceStrip:
 
 
 def compare_pairs(
-    project: Project, pairs: Sequence[tuple[Guidance, Guidance]], runs: Sequence[GuidanceRun]
+    project: Project, pairs: Sequence[tuple[Guidance, Guidance]], runs: Sequence[Run]
 ) -> dict[tuple[int, int], ComparedVersion]:
     """Return pairs of versions by their keys, compared over these runs; without those that no setting had both of.
 
@@ -137,7 +138,7 @@ def compare_pairs(
     }
 
 
-def _newest_versions(suite: Suite, ran: set[int], adopted: Guidance | None) -> list[Guidance]:
+def _newest_versions(suite: Suite, ran: set[int | None], adopted: Guidance | None) -> list[Guidance]:
     """Return the newest of the versions that ran, with the adopted one, in the order of their numbers. One query."""
     versions = list(suite.guidance.filter(pk__in=ran).select_related("created_by").order_by("-number"))
     versions = without_bare_arms(versions, adopted)
@@ -150,7 +151,7 @@ def _newest_versions(suite: Suite, ran: set[int], adopted: Guidance | None) -> l
 
 
 def _strip_version(
-    guidance: Guidance, before: Guidance | None, against: ComparedVersion | None, runs: Sequence[GuidanceRun]
+    guidance: Guidance, before: Guidance | None, against: ComparedVersion | None, runs: Sequence[Run]
 ) -> StripVersion:
-    newest = next(run.tool_version for run in runs if run.guidance == guidance.pk)
+    newest = next(run.tool_version for run in runs if run.guidance_id == guidance.pk)
     return StripVersion(guidance, before, against, against.setting.tool_version if against else newest)

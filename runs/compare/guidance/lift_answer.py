@@ -164,7 +164,7 @@ def _read_previous(chosen: RunsBySide) -> PreviousArm | None:
 
 def compared_measures(compared: RunComparison) -> dict[str, MeasureChange]:
     """Return a comparison's measures by name, such as `trial/pass`."""
-    return {each.rule.name: each for each in (*compared.headline, *compared.others)}
+    return {each.measure: each for each in (*compared.headline, *compared.others)}
 
 
 def lift_sentence(chosen: RunsBySide, compared: RunComparison) -> str:
@@ -234,7 +234,7 @@ def _percent(share: float | None) -> str:
 
 
 def _change_words(change: MeasureChange) -> str:
-    name = change.rule.name
+    name = change.measure
     label = (SHARE_LABEL if name == SHARE else label_named(*name.split("/", 1))).lower()
     ends = f" ({interval(change)})" if interval(change) else ""
     return f"{label} {size(change, change.effect)}{ends}"

@@ -102,12 +102,12 @@ class DearerCase:
     @property
     def label(self) -> str:
         """The measure's label."""
-        return label_named(*self.change.rule.name.split("/", 1))
+        return label_named(*self.change.measure.split("/", 1))
 
     @property
     def unit(self) -> str:
         """The unit of its values."""
-        return unit_of(*self.change.rule.name.split("/", 1))[0]
+        return unit_of(*self.change.measure.split("/", 1))[0]
 
     @property
     def size(self) -> str:
@@ -293,7 +293,7 @@ def lift_json(lift: Lift) -> dict[str, Any]:
             for statement in lift.statements
         ],
         "dearer": [
-            {"scenario": case.scenario, "measure": case.change.rule.name, "growth": case.change.effect}
+            {"scenario": case.scenario, "measure": case.change.measure, "growth": case.change.effect}
             for case in lift.dearer
         ],
     }

@@ -94,13 +94,11 @@ class GuidanceAgainst:
         """The change of the input tokens of a trial."""
         if self.verdict is None:
             return None
-        return next(
-            (each for each in self.verdict.others if each.change.rule.name == "trial/tokens_in"), None
-        )
+        return next((each for each in self.verdict.others if each.change.measure == "trial/tokens_in"), None)
 
     def unit(self, change: ShownChange) -> str:
         """Return the unit of a measure's values."""
-        layer, _, name = change.change.rule.name.partition("/")
+        layer, _, name = change.change.measure.partition("/")
         return unit_of(layer, name)[0]
 
 

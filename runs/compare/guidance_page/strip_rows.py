@@ -160,7 +160,7 @@ def _point(
     if change is None or change.effect is None:
         return VersionPoint(value, ends, show(value))
     grown = 1 + change.effect
-    if change.rule.scale is Scale.RELATIVE:
+    if change.scale is Scale.RELATIVE:
         before: float | None = value / grown if grown > 0 else None
     else:
         before = value - change.effect

@@ -17,8 +17,8 @@ def guidance_measure_table(page: GuidanceAgainst) -> Table:
     changes = [each.change for each in shown]
     rows = (
         (
-            *(change.rule.name, change.before, change.after, change.effect, change.lower, change.upper),
-            *(change.rule.scale.value, change.verdict.value, change.scenarios, *change.trials),
+            *(change.measure, change.before, change.after, change.effect, change.lower, change.upper),
+            *(change.scale.value, change.verdict.value, change.scenarios, *change.trials),
         )
         for change in changes
     )

@@ -108,7 +108,7 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
         return []
     verdict = ChangeVerdict(run["verdict"])
     deciding = find_deciding(changes)
-    label = label_of_key(deciding.rule.name)
+    label = label_of_key(deciding.measure)
     size = verdict_sentences.size(deciding, deciding.effect)
     interval = verdict_sentences.interval(deciding)
     side = run.get("compared_with") or {}

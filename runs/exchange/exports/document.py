@@ -22,8 +22,8 @@ from runs.compare.shown_reference import reference_json
 from runs.compare.stored_changes import change_json, stored_changes
 from runs.exchange.exports.scenario_classes import run_strips, scenarios_json
 from runs.models import JudgingRecord, Run, Trial
+from runs.models.trial import TrialState
 from runs.results.counting import ends_of_run, rules_of_run
-from runs.results.digests import digests_of
 from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.release_rule import release_result
@@ -57,13 +57,15 @@ def run_json(run: Run) -> dict[str, Any]:
     """Return the run without its trials."""
     (listed,) = listed_runs([run.pk])
     changes = comparison_of(run)
+    first = run.trial_set.filter(is_retest=False, state=TrialState.FINISHED).order_by()
+    integrity = first.values_list("detail__integrity", flat=True)
     return {
         **listed.model_dump(),
         "uuid": str(run.uuid),
         "waits": waits(run) or None,
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
-        "tampered": len(digest.tampered) if (digest := digests_of([run.pk]).get(run.pk)) else 0,
+        "tampered": sum(map(bool, integrity)),
         "cost_notes": run.cost_notes,
         "regressions": list(changes.regressions),
         "new_passes": list(changes.new_passes),

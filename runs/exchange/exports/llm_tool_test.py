@@ -253,6 +253,9 @@ def _event_lines(transcript: Transcript) -> Iterator[str]:
             yield json.dumps(redact_json(_line(event)), ensure_ascii=False) + "\n"
 
 
+_SAME = ("command", "input", "output", "text", "role", "exit_code", "success")
+
+
 def _line(event: Event) -> dict[str, Any]:
     """Return an event as the reader of structured events reads it."""
     line = {
@@ -260,13 +263,7 @@ def _line(event: Event) -> dict[str, Any]:
         "ts": event.timestamp,
         "id": event.id,
         "tool": event.name,
-        "command": event.command,
-        "input": event.input,
-        "output": event.output,
-        "text": event.text,
-        "role": event.role,
-        "exit_code": event.exit_code,
-        "success": event.success,
+        **{name: getattr(event, name) for name in _SAME},
         "usage": None if event.usage is None else {"input": event.usage.input, "output": event.usage.output},
         "duration_ms": None if event.seconds is None else event.seconds * 1000,
     }

@@ -24,7 +24,7 @@ def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for change in measures:
         table.add_row(
-            label_of_key(change.rule.name),
+            label_of_key(change.measure),
             _number(change.before),
             _number(change.after),
             verdict_sentences.size(change, change.effect),

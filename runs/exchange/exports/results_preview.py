@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from evalhub.lib.numbers import counted, date_and_time, money
@@ -17,7 +19,7 @@ def preview_lines(preview: ResultsPreview) -> list[str]:
             *(f"    {name}: {text}" for name, text in preview_facts(run)),
             *(f"    ! {note}" for note in run.notes),
         ]
-    return [*lines, f"{counted(len(preview.new), 'run')} to import. {_known(preview)}Nothing was stored."]
+    return [*lines, f"{counted(preview.new, 'run')} to import. {_known(preview)}Nothing was stored."]
 
 
 def describe_program(preview: ResultsPreview) -> str:
@@ -27,12 +29,12 @@ def describe_program(preview: ResultsPreview) -> str:
 
 def _known(preview: ResultsPreview) -> str:
     if preview.imported:
-        return f"Imported before as {_named([run.pk for run in preview.imported])}. "
-    known = [each.stored.pk for each in preview.runs if each.stored]
+        return f"Imported before as {_named(preview.imported)}. "
+    known = [each.stored for each in preview.runs if each.stored]
     return f"Stored already: {_named(known)}. " if known else ""
 
 
-def _named(numbers: list[int]) -> str:
+def _named(numbers: Sequence[int]) -> str:
     return f"run{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
@@ -43,13 +45,13 @@ def preview_facts(run: PreviewedRun) -> list[tuple[str, str]]:
         ("Outcomes", _outcomes(run)),
         ("Time", _time(run)),
         ("Transcripts", f"{run.transcripts:,} of {run.trials:,} trials" if run.transcripts else ""),
-        ("Tokens", f"{run.tokens[0]:,} in, {run.tokens[1]:,} out" if run.tokens else ""),
+        ("Tokens", "" if run.tokens_in is None else f"{run.tokens_in:,} in, {run.tokens_out:,} out"),
         ("Cost", money(run.cost_usd) if run.cost_usd is not None else ""),
         ("Suite", _suite(run)),
         ("New scenarios", _first_names(run.new_scenarios)),
         ("Target", "new" if run.is_new_target else "stored already"),
-        ("Baseline", f"run {run.baseline.pk}" if run.baseline else ""),
-        ("Run", f"stored already as run {run.stored.pk}; stays as it is" if run.stored else "new"),
+        ("Baseline", f"run {run.baseline}" if run.baseline else ""),
+        ("Run", f"stored already as run {run.stored}; stays as it is" if run.stored else "new"),
     ]
     return [(name, text) for name, text in facts if text]
 
@@ -67,14 +69,16 @@ def _outcomes(run: PreviewedRun) -> str:
 
 
 def _time(run: PreviewedRun) -> str:
-    moments = dict.fromkeys(date_and_time(at) for at in (run.started, run.finished) if at)
+    moments = dict.fromkeys(
+        date_and_time(datetime.fromisoformat(at)) for at in (run.started, run.finished) if at
+    )
     return " to ".join(moments) or "not in the file"
 
 
 def _suite(run: PreviewedRun) -> str:
-    if run.version:
-        return f"version {run.version.number} is stored already"
-    return "stored already; a new version" if run.stored_suite else "new"
+    if run.suite_version:
+        return f"version {run.suite_version} is stored already"
+    return "new" if run.is_new_suite else "stored already; a new version"
 
 
 def _first_names(keys: tuple[str, ...]) -> str:
@@ -89,36 +93,7 @@ def preview_document(preview: ResultsPreview) -> dict[str, Any]:
     return {
         "program": preview.program,
         "version": preview.version,
-        "imported": [run.pk for run in preview.imported],
-        "new": len(preview.new),
-        "runs": [_run(each) for each in preview.runs],
-    }
-
-
-def _run(run: PreviewedRun) -> dict[str, Any]:
-    return {
-        "suite": run.suite,
-        "format": run.format,
-        "target": run.target,
-        "model": run.model,
-        "trials": run.trials,
-        "passed": run.passed,
-        "failed": run.failed,
-        "errors": run.errors,
-        "cancelled": run.cancelled,
-        "skipped": run.skipped,
-        "scenarios": run.scenarios,
-        "transcripts": run.transcripts,
-        "tokens_in": run.tokens[0] if run.tokens else None,
-        "tokens_out": run.tokens[1] if run.tokens else None,
-        "cost_usd": run.cost_usd,
-        "started": run.started.isoformat() if run.started else None,
-        "finished": run.finished.isoformat() if run.finished else None,
-        "stored": run.stored.pk if run.stored else None,
-        "is_new_suite": run.stored_suite is None,
-        "suite_version": run.version.number if run.version else None,
-        "new_scenarios": list(run.new_scenarios),
-        "is_new_target": run.is_new_target,
-        "baseline": run.baseline.pk if run.baseline else None,
-        "notes": list(run.notes),
+        "imported": preview.imported,
+        "new": preview.new,
+        "runs": preview.runs,
     }

@@ -118,8 +118,8 @@ def comparison_summary(base: Run, new: Run) -> str:
 
 def _headline(changes: Sequence[MeasureChange]) -> tuple[MeasureChange, ...]:
     """Return the headline measures; none without a pass rate, because then nothing was compared."""
-    headline = tuple(each for each in changes if each.rule.name in HEADLINE)
-    return headline if any(each.rule.name == PASS for each in headline) else ()
+    headline = tuple(each for each in changes if each.measure in HEADLINE)
+    return headline if any(each.measure == PASS for each in headline) else ()
 
 
 def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | None = None) -> str:
@@ -165,7 +165,7 @@ def _verdict(run: Run, compared: Compared) -> str:
     change = find_deciding(compared.headline)
     effect = verdict_sentences.size(change, change.effect)
     interval = verdict_sentences.interval(change)
-    measured = f"{label_of_key(change.rule.name)} {effect}"
+    measured = f"{label_of_key(change.measure)} {effect}"
     measured += f" (95 % interval {interval})" if interval else ""
     return (
         f"**{_verdict_words(compared.headline)}{since_words(compared.side)}** against {reference_words(compared.side, compared.base)}: {measured}."
@@ -176,7 +176,7 @@ def _verdict(run: Run, compared: Compared) -> str:
 
 def _row(change: MeasureChange) -> str:
     cells = (
-        label_of_key(change.rule.name),
+        label_of_key(change.measure),
         _value(change, change.before),
         _value(change, change.after),
         verdict_sentences.size(change, change.effect),
@@ -188,7 +188,7 @@ def _row(change: MeasureChange) -> str:
 
 
 def _value(change: MeasureChange, value: float | None) -> str:
-    if change.rule.scale is Scale.POINTS:
+    if change.scale is Scale.POINTS:
         return percent(value, max(change.trials))
     return "–" if value is None else f"{value:.4g}"
 

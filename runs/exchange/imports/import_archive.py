@@ -150,7 +150,12 @@ def as_external(archived: Archived) -> ExternalRun:
     """Return a run of an archive as results of another program, whose suite is made of its trials."""
     run = archived.run
     trials = tuple(
-        ExternalTrial(trial.scenario, str(trial.columns["outcome"]), trial.description, trial.prompt)
+        ExternalTrial(
+            key=trial.scenario,
+            outcome=str(trial.columns["outcome"]),
+            description=trial.description,
+            prompt=trial.prompt,
+        )
         for trial in archived.trials
     )
     return ExternalRun(

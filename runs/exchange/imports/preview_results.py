@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from evalhub.lib.value import Value
 from evalhub.teams.models import Project
 from runs.exchange.imports.import_archive import as_external, find_archived_version, has_sources
 from runs.exchange.imports.import_results import read_merged, runs_of_file
@@ -27,7 +29,7 @@ from scenarios.models import Suite, SuiteVersion
 
 
 @dataclass(frozen=True)
-class PreviewedRun:
+class PreviewedRun(Value):
     """One run of a file, with what storing it would add."""
 
     suite: str
@@ -44,24 +46,23 @@ class PreviewedRun:
     scenarios: int
     transcripts: int
     """Trials with a transcript, from which layer 1 is computed."""
-    tokens: tuple[int, int] | None
-    """Input and output; None if no trial has them."""
+    tokens_in: int | None
+    tokens_out: int | None
     cost_usd: float | None
-    started: datetime | None
-    finished: datetime | None
-    notes: tuple[str, ...]
-    """What could not be read, and what a reader of the figures must know; one sentence each."""
-    stored: Run | None
-    """The run itself, if it is stored already. It stays as it is."""
-    stored_suite: Suite | None
-    """None if importing it creates the suite."""
-    version: SuiteVersion | None
-    """The stored version of the suite that has its scenarios; None if importing it creates one."""
+    started: str | None
+    finished: str | None
+    stored: int | None
+    """The number of the run, if it is stored already. It stays as it is."""
+    is_new_suite: bool
+    suite_version: int | None
+    """The stored version that has its scenarios; null if importing it creates one."""
     new_scenarios: tuple[str, ...]
     """Keys that the stored suite does not have."""
     is_new_target: bool
-    baseline: Run | None
+    baseline: int | None
     """The stored run that the file names as its baseline."""
+    notes: tuple[str, ...]
+    """What could not be read, and what a reader of the figures must know."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +75,22 @@ class ResultsPreview:
     version: str
     """Of the program or of its format; empty if the file doesn't say."""
     runs: tuple[PreviewedRun, ...]
-    imported: tuple[Run, ...] = ()
+    imported: tuple[int, ...] = ()
     """The runs of an earlier import of the same file."""
 
     @property
-    def new(self) -> tuple[PreviewedRun, ...]:
-        """Return the runs that importing the file would store."""
-        return () if self.imported else tuple(each for each in self.runs if each.stored is None)
+    def new(self) -> int:
+        """The number of runs that importing it would store."""
+        return 0 if self.imported else sum(each.stored is None for each in self.runs)
 
     @property
     def seal(self) -> str:
         """Return the token that confirms exactly this file and what it was compared with."""
         known = [
-            [run.stored and run.stored.pk, run.version and run.version.pk, list(run.new_scenarios)]
+            [run.stored, run.is_new_suite, run.suite, run.suite_version, list(run.new_scenarios)]
             for run in self.runs
         ]
-        return content_hash([self.sha256, [run.pk for run in self.imported], known])
+        return content_hash([self.sha256, self.imported, known])
 
 
 def preview_results(project: Project, content: bytes, file: str) -> ResultsPreview:
@@ -113,7 +114,9 @@ def _preview(
 ) -> ResultsPreview:
     runs = [_preview_external(project, each) for each in read.external]
     runs += [_preview_archived(project, each, read.members) for each in read.archived]
-    return ResultsPreview(file, sha256, read.program, read.version, tuple(runs), imported)
+    return ResultsPreview(
+        file, sha256, read.program, read.version, tuple(runs), tuple(run.pk for run in imported)
+    )
 
 
 def _preview_external(project: Project, run: ExternalRun) -> PreviewedRun:
@@ -124,7 +127,6 @@ def _preview_external(project: Project, run: ExternalRun) -> PreviewedRun:
     return PreviewedRun(
         suite=suite.name if suite else run.suite,
         format=suite.format if suite else run.format,
-        target=run.target,
         model=run.model,
         trials=len(outcomes),
         passed=outcomes.count("pass"),
@@ -132,19 +134,16 @@ def _preview_external(project: Project, run: ExternalRun) -> PreviewedRun:
         errors=outcomes.count("error"),
         cancelled=0,
         skipped=run.skipped,
-        scenarios=len({trial.key for trial in run.trials}),
         transcripts=sum(trial.transcript is not None for trial in run.trials),
-        tokens=(sum(each.input for each in used), sum(each.output for each in used)) if used else None,
+        tokens_in=sum(each.input for each in used) if used else None,
+        tokens_out=sum(each.output for each in used) if used else None,
         cost_usd=sum(costs) if costs else None,
-        started=run.started,
-        finished=max((trial.finished for trial in run.trials if trial.finished), default=None),
+        started=_text(run.started),
+        finished=_text(max((trial.finished for trial in run.trials if trial.finished), default=None)),
+        stored=_key(stored_run(project, run.external_id)),
+        baseline=_key(stored_run(project, run.baseline)),
         notes=_first_of((*run.all_warnings, *_notes_of_trials(run.trials))),
-        stored=stored_run(project, run.external_id),
-        stored_suite=suite,
-        version=version,
-        new_scenarios=_new_keys(suite, [trial.key for trial in run.trials]),
-        is_new_target=_is_new_target(project, run.target),
-        baseline=stored_run(project, run.baseline),
+        **_what_is_new(project, run.target, suite, version, [trial.key for trial in run.trials]),
     )
 
 
@@ -164,38 +163,46 @@ def _preview_archived(project: Project, archived: Archived, members: Mapping[str
     if version is None and not has_sources(run, members):
         # Without the files of its upload, the suite is made of the trials.
         suite, version = _place(project, as_external(archived))
-    counts = {name: columns[name] for name in ("trials", "passed", "failed", "errors", "cancelled")}
-    tokens = (columns["tokens_in"], columns["tokens_out"])
+    has_tokens = columns["tokens_in"] or columns["tokens_out"]
+    same = ("model", "trials", "passed", "failed", "errors", "cancelled", "cost_usd")
     return PreviewedRun(
+        **{name: columns[name] for name in same},
         suite=suite.name if suite else run.suite.name,
         format=suite.format if suite else run.suite.format,
-        target=run.target,
-        model=columns["model"],
-        **counts,
         skipped=0,
-        scenarios=len({trial.scenario for trial in trials}),
         transcripts=sum(trial.transcript is not None for trial in trials),
-        tokens=tokens if any(tokens) else None,
-        cost_usd=columns["cost_usd"],
-        started=moment_of(columns["started"]),
-        finished=moment_of(columns["finished"]),
+        tokens_in=columns["tokens_in"] if has_tokens else None,
+        tokens_out=columns["tokens_out"] if has_tokens else None,
+        started=_text(moment_of(columns["started"])),
+        finished=_text(moment_of(columns["finished"])),
+        stored=_key(stored_run(project, run.uuid)),
+        baseline=_key(stored_run(project, run.baseline)) if run.baseline else None,
         notes=_first_of(columns["warnings"]),
-        stored=stored_run(project, run.uuid),
-        stored_suite=suite,
-        version=version,
-        new_scenarios=_new_keys(suite, [trial.scenario for trial in trials]),
-        is_new_target=_is_new_target(project, run.target),
-        baseline=stored_run(project, run.baseline) if run.baseline else None,
+        **_what_is_new(project, run.target, suite, version, [trial.scenario for trial in trials]),
     )
 
 
-def _new_keys(suite: Suite | None, keys: Iterable[str]) -> tuple[str, ...]:
+def _text(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+def _key(run: Run | None) -> int | None:
+    return run.pk if run else None
+
+
+def _what_is_new(
+    project: Project, target: str, suite: Suite | None, version: SuiteVersion | None, keys: Iterable[str]
+) -> dict[str, Any]:
     known = set(suite.scenarios.values_list("key", flat=True)) if suite else set()
-    return tuple(key for key in dict.fromkeys(keys) if key not in known)
-
-
-def _is_new_target(project: Project, name: str) -> bool:
-    return not Target.objects.filter(project=project, name=target_name(name)).exists()
+    unique = dict.fromkeys(keys)
+    return {
+        "target": target,
+        "is_new_suite": suite is None,
+        "suite_version": version.number if version else None,
+        "scenarios": len(unique),
+        "new_scenarios": tuple(key for key in unique if key not in known),
+        "is_new_target": not Target.objects.filter(project=project, name=target_name(target)).exists(),
+    }
 
 
 def _notes_of_trials(trials: Iterable[ExternalTrial]) -> Iterator[str]:

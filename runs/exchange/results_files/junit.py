@@ -240,7 +240,7 @@ def _trial(
     }
     is_error = outcome == "error"
     return ExternalTrial(
-        key, outcome, scores=() if is_error else (verdict,), error=message if is_error else ""
+        key=key, outcome=outcome, scores=() if is_error else (verdict,), error=message if is_error else ""
     )
 
 

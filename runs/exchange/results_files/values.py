@@ -12,7 +12,7 @@ from typing import Any
 from evalhub.lib.limits import LONGEST_NAME
 from evalhub.lib.numbers import counted
 from evalhub.lib.storable_text import storable_json
-from evaluators.model import Transcript, Usage
+from evaluators.model import Execution, Transcript
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.reading import decode_text
 from runs.errors import RequestError
@@ -22,29 +22,24 @@ SUITE_FORMATS = ("agent_skills", "llm_tool_test", "agentv", "tool_forge")
 """Formats whose suites evalhub runs."""
 
 
-@dataclass(frozen=True)
-class ExternalTrial:
+@dataclass(frozen=True, kw_only=True)
+class ExternalTrial(Execution):
     """One result of one case. Scores have a trial's shape."""
 
     key: str
     outcome: str
+    error: str = ""
+    completed: bool | None = None
+    answer: str = ""
     description: str = ""
     prompt: str = ""
-    answer: str = ""
-    seconds: float | None = None
     finished: datetime | None = None
     scores: tuple[dict[str, Any], ...] = ()
     tools_called: tuple[str, ...] = ()
-    error: str = ""
     transcript: Transcript | None = None
     """Layer 1 is computed from it."""
     tool: Tool | None = None
     """The tool under test, if the results name it; else the stored scenario's."""
-    completed: bool | None = None
-    exit_code: int | None = None
-    timed_out: bool = False
-    usage: Usage | None = None
-    cost_usd: float | None = None
     composite: float | None = None
     warnings: tuple[str, ...] = ()
     """What a reader of its figures must know, one sentence each."""

@@ -51,20 +51,15 @@ class Command(EvalhubCommand):
 
 def _line(trial: FoundTrial) -> str:
     number = f" #{trial.index + 1}" if trial.index else ""
-    place = f"trial {trial.id}, run {trial.run}, {trial.suite}"
-    return f"{trial.outcome:<5} {trial.scenario}{number} ({place})\n      {trial.passage.column}: {trial.passage.text}"
+    place = f"trial {trial.trial}, run {trial.run}, {trial.suite_name}"
+    return f"{trial.outcome:<5} {trial.scenario}{number} ({place})\n      {trial.place}: {trial.passage}"
+
+
+_SHOWN = (
+    *("trial", "run", "suite", "scenario", "index", "outcome", "target"),
+    *("place", "passage", "score"),
+)
 
 
 def _document(trial: FoundTrial) -> dict[str, Any]:
-    return {
-        "trial": trial.id,
-        "run": trial.run,
-        "suite": trial.suite_slug,
-        "scenario": trial.scenario,
-        "index": trial.index,
-        "outcome": trial.outcome,
-        "target": trial.target,
-        "place": trial.passage.column,
-        "passage": trial.passage.text,
-        "score": trial.score,
-    }
+    return {name: getattr(trial, name) for name in _SHOWN}

@@ -71,13 +71,11 @@ def _transcript(options: dict[str, Any]) -> Transcript:
     return record.unpack()
 
 
+_SHOWN = ("line", "subcommand", "exit_code", "failed", "help", "retry_of")
+
+
 def _row(command: FoundCommand) -> dict[str, Any]:
     return {
-        "line": command.line,
-        "subcommand": command.subcommand,
-        "exit_code": command.exit_code,
-        "failed": command.failed,
-        "help": command.help,
-        "retry_of": command.retry_of,
+        **{name: getattr(command, name) for name in _SHOWN},
         "result": result_of(command),
     }

@@ -73,7 +73,7 @@ def first_screen(
     lost = [each for each in _lost(against, rows) if each.row]
     strong, text, aside = _sentence(run, answer, verdict, len(lost) if against else 0, rule)
     picture, caption = _picture(run, answer, line)
-    before = read.kept.get(run.baseline_id or 0)
+    before = read.baseline
     passed = first_with(before, "pass") if before else {}
     commands = _first_commands(run, [each.key for each in lost[:BROKEN_SHOWN]], read)
     errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
@@ -141,7 +141,7 @@ def _sentence(
             aside,
         )
     of = counted(deciding.change.scenarios, "scenario")
-    changed = deciding.change.regressed if answer is RunAnswer.REGRESSED else deciding.change.improved
+    changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
     if changed:
         did = f"{len(changed)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
     elif fewer and answer is RunAnswer.REGRESSED:
@@ -156,7 +156,7 @@ def _change_words(shown: ShownChange) -> str:
     before, after = shown.change.before, shown.change.after
     if before is None or after is None:
         return f"{shown.label} can't be compared"
-    show = decimals if shown.change.rule.name == JUDGE else percent
+    show = decimals if shown.change.measure == JUDGE else percent
     verb = "fell" if after < before else "rose"
     if show(before) == show(after):
         return f"{shown.label} stayed at {show(after)}"
@@ -215,7 +215,7 @@ def shown_before(run: Run) -> QuerySet[Run]:
 
 def _first_commands(run: Run, keys: Sequence[str], read: RunTrials) -> Mapping[str, tuple[str, str]]:
     """Return the first different command of each scenario, before and after. One query, none without keys."""
-    before = read.kept.get(run.baseline_id or 0)
+    before = read.baseline
     if not keys or before is None:
         return {}
     sides = {key: (_ended(before, key), _ended(read.digest, key)) for key in keys}

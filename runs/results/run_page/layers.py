@@ -24,9 +24,8 @@ from runs.results.counting import (
     ends_texts,
     unknown_ends,
 )
-from runs.results.layer_totals import GateKind, LayerTotals
+from runs.results.digests import Digest
 from runs.results.measures import CRITERION, INTERACTION, unit_of
-from runs.results.repeated_statements import RepeatedStatement
 from runs.results.rollups import FALSE_DONE, so_far
 from runs.results.run_page.first_screen import shown_before
 from runs.results.run_trials import RunTrials
@@ -109,9 +108,8 @@ class TriggerRate:
 class Layers:
     """Content of a run's three panels."""
 
+    digest: Digest
     interaction: list[Mean]
-    gates: list[GateKind]
-    gate_trials: tuple[int, int]
     gate_means: dict[tuple[str, str], Mean]
     """The pass rate of each kind of gate, by layer and name."""
     false_done: Mean | None
@@ -120,13 +118,6 @@ class Layers:
     """Scores of an answer, the weighted mean first."""
     judge: Mean | None
     criteria: list[Mean]
-    issues: list[RepeatedStatement]
-    highlights: list[RepeatedStatement]
-    judged: int
-    contradictory: list[int]
-    """Trials with a judging whose total contradicts its weighted criteria."""
-    totals: LayerTotals | None
-    """None in digests of older releases."""
     compared_by: str = ""
     """By which exit codes it is compared with the baseline, as a sentence, where the two runs count differently."""
     of_statements: bool = False
@@ -135,7 +126,7 @@ class Layers:
     @property
     def triggers(self) -> list[TriggerRate]:
         """Return sensitivity and specificity of a run with trigger queries."""
-        by_name = {gate.name: gate for gate in self.gates if gate.scenarios}
+        by_name = {gate.name: gate for gate in self.digest.gates if gate.scenarios}
         return [
             TriggerRate(label, gate.passed, gate.total, gate.scenarios)
             for name, label in TRIGGERS.items()
@@ -145,26 +136,25 @@ class Layers:
     @property
     def has_rates(self) -> bool:
         """Return whether enough ends are known for a rate."""
-        ends = self.totals.ends if self.totals else None
-        return ends is None or not ends.commands or ends.known >= FEWEST_KNOWN
+        ends = self.digest.layers.ends
+        return not ends.commands or ends.known >= FEWEST_KNOWN
 
     @property
     def ends(self) -> list[str]:
         """Return how the known ends are known and what isn't counted, as short texts."""
-        ends = self.totals.ends if self.totals else None
-        return ends_texts(ends) if ends else []
+        return ends_texts(self.digest.layers.ends)
 
     @property
     def unknown(self) -> str:
         """Return how many ends are unknown; empty where every end is known."""
-        return unknown_ends(self.totals.ends) if self.totals else ""
+        return unknown_ends(self.digest.layers.ends)
 
     @property
     def judge_caption(self) -> str:
         """Return the judge's caption: how many trials reached the threshold, or how many judgments exist."""
-        judge = self.totals.judge if self.totals else None
-        if judge is None or not judge.decided:
-            return f"mean, {counted(self.judged, 'judgment')}"
+        judge = self.digest.layers.judge
+        if not judge.decided:
+            return f"mean, {counted(self.digest.judged, 'judgment')}"
         if self.of_statements:
             return f"mean share of statements, all hold in {judge.reached} of {judge.decided}"
         bar = "passed" if judge.threshold is None else f"≥ {judge.threshold:.2f}"
@@ -173,8 +163,8 @@ class Layers:
     @property
     def source(self) -> str:
         """Return the source of layer 1's commands; empty without commands."""
-        totals = self.totals
-        if totals is None or not (totals.recorded or totals.structured or totals.text):
+        totals = self.digest.layers
+        if not (totals.recorded or totals.structured or totals.text):
             return ""
         parts = [
             f"{name} ({n} of {counted(totals.trials, 'trial')})"
@@ -207,16 +197,13 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
     An open run's means come from its finished trials. They aren't compared, because they cover other
     scenarios than the baseline's.
     """
-    changes = (
-        {each.change.rule.name: each for each in (*verdict.headline, *verdict.others)} if verdict else {}
-    )
+    changes = {each.change.measure: each for each in (*verdict.headline, *verdict.others)} if verdict else {}
     means, digest = _means_so_far(run) if run.is_open else _means(run, changes), read.digest
     of_statements = run.suite.format == SKILLS
     texts = {id: text for (_, id), text in statement_texts([run]).items()} if of_statements else {}
     return Layers(
+        digest=digest,
         interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
-        gates=digest.gates,
-        gate_trials=digest.gate_trials,
         gate_means={key: means[key] for kind in digest.gates if (key := (kind.layer, kind.name)) in means},
         false_done=means.get(FALSE_DONE),
         evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
@@ -226,11 +213,6 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
             for (layer, name), mean in means.items()
             if layer == "judge" and name.startswith(CRITERION)
         ],
-        issues=digest.issues,
-        highlights=digest.highlights,
-        judged=digest.judged,
-        contradictory=digest.contradictory,
-        totals=digest.layers,
         compared_by=_compared_by(run),
         of_statements=of_statements,
     )

@@ -48,7 +48,7 @@ class ScenarioRow:
     commands: float | None
     """Mean number of the tool's commands."""
     known: float | None
-    """How many commands of all its trials have a known end; None in digests of older releases."""
+    """How many commands of all its trials have a known end; None without commands."""
     seconds: float | None
     """Mean time."""
     cost: float | None
@@ -184,8 +184,7 @@ def scenario_rows(
     """Return a run's scenarios in their order, with their trials and their strips over `recent` runs.
 
     Scenarios in `left_out` can't be compared with the baseline; `version` is the run's version of the suite; `retests`
-    are its own. One query if some digests are missing in `read`, and one if
-    versions differ.
+    are its own. One query, and one if versions differ.
     """
     grouped: dict[int, list[DigestedTrial]] = {}
     for trial in read.trials:
@@ -194,7 +193,7 @@ def scenario_rows(
     for trial in read.digest.retests:
         again.setdefault(trial.scenario, []).append(trial)
     said = {each.key: each for each in retests}
-    last = strips_of(recent, read.kept, version)
+    last = strips_of(recent, version)
     return [
         _row(
             tuple(trials),

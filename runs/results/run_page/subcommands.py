@@ -54,31 +54,18 @@ class SubcommandRow:
 def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     """Return the run's subcommands, most failing first.
 
-    One query if a digest lacks them, one more if the baseline had other scenarios.
+    One query with a baseline.
     """
-    totals = {run.pk: read.digest.subcommands}
-    if run.baseline_id:
-        totals[run.baseline_id] = read.subcommands_before
-    missing = tuple([key for key, each in totals.items() if each is None])
-    known = {**totals, **_read_stored(missing)} if missing else totals
-    changes = _changes(run, read, known)
-    rows = [_row(each, changes.get(each.name)) for each in known[run.pk] or ()]
+    changes = _changes(run, read)
+    rows = [_row(each, changes.get(each.name)) for each in read.digest.subcommands]
     return sorted(rows, key=lambda row: (row.few, -(row.errors or 0.0), row.name))
 
 
-def _changes(
-    run: Run, read: RunTrials, known: Mapping[int, Sequence[SubcommandTotal] | None]
-) -> dict[str, float]:
-    """Return the error rates' changes from the baseline; one query if that had other scenarios."""
+def _changes(run: Run, read: RunTrials) -> dict[str, float]:
+    """Return the error rates' changes from the baseline over the scenarios of both. One query with a baseline."""
     if not run.baseline_id or not _counts_alike(run):
         return {}
-    if read.before.keys() != read.outcomes.keys():
-        return _changes_of_shared(run.pk, run.baseline_id, read.before.keys() & read.outcomes.keys())
-    after, before = (
-        {each.name: (each.calls - each.unknown, each.errors) for each in known.get(key) or ()}
-        for key in (run.pk, run.baseline_id)
-    )
-    return _differences(after, before)
+    return _changes_of_shared(run.pk, run.baseline_id, read.before.keys() & read.outcomes.keys())
 
 
 def _counts_alike(run: Run) -> bool:
@@ -148,16 +135,6 @@ def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
         few=calls < FEWEST_CALLS,
         heat=_heat(share),
     )
-
-
-def _read_stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
-    """Return subcommands from rollups, for runs closed by older releases."""
-    by_run: dict[int, list[SubcommandTotal]] = {}
-    for row in SubcommandMeasure.objects.filter(run__in=runs, scenario=None):
-        counts = (row.calls, row.errors, row.first_tries, row.helps, row.retries_after_failure)
-        total = SubcommandTotal(row.subcommand, *counts, unknown=row.unknown)
-        by_run.setdefault(row.run_id, []).append(total)
-    return by_run
 
 
 def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure, Any]:

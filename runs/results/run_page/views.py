@@ -80,7 +80,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     if target == "failing" and failing:
         return render(request, "results/run/_failing_calls.html", failing)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
-    read = trials_of(run, also=recent)
+    read = trials_of(run)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     chosen = choose_rows(list(rows), request.GET.get("show", ""))
@@ -197,7 +197,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
 def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
     """Return the scenarios that broke and those that improved by the verdict's own table."""
     change = verdict.headline[0].change if verdict else None
-    return (change.regressed, change.improved) if change else ((), ())
+    return (change.broke, change.mended) if change else ((), ())
 
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
         return response
     # The page's address has the opened scenario and the selected chip.
     request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
-    read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
+    read, recent = trials_of(run), recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     context = {
@@ -278,7 +278,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
 def _layers(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> dict[str, Any]:
     """Return the panels, and the judges that decide without being calibrated."""
     layers = layers_of(run, read, verdict)
-    return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.judged else []}
+    return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.digest.judged else []}
 
 
 def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, groupby
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import connection
+from pydantic import Field
 
+from evalhub.lib.value import Moment, Value
 from evalhub.teams.models import Project
 from runs.models import SearchEntry
 from runs.results.search.search_index import FACETS, facet
@@ -119,21 +121,28 @@ class SearchedLine:
 
 
 @dataclass(frozen=True)
-class FoundTrial:
+class FoundTrial(Value):
     """A trial that matches."""
 
-    id: int
+    trial: int
     run: int
     suite: str
-    suite_slug: str
     scenario: str
     index: int
     outcome: str
     target: str
-    finished: datetime | None
+    finished: Moment | None
+    place: str
+    """Where the passage is: commands, outputs, judge or answer."""
+    passage: str
+    marks: list[tuple[int, int]]
+    """Start and end of each match in the passage."""
     score: float
     """Higher is better; comparable within one search only."""
-    passage: MatchedPassage
+    url: str
+    suite_name: Annotated[str, Field(exclude=True)]
+    parts: Annotated[tuple[tuple[str, bool], ...], Field(exclude=True)]
+    """For pages: the passage in pieces; True for those that match."""
 
 
 def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) -> list[FoundTrial]:
@@ -152,7 +161,7 @@ def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) 
     )
     columns = [filters.column] if filters.column else list(COLUMNS)
     hits = [_describe_hit(row, query, _lines(row, columns)) for row in rows]
-    return sorted(hits, key=lambda trial: (-round(trial.score, 3), -trial.id))
+    return sorted(hits, key=lambda trial: (-round(trial.score, 3), -trial.trial))
 
 
 def _lines(row: Mapping[str, Any], columns: Sequence[str]) -> list[SearchedLine]:
@@ -167,18 +176,23 @@ def _words(text: str) -> str:
 
 
 def _describe_hit(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[SearchedLine]) -> FoundTrial:
+    matched = _passage(query, lines)
     return FoundTrial(
-        id=row["pk"],
+        trial=row["pk"],
         run=row["trial__run"],
-        suite=row["trial__run__suite__name"],
-        suite_slug=row["trial__run__suite__slug"],
+        suite=row["trial__run__suite__slug"],
         scenario=row["trial__scenario__key"],
         index=row["trial__index"],
         outcome=row["trial__outcome"],
         target=row["trial__run__target__name"],
         finished=row["trial__finished"],
+        place=matched.column,
+        passage=matched.text,
+        marks=matched.marks,
         score=_score(query, lines),
-        passage=_passage(query, lines),
+        url=f"/trials/{row['pk']}/",
+        suite_name=row["trial__run__suite__name"],
+        parts=matched.parts,
     )
 
 

@@ -125,15 +125,15 @@ def _rows(trials: Sequence[FoundTrial]) -> Iterator[tuple[Cell, ...]]:
     for trial in trials:
         yield (
             *(
-                trial.id,
+                trial.trial,
                 trial.run,
-                trial.suite_slug,
+                trial.suite,
                 trial.scenario,
                 trial.index,
                 trial.outcome,
                 trial.target,
             ),
-            *(trial.finished, trial.passage.column, trial.passage.text, round(trial.score, 3)),
+            *(trial.finished, trial.place, trial.passage, round(trial.score, 3)),
         )
 
 

@@ -54,20 +54,16 @@ class TimelineStep:
     seconds: float | None = None
     ours: bool = True
     """Whether it calls the tool under test."""
-    help: bool = False
     retry: int = 0
     """Number of the retry within its attempts; 0 for the first try."""
     root: int | None = None
     """Index of the tool's command that the attempts began with; None for other steps."""
-    subcommand: str = ""
     typed: str = ""
     """The whole command line that the agent ran; `line` may show only the tool's command in it."""
+    command: CommandRecord | None = None
+    """The tool's command that it shows; None for other steps."""
     own: tuple[CommandRecord, ...] = ()
     """The tool's commands in it."""
-    estimated: bool = False
-    """Whether its end is estimated from text."""
-    at_least: bool = False
-    """Whether it ran once or more."""
     without_event: bool = False
     """Whether it was recorded and no event of the agent shows it."""
     in_text: bool = False
@@ -89,6 +85,21 @@ class TimelineStep:
     def why(self) -> str:
         """Return the first line that a failed call printed; empty for others."""
         return next((line for line in self.output.splitlines() if line.strip()), "") if self.failed else ""
+
+    @property
+    def help(self) -> bool:
+        """Whether the tool's command only asks for help."""
+        return self.command is not None and self.command.help
+
+    @property
+    def subcommand(self) -> str:
+        """That of the tool's command; empty for other steps."""
+        return self.command.subcommand if self.command else ""
+
+    @property
+    def estimated(self) -> bool:
+        """Whether its end is estimated from text."""
+        return self.command is not None and self.command.end == "estimated"
 
     @property
     def first_try(self) -> bool:
@@ -157,13 +168,10 @@ def _command_step(
         failed=command.failed,
         failure=McpFailure(command.failure).label if command.failure else "",
         seconds=seconds if command.seconds is None else command.seconds,
-        estimated=command.end == "estimated",
-        at_least=command.at_least,
-        help=command.help,
         retry=retry,
         root=root,
-        subcommand=command.subcommand,
         typed=(call.event.command if call else None) or "",
+        command=command,
         own=(command,),
         began=began,
         ended=_end(began, seconds),

@@ -101,7 +101,9 @@ def looked_at(
         after.run_up_to(size, running)
         if not plan.baseline:
             before.run_up_to(size, running)
-        state = state_of(before.samples, after.samples, PASS.smallest, plan.most, is_paired=not plan.baseline)
+        state = state_of(
+            before.samples, after.samples, PASS.smallest_effect, plan.most, is_paired=not plan.baseline
+        )
         assert state is not None
         fractions.append((state.fraction, state.table_fraction))
         levels = planned_levels(fractions)
@@ -169,7 +171,7 @@ def unplanned_alarms(
             seen.append(_information(before, after))
             levels = unplanned_levels(seen) if spends else ONE_LOOK
             most = looks * trials if until_decided else 0
-            state = state_of(before.samples, after.samples, PASS.smallest, most, is_paired=True)
+            state = state_of(before.samples, after.samples, PASS.smallest_effect, most, is_paired=True)
             assert state is not None
             look = decide_look(state, levels, is_last=not until_decided)
             if look.decision is LookDecision.DECIDED:

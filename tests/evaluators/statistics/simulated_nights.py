@@ -45,9 +45,9 @@ HEADLINE = (
     MeasureRule("trial/pass", is_outcome=True),
     MeasureRule("judge/judge"),
     MeasureRule("interaction/first_try_success_rate"),
-    MeasureRule("interaction/error_rate", better="lower"),
+    MeasureRule("interaction/error_rate", better_is="lower"),
 )
-COST = MeasureRule("trial/cost_usd", better="lower", scale=Scale.RELATIVE, smallest=0.1)
+COST = MeasureRule("trial/cost_usd", better_is="lower", scale=Scale.RELATIVE, smallest_effect=0.1)
 GOOD_NIGHTS = 3
 """Nights in a row that aren't red after which an undecided alert's line goes on."""
 Rates = Callable[[np.random.Generator, int], np.ndarray]

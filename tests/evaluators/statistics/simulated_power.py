@@ -118,7 +118,7 @@ def planned_and_found(
         rates = rng.uniform(*span, scenarios)
         known = expected_rates(rng.binomial(5 * trials, rates).tolist(), [5 * trials] * scenarios)
         arms = [trials] * scenarios
-        change = detectable(known, arms, arms, RateTestLevel(PASS_RATE_SHARE, PASS.smallest))
+        change = detectable(known, arms, arms, RateTestLevel(PASS_RATE_SHARE, PASS.smallest_effect))
         if change is None or change > rates.mean():
             continue
         plans += 1
@@ -132,7 +132,7 @@ def advised_and_found(
     scenarios: int, trials: int, smallest: float, comparisons: int = 300
 ) -> tuple[int, float]:
     """Return how many more trials are advised, and how often they then find the change that the advice names."""
-    rule = MeasureRule(PASS.name, smallest=smallest, is_outcome=True)
+    rule = MeasureRule(PASS.measure, smallest_effect=smallest, is_outcome=True)
     rng = np.random.default_rng(scenarios * trials)
     advice = []
     for _ in range(_TEXTS):

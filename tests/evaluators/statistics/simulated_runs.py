@@ -18,7 +18,7 @@ HEADLINE = [
     MeasureRule("trial/pass", is_outcome=True),
     MeasureRule("judge/judge"),
     MeasureRule("interaction/first_try_success_rate"),
-    MeasureRule("interaction/error_rate", better="lower"),
+    MeasureRule("interaction/error_rate", better_is="lower"),
 ]
 DESIGNS = (
     *((3, 3, 3), (5, 5, 5), (8, 2, 2), (10, 3, 3), (20, 3, 3), (50, 3, 3), (100, 1, 1)),

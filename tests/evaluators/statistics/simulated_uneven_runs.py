@@ -26,7 +26,7 @@ RATES: Mapping[str, tuple[float, float]] = {
     "near 1": (19, 1),
 }
 """Beta distributions of the true pass rates."""
-COST = MeasureRule("trial/cost_usd", better="lower", scale=Scale.RELATIVE, smallest=0.1)
+COST = MeasureRule("trial/cost_usd", better_is="lower", scale=Scale.RELATIVE, smallest_effect=0.1)
 TAILS = (0.8, 1.3)
 """Standard deviations of the logarithm of a trial's cost."""
 COSTS = ((20, 10, 3), (20, 20, 1), (10, 5, 5))
@@ -72,7 +72,7 @@ def cost_alarms(design: Sequence[int], tail: float, comparisons: int = COMPARISO
             for n in (before, after)
         ]
         (change,) = compare_measures([(COST, *arms)])
-        alarms += change.corrected is not None and change.corrected < 0.05
+        alarms += change.p_corrected is not None and change.p_corrected < 0.05
     return alarms / comparisons
 
 

@@ -55,7 +55,7 @@ def test_changed_thresholds_change_the_findings() -> None:
 
 
 def test_a_missing_tool_names_the_commands_not_found() -> None:
-    gone = tuple(Command(n, "ship add", "add", 127, failed=True) for n in range(3))
+    gone = tuple(Command("ship add", "add", 127, failed=True, n=n) for n in range(3))
     trial = DiagnosedTrial(1, "a", Interaction(**{**_fields(FAILING), "commands": gone}))  # type: ignore[arg-type]
     (found,) = diagnose_run([trial], Thresholds())
     assert (found.pattern, found.commands, found.verb) == (
@@ -78,7 +78,7 @@ def _fields(metrics: Interaction) -> dict[str, object]:
 
 def test_a_missing_script_is_counted_and_quoted() -> None:
     message = "python3: can't open file '/workspace/ship.py': No such file or directory"
-    gone = tuple(Command(n, "python3 ship.py add", "add", 2, failed=True) for n in range(3))
+    gone = tuple(Command("python3 ship.py add", "add", 2, failed=True, n=n) for n in range(3))
     metrics = Interaction(**{**_fields(FAILING), "commands": gone})  # type: ignore[arg-type]
     (found,) = diagnose_run([DiagnosedTrial(1, "a", metrics, dict.fromkeys(range(3), message))], Thresholds())
     assert (found.pattern, found.commands[0].hits) == ("tool-not-found", 3)

@@ -26,7 +26,7 @@ from tests.evaluators.statistics.simulated_nights import (
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 JUDGE = MeasureRule("judge/judge")
-COST = MeasureRule("trial/cost_usd", better="lower", scale=Scale.RELATIVE, smallest=0.1)
+COST = MeasureRule("trial/cost_usd", better_is="lower", scale=Scale.RELATIVE, smallest_effect=0.1)
 
 
 def run_of(*passes: int, trials: int = 5) -> dict[str, Sample]:
@@ -93,7 +93,7 @@ def test_scenarios_that_were_added_later_move_nothing():
 def test_a_broken_scenario_is_named_by_its_last_runs_together():
     broken = run_of(0, 4, 5, 5, 4, 5, trials=5)
     found = compare_with_line([(PASS, Line([broken, *STEADY]), broken)])
-    assert found.headline[0].regressed == ("s0",)
+    assert found.headline[0].broke == ("s0",)
     assert overall(found.headline) is ChangeVerdict.REGRESSED
     change = found.scenarios["s0"]
     assert (change.window, change.trials, change.after) == (2, (50, 10), 0.0)
@@ -102,13 +102,13 @@ def test_a_broken_scenario_is_named_by_its_last_runs_together():
 def test_one_bad_night_names_no_scenario():
     line = [run_of(*[3] * 6, trials=3), run_of(*[2] * 6, trials=3)] * 5
     found = compare_with_line([(PASS, Line(line), run_of(0, *[3] * 5, trials=3))])
-    assert found.headline[0].regressed == ()
+    assert found.headline[0].broke == ()
 
 
 def test_windows_begin_anew_after_a_fix():
     broken = run_of(0, 4, 5, 5, 4, 5)
     line = Line([broken, broken, *STEADY], since_fixed={"s0": 1})
-    assert compare_with_line([(PASS, line, broken)]).headline[0].regressed == ()
+    assert compare_with_line([(PASS, line, broken)]).headline[0].broke == ()
 
 
 def test_few_runs_are_no_line_and_have_a_table():
@@ -142,7 +142,7 @@ def test_what_lies_outside_of_the_expected_is_not_called_expected():
 
 def test_a_score_that_is_better_when_lower_regresses_upwards():
     line = [scores(0.2 + step / 1000) for step in range(10)]
-    errors = MeasureRule("interaction/error_rate", better="lower")
+    errors = MeasureRule("interaction/error_rate", better_is="lower")
     assert pass_rate(line, scores(0.4), errors).verdict is ChangeVerdict.REGRESSED
     assert pass_rate(line, scores(0.05), errors).verdict is ChangeVerdict.IMPROVED
 

@@ -13,8 +13,8 @@ from tests.evaluators.statistics.simulated_runs import DESIGNS, alarm_share, fal
 pytestmark = pytest.mark.spec("llm-tool-test", "Regressions found by themselves (left open there)")
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
-ERRORS = MeasureRule("interaction/error_rate", better="lower")
-COST = MeasureRule("trial/cost_usd", better="lower", scale=Scale.RELATIVE, smallest=0.1)
+ERRORS = MeasureRule("interaction/error_rate", better_is="lower")
+COST = MeasureRule("trial/cost_usd", better_is="lower", scale=Scale.RELATIVE, smallest_effect=0.1)
 
 
 def outcomes(*passes, trials):
@@ -56,7 +56,7 @@ def test_scenarios_that_broke_are_a_regression_however_many_others_moved():
     before = outcomes(10, 8, *[9] * 6, *[10] * 12, trials=10)
     after = outcomes(0, 0, *[10] * 6, *[9] * 6, *[10] * 6, trials=10)
     change = compared(PASS, before, after)
-    assert change.regressed == ("s0", "s1")
+    assert change.broke == ("s0", "s1")
     assert overall([change]) is ChangeVerdict.REGRESSED
 
 
@@ -64,7 +64,7 @@ def test_broken_scenarios_outweigh_improved_ones():
     before = outcomes(10, *[0] * 3, *[5] * 8, trials=10)
     after = outcomes(0, *[10] * 3, *[5] * 8, trials=10)
     change = compared(PASS, before, after)
-    assert (change.regressed, change.improved) == (("s0",), ("s1", "s2", "s3"))
+    assert (change.broke, change.mended) == (("s0",), ("s1", "s2", "s3"))
     assert change.verdict is ChangeVerdict.IMPROVED
     assert overall([change]) is ChangeVerdict.REGRESSED
     assert verdict_sentences.explanation(change) == (
@@ -140,16 +140,16 @@ def test_the_pass_rate_is_tested_first_and_passes_its_level_on():
     lost, same = outcomes(*[2] * 12, trials=5), outcomes(*[5] * 12, trials=5)
     fewer = (ERRORS, varied(*[0.5] * 12), varied(*[0.56] * 12, sd=0.06))
     first, *others = compare_headline([(PASS, same, same), *[fewer] * 3])
-    assert first.corrected == pytest.approx(0.5 * 0.05 / 0.03)
-    assert others[0].corrected == pytest.approx(min(1.0, 3 * others[0].p * 0.05 / 0.005))
+    assert first.p_corrected == pytest.approx(0.5 * 0.05 / 0.03)
+    assert others[0].p_corrected == pytest.approx(min(1.0, 3 * others[0].p * 0.05 / 0.005))
     first, *others = compare_headline([(PASS, same, lost), *[fewer] * 3])
-    assert first.corrected == pytest.approx(first.p * 0.05 / 0.03)
-    assert others[0].corrected == pytest.approx(3 * others[0].p * 0.05 / 0.035)
+    assert first.p_corrected == pytest.approx(first.p * 0.05 / 0.03)
+    assert others[0].p_corrected == pytest.approx(3 * others[0].p * 0.05 / 0.035)
 
 
 def test_a_significant_change_below_the_threshold_is_small():
     change = compared(ERRORS, varied(*[0.5] * 40, trials=50), varied(*[0.48] * 40, trials=50))
-    assert change.corrected < 0.05
+    assert change.p_corrected < 0.05
     assert (change.verdict, change.below_threshold) == (ChangeVerdict.EQUIVALENT, True)
     near = compared(ERRORS, varied(*[0.5] * 9, trials=50), varied(*[0.451] * 9, trials=50))
     assert (near.verdict, near.below_threshold) == (ChangeVerdict.SMALL, True)
@@ -187,9 +187,11 @@ def test_costs_of_zero_are_compared_with_the_mean_before():
 
 
 def test_a_measure_without_direction_has_no_winner():
-    rule = MeasureRule("interaction/unique_commands", better="none", scale=Scale.RELATIVE, smallest=0.1)
+    rule = MeasureRule(
+        "interaction/unique_commands", better_is="none", scale=Scale.RELATIVE, smallest_effect=0.1
+    )
     change = compared(rule, constant(*[2.0] * 12), constant(*[4.0] * 12))
-    assert change.corrected < 0.05
+    assert change.p_corrected < 0.05
     assert change.verdict is ChangeVerdict.CHANGED
     assert verdict_sentences.explanation(change).startswith("p < 0.0001 after correction")
 
@@ -257,7 +259,7 @@ def test_two_trials_of_two_scenarios_miss_most():
 def test_a_single_scenario_has_one_level():
     change = compared(PASS, outcomes(3, trials=3), outcomes(0, trials=3))
     assert change.p == pytest.approx(1 / 32)
-    assert (overall([change]), change.regressed) == (ChangeVerdict.TOO_LITTLE, ())
+    assert (overall([change]), change.broke) == (ChangeVerdict.TOO_LITTLE, ())
     assert verdict_sentences.could_show(change) == "So few trials can't reach a verdict, whatever they show."
 
 
@@ -274,7 +276,7 @@ def test_each_scenario_is_corrected_for_all_of_them():
     after = outcomes(0, *[10] * 18, 5, trials=10)
     changes = compare_scenarios(PASS, before, after)
     assert changes["s0"].verdict is ChangeVerdict.REGRESSED
-    assert changes["s19"].p < 0.05 < changes["s19"].corrected
+    assert changes["s19"].p < 0.05 < changes["s19"].p_corrected
     assert changes["s19"].verdict is ChangeVerdict.TOO_LITTLE
 
 

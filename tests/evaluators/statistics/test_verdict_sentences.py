@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule
+from evaluators.statistics.measure_change import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    MeasureRule,
+    change_of,
+)
 from evaluators.statistics.verdict_sentences import explanation, scenarios_worse, sign_of_p
 
 
@@ -28,7 +34,7 @@ def test_a_p_is_never_shown_as_nothing(p: float | None, text: str) -> None:
 
 def undecided(**fields: Any) -> MeasureChange:
     rule = MeasureRule("trial/pass", is_outcome=True)
-    return MeasureChange(rule, ChangeVerdict.TOO_LITTLE, 3, test=ComparisonTest.WITHIN_SCENARIOS, **fields)
+    return change_of(rule, ChangeVerdict.TOO_LITTLE, 3, test=ComparisonTest.WITHIN_SCENARIOS, **fields)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +60,7 @@ def test_an_undecided_verdict_says_what_decides(fields: dict[str, Any], text: st
 
 def test_a_calm_run_says_where_its_line_expects_it() -> None:
     rule = MeasureRule("trial/pass", is_outcome=True)
-    change = MeasureChange(rule, ChangeVerdict.AS_EXPECTED, 3, after=0.9, expected=(0.84, 0.95))
+    change = change_of(rule, ChangeVerdict.AS_EXPECTED, 3, after=0.9, expected=(0.84, 0.95))
     assert explanation(change) == "90 %, expected 84 to 95 %."
 
 

@@ -82,8 +82,8 @@ def test_every_pattern_names_its_own_thresholds():
 )
 def test_what_the_guidance_quotes_was_not_guessed(quoted: tuple[int, ...], words: str) -> None:
     failed = (
-        Command(0, "yard return --km 12", "return", 2, failed=True, event=4),
-        Command(1, "yard rent --km 12", "rent", 2, failed=True, event=6),
+        Command("yard return --km 12", "return", 2, failed=True, event=4, n=0),
+        Command("yard rent --km 12", "rent", 2, failed=True, event=6, n=1),
     )
     metrics = {"error_rate": 1.0, "error_count": 2, "total_commands": 2, "commands": failed}
     (finding,) = diagnose(
@@ -93,8 +93,8 @@ def test_what_the_guidance_quotes_was_not_guessed(quoted: tuple[int, ...], words
 
 
 def test_a_tool_that_the_shell_did_not_find_blames_no_docs() -> None:
-    gone = Command(0, "ship deploy", "deploy", 127, failed=True)
-    wrong = Command(1, "ship list --all", "list", 2, failed=True)
+    gone = Command("ship deploy", "deploy", 127, failed=True, n=0)
+    wrong = Command("ship list --all", "list", 2, failed=True, n=1)
     metrics = {"error_rate": 1.0, "error_count": 2, "total_commands": 2, "commands": (gone, wrong)}
     (finding,) = diagnose(interaction(**metrics))
     assert finding.pattern == "tool-not-found"
@@ -102,8 +102,8 @@ def test_a_tool_that_the_shell_did_not_find_blames_no_docs() -> None:
 
 
 def test_a_missing_tool_does_not_count_as_an_error_of_the_docs() -> None:
-    gone = Command(0, "ship deploy", "deploy", 127, failed=True)
-    wrong = [Command(n, "ship list --all", "list", 2, failed=True) for n in (1, 2)]
+    gone = Command("ship deploy", "deploy", 127, failed=True, n=0)
+    wrong = [Command("ship list --all", "list", 2, failed=True, n=n) for n in (1, 2)]
     metrics = {"error_rate": 0.3, "error_count": 3, "total_commands": 10, "commands": (gone, *wrong)}
     assert [each.pattern for each in diagnose(interaction(**metrics))] == ["tool-not-found"]
     metrics |= {"total_commands": 8, "error_rate": 3 / 8}
@@ -128,7 +128,7 @@ MISSING = "python3: can't open file '/workspace/ship.py': [Errno 2] No such file
 def test_a_missing_script_blames_no_docs_and_is_quoted(line: str, message: str, pattern: str) -> None:
     event = Event("tool_call", "1", "bash", line)
     failed = Event("tool_result", "1", output=message, exit_code=2)
-    command = Command(1, line, "deploy", 2, failed=True, event=0)
+    command = Command(line, "deploy", 2, failed=True, event=0, n=1)
     metrics = interaction(
         error_rate=1.0, error_count=1, total_commands=1, commands=(command,), source="events"
     )

@@ -157,7 +157,7 @@ def test_hostile_help_takes_linear_time(text: str) -> None:
 
 
 def failed(line, subcommand="deploy", **changes):
-    return Command(0, line, subcommand, 2, failed=True, **changes)
+    return Command(line, subcommand, 2, failed=True, **changes, n=0)
 
 
 PAGES = {"deploy": parse_help(CLAP), TOOL: HelpPage((("--config",), ("--verbose",)))}
@@ -187,7 +187,7 @@ def test_a_failed_call_is_compared_with_the_help(line, found):
 
 def test_equal_confusions_are_counted_and_only_of_failed_calls():
     line = "ship deploy app --env prod --fmt json"
-    good = Command(1, line, "deploy", 0)
+    good = Command(line, "deploy", 0, n=1)
     helping = failed("ship deploy --help", help=True)
     found = confusions([failed(line), failed(line), good, helping], PAGES)
     assert found == [Confusion("deploy", "near_miss", "--fmt", "--format", 2)]

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.model import Event, Transcript
+from evaluators.model import Event, FoundCommand, Transcript
 from evaluators.tool_use.interaction import RATES, Interaction, analyse, metrics, scores
 from evaluators.tool_use.tool import Tool
-from evaluators.tool_use.tool_commands import FoundCommand, number_commands
+from evaluators.tool_use.tool_commands import number_commands
 from tests.evaluators.samples import events, shell_call
 
 TOOL = Tool(binary="t")

@@ -138,7 +138,7 @@ def test_costs_of_other_prices_are_not_compared(before, after, compared):
             make_trial(run, key, cost_usd=0.5, detail=detail)
         runs.append(close(run))
     found = compare_run_measures(*runs)
-    names = [each.rule.name for each in found.others if each.scenarios]
+    names = [each.measure for each in found.others if each.scenarios]
     assert ("trial/cost_usd" in names) is compared
     assert "trial/seconds" in names
     assert found.not_comparable == {}

@@ -57,7 +57,7 @@ def run_of(version: SuiteVersion, *trials: dict[str, Any], outcome: str = "pass"
 
 
 def error_rates(compared: RunComparison) -> tuple[float | None, float | None] | None:
-    changes = [each for each in (*compared.headline, *compared.others) if each.rule.name == ERRORS]
+    changes = [each for each in (*compared.headline, *compared.others) if each.measure == ERRORS]
     return (changes[0].before, changes[0].after) if changes and changes[0].scenarios else None
 
 
@@ -113,7 +113,7 @@ def test_outcomes_that_read_commands_are_not_compared(version):
     before = run_of(version, metrics("stream", 0.25, rules=1))
     after = run_of(version, metrics("recorded", 0.5))
     assert incomparable(before, after) == {"create": ("gate_counting",)}
-    names = {each.rule.name for each in compare_run_measures(before, after).headline if each.scenarios}
+    names = {each.measure for each in compare_run_measures(before, after).headline if each.scenarios}
     assert "trial/pass" not in names
     shown = strips(version.suite)
     assert [len(each.outcomes) for each in shown.values()] == [1]

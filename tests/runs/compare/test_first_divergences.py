@@ -6,8 +6,7 @@ import pytest
 
 from runs.compare.first_divergences import EndedTrial, first_divergences
 from runs.compare.side_by_side import compared_with_first
-from runs.models import CommandRecord, Run, RunDigest
-from runs.results.digests import command_sequences
+from runs.models import Run
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call
 from tests.diverging import ALIKE, BAD, GOOD, diverging_runs, run_commands
@@ -64,26 +63,6 @@ def test_scenarios_that_do_not_fail_newly_are_not_searched(version, django_asser
     with django_assert_max_num_queries(5):
         found = compared(base, new)[0].divergences
     assert (found.newly_failing, found.scenarios, found.sentence) == (0, {}, "")
-
-
-def test_commands_are_stored_when_the_run_closes(version):
-    base, new = diverging_runs(version)
-    before = command_sequences([base.pk, new.pk])
-    assert set(before.values()) == {
-        ("list --json", "deploy --env"), ("list --json", "deploy --target", "help"),
-    }  # fmt: skip
-    CommandRecord.objects.all().delete()
-    assert command_sequences([base.pk, new.pk]) == before
-
-
-@pytest.mark.parametrize("content", [None, b'{"trials":[]}'])
-def test_runs_without_stored_commands_are_read_from_their_trials(version, content):
-    runs = diverging_runs(version)
-    if content is None:
-        RunDigest.objects.all().delete()
-    else:
-        RunDigest.objects.update(content=content)
-    assert compared(*runs)[0].divergences.sentence == ALIKE
 
 
 def test_the_command_line_names_it(version):

@@ -99,7 +99,7 @@ def test_many_runs_are_pooled_exactly(version, pair):
         ran(version, pair[0], "fail" if n % 2 else "pass", trials=2)
         ran(version, pair[1], "pass", trials=2)
     compared = compare_chosen(settings_of(*pair)[0].load())
-    rate, seconds = compared.pass_rate, next(e for e in compared.others if e.rule.name == "trial/seconds")
+    rate, seconds = compared.pass_rate, next(e for e in compared.others if e.measure == "trial/seconds")
     assert (rate.before, rate.after, rate.trials) == (pytest.approx(4 / 7), 1.0, (42, 42))
     assert (seconds.before, seconds.effect) == (1.5, 0.0)
 

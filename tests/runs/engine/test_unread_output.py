@@ -75,7 +75,7 @@ def test_text_without_commands_leaves_tool_use_unknown() -> None:
     assert set(measured.values_list("measure__name", flat=True)) == {"completed"}
     compared = compare_run_measures(before, other.run)
     assert compared.exit_sources == ()
-    names = {each.rule.name for each in (*compared.headline, *compared.others) if each.scenarios}
+    names = {each.measure for each in (*compared.headline, *compared.others) if each.scenarios}
     assert not any(name.startswith("interaction/") and "completed" not in name for name in names)
 
 

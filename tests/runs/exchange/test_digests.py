@@ -1,19 +1,15 @@
-"""What is kept of a closed run for its page: the same as is read from its trials."""
+"""What a run's page reads from its trials."""
 
 from __future__ import annotations
 
 import gc
 from types import FrameType
 
-import msgspec
 import pytest
 
 from evalhub.lib.limits import LONGEST_ERROR
-from runs.models import RunDigest, Trial
 from runs.results.digests import digest_of, digests_of
 from runs.results.layer_totals import JudgeTotals, LostGate
-from runs.results.rollups import write_rollups
-from runs.results.run_trials import trials_of
 from runs.results.subcommand_totals import SubcommandTotal
 from tests.builders import close, make_run, make_suite, make_trial, make_version, score, used
 from tests.trial_parts import make_judging
@@ -35,11 +31,11 @@ def run_of_three(version, **fields):
     return run
 
 
-def test_what_is_kept_is_what_is_read_while_the_run_is_open(version):
-    run = run_of_three(version)
-    read = digest_of(run)
-    close(run)
-    assert digests_of([run.pk]) == {run.pk: read}
+def test_a_list_reads_why_trials_failed(version):
+    run = close(run_of_three(version))
+    assert [each.lost for each in digests_of([run.pk])[run.pk].trials] == [
+        each.lost for each in digest_of(run).trials
+    ]
 
 
 def test_it_has_the_trials_outcomes(version):
@@ -67,44 +63,6 @@ def test_a_trial_keeps_how_its_commands_went(version):
     assert figures == [(None, 7.0), (0.5, 4.0)]
 
 
-def test_the_page_of_a_closed_run_reads_no_trial(version, django_assert_num_queries):
-    before = close(run_of_three(version))
-    run = close(run_of_three(version, baseline=before))
-    with django_assert_num_queries(1) as asked:
-        read = trials_of(run)
-    assert "runs_trial" not in asked[0]["sql"]
-    assert read.before == {"create": ["fail"], "export": ["error"]}
-    assert len(read.trials) == 3
-
-
-@pytest.mark.parametrize("lacks", ["run", "baseline"])
-def test_a_run_without_digest_is_read_from_its_trials(version, lacks):
-    before = close(run_of_three(version))
-    run = close(run_of_three(version, baseline=before))
-    whole = trials_of(run)
-    RunDigest.objects.filter(run=run if lacks == "run" else before).delete()
-    read = trials_of(run)
-    assert (read.digest, read.before) == (whole.digest, whole.before)
-    assert read.outcomes == whole.outcomes == {"create": ["fail"], "export": ["error"]}
-
-
-def test_an_open_run_ignores_a_stored_digest(version):
-    run = close(run_of_three(version))
-    Trial.objects.filter(run=run, outcome="fail").update(outcome="pass")
-    run.state = "running"
-    assert trials_of(run).trials[0].outcome == "pass"
-
-
-def test_what_is_written_anew_is_read_anew(version):
-    run = make_run(version)
-    trial = make_trial(run, "create")
-    close(run)
-    assert [each.outcome for each in trials_of(run).trials] == ["pass"]
-    Trial.objects.filter(pk=trial.pk).update(outcome="fail")
-    write_rollups(run)
-    assert [each.outcome for each in trials_of(run).trials] == ["fail"]
-
-
 def test_it_totals_subcommands_without_errors(version):
     run = make_run(version)
     export = {
@@ -119,7 +77,7 @@ def test_it_totals_subcommands_without_errors(version):
     for outcome in ("pass", "fail", "error"):
         make_trial(run, "create", outcome=outcome, detail=used(export, {"name": "list"}, export=attempts))
     assert digest_of(run).subcommands == [
-        SubcommandTotal("export", 6, 4, 2, 2, 2, 1.0, "no flag", 4),
+        SubcommandTotal("export", 6, 4, 2, 2, 2, tries=1.0, message="no flag", messages=4),
         SubcommandTotal("list"),
     ]
 
@@ -188,31 +146,6 @@ def test_layers_without_data_are_empty(version, outcome):
     assert (layers.lost, layers.judge) == (None, JudgeTotals())
 
 
-def kept_again(run, content):
-    """Return the digest of a run whose content is this JSON."""
-    RunDigest.objects.filter(run=run).update(content=msgspec.json.encode(content))
-    return digests_of([run.pk])[run.pk]
-
-
-def test_a_digest_from_before_there_were_layers_in_it_is_read(version):
-    run = close(run_of_three(version))
-    content = msgspec.json.decode(bytes(RunDigest.objects.get(run=run).content))
-    del content["layers"]
-    older = kept_again(run, content)
-    assert older.layers is None
-    assert older.gates == trials_of(run).digest.gates
-
-
-def test_a_digest_from_before_there_were_subcommands_in_it_is_read(version):
-    run = close(run_of_three(version))
-    content = msgspec.json.decode(bytes(RunDigest.objects.get(run=run).content))
-    del content["subcommands"]
-    trials = trials_of(run).trials
-    older = kept_again(run, content)
-    assert older.subcommands is None
-    assert older.trials == trials
-
-
 @pytest.mark.parametrize(
     ("gates", "judge", "disagrees"),
     [
@@ -230,9 +163,6 @@ def test_a_trial_knows_whether_gates_and_judge_disagree(version, gates, judge, d
     make_trial(run, scores=[*scores, score("judge", "judge", 0.5, judge)])
     (read,) = digest_of(run).trials
     assert read.disagrees is disagrees
-    # An older digest does not tell.
-    older = msgspec.json.decode(msgspec.json.encode(read))[:12]
-    assert msgspec.convert(older, type(read)).disagrees is False
 
 
 def test_nothing_of_a_digest_waits_for_the_garbage_collector(version):

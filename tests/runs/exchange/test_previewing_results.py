@@ -69,8 +69,8 @@ def test_a_preview_shows_what_the_import_stores_and_stores_nothing(program: str,
     before = rows()
     shown = preview_results(project, content, name)
     assert rows() == before
-    assert (shown.program, shown.imported, len(shown.new)) == (program, (), len(shown.runs))
-    assert all(each.stored_suite is None and each.is_new_target for each in shown.runs)
+    assert (shown.program, shown.imported, shown.new) == (program, (), len(shown.runs))
+    assert all(each.is_new_suite and each.is_new_target for each in shown.runs)
 
     runs = import_results(project, content, name, by=None)
     assert sorted(map(figures, shown.runs)) == sorted(map(figures, runs))
@@ -81,9 +81,11 @@ def test_a_preview_shows_what_the_import_stores_and_stores_nothing(program: str,
         assert run.trial_set.exclude(transcript=None).count() == each.transcripts
 
     again = preview_results(project, content, name)
-    assert (again.imported, again.new) == (runs, ())
+    assert (again.imported, again.new) == (tuple(run.pk for run in runs), 0)
     assert again.seal != shown.seal
-    assert all(each.version and not each.new_scenarios and not each.is_new_target for each in again.runs)
+    assert all(
+        each.suite_version and not each.new_scenarios and not each.is_new_target for each in again.runs
+    )
 
 
 def test_more_scenarios_than_the_suite_has_are_named() -> None:
@@ -92,8 +94,8 @@ def test_more_scenarios_than_the_suite_has_are_named() -> None:
     (first,) = test_importing.stored(test_importing.suite_result(cases=cases[:2]), project)
     content = json.dumps(test_importing.suite_result(runId="a-2", baselineRunId="a-1")).encode()
     (shown,) = preview_results(project, content, "more.json").runs
-    assert (shown.stored_suite, shown.version, shown.new_scenarios) == (first.suite, None, ("w-3",))
-    assert (shown.baseline, shown.is_new_target) == (first, False)
+    assert (shown.is_new_suite, shown.suite_version, shown.new_scenarios) == (False, None, ("w-3",))
+    assert (shown.baseline, shown.is_new_target) == (first.pk, False)
     assert shown.notes == ("Registry has grown.",)
 
 
@@ -102,7 +104,7 @@ def test_a_run_that_another_file_brought_is_named() -> None:
     (run,) = test_importing.stored(test_importing.suite_result(), project)
     content = json.dumps(test_importing.suite_result(stale=True)).encode()
     shown = preview_results(project, content, "again.json")
-    assert (shown.imported, shown.new, shown.runs[0].stored) == ((), (), run)
+    assert (shown.imported, shown.new, shown.runs[0].stored) == ((), 0, run.pk)
 
 
 def test_merged_shards_are_shown_as_one_run() -> None:

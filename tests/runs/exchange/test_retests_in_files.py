@@ -19,7 +19,7 @@ from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_results
 from runs.models import Run, Trial
-from runs.results.digests import digests_of
+from runs.results.digests import digest_of
 from runs.results.release_rule import release_result
 from tests.builders import make_project
 from tests.runs.looking import failing, ran, suite
@@ -77,7 +77,7 @@ def test_an_eval_suite_result_has_the_first_trials_and_what_fresh_ones_say(run: 
 
 
 def test_the_digest_keeps_them_apart(run: Run) -> None:
-    digest = digests_of([run.pk])[run.pk]
+    digest = digest_of(run)
     assert (len(digest.trials), len(digest.retests)) == (15, 6)
     assert digest.outcomes["add"] == ["fail"] * 3
     released = release_result(run)

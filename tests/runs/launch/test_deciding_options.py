@@ -67,7 +67,7 @@ def test_another_threshold_is_another_standard(own, before, after, compares):
     )
     assert run.verdict == ("regressed" if compares else "not_comparable")
     assert Alert.objects.exists() is compares
-    names = [each.rule.name for each in compare_run_measures(run.baseline, run).others if each.scenarios]
+    names = [each.measure for each in compare_run_measures(run.baseline, run).others if each.scenarios]
     assert "trial/seconds" in names
 
 

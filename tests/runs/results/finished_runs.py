@@ -12,7 +12,7 @@ from tests.trial_parts import make_judging
 def rows_of(run):
     """Return the rows of a run's page."""
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
-    return scenario_rows(trials_of(run, also=recent), recent)
+    return scenario_rows(trials_of(run), recent)
 
 
 def history(version, count=3):

@@ -20,11 +20,12 @@ from runs.results.run_page.layers import layers_of
 from runs.results.run_page.scenarios import choose_rows, facets, part_of
 from runs.results.run_page.subcommands import subcommands
 from runs.results.run_trials import RunTrials, trials_of
+from runs.results.subcommand_totals import SubcommandTotal
 from runs.results.trial_page.trial_page import find_shown_trial, trial_page
 from runs.review.review_page.rationales import rationales_of
 from runs.suites.suite_page.suite_list import SuiteFilters, list_suites_of_project
 from runs.suites.suite_page.suite_page import find_shown_suite, suite_page
-from tests.builders import close, make_run, make_subcommand, make_suite, make_trial
+from tests.builders import close, make_run, make_suite, make_trial
 from tests.query_plans import query_plan
 from tests.runs.results.finished_runs import history, rows_of
 from tests.trial_parts import make_judging
@@ -35,18 +36,17 @@ READERS = {
     "project_summary": (11, lambda v: project_summary(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()), None)),
-    "trials": (1, lambda v: trials_of(v.runs.first())),
-    "subcommands": (1, lambda v: subcommands(v.runs.first(), RunTrials(Digest()))),
+    "trials": (6, lambda v: trials_of(v.runs.first())),
     "recent runs": (1, lambda v: recent_runs(v.suite.pk)),
-    "scenario rows": (0, lambda v: rows_of(v.runs.first())),
+    "scenario rows": (1, lambda v: rows_of(v.runs.first())),
     "progress": (0, lambda v: progress_of(v.runs.first())),
-    "strips": (1, lambda v: strips(v.suite)),
+    "strips": (2, lambda v: strips(v.suite)),
     "suite list": (6, lambda v: list_suites_of_project(v.suite.project, SuiteFilters())),
-    "suite page": (7, lambda v: suite_page(find_shown_suite(v.suite.project, v.suite.slug))),
+    "suite page": (8, lambda v: suite_page(find_shown_suite(v.suite.project, v.suite.slug))),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "rationales": (3, lambda v: rationales_of(v.suite.project, v.suite.slug, "")),
 }
-OF_THE_CALLER = {"layers": 2, "subcommands": 1, "scenario rows": 3, "progress": 1, "trials": 1}
+OF_THE_CALLER = {"layers": 2, "scenario rows": 8, "progress": 1, "trials": 1}
 """Queries that fetch what the reader is given."""
 
 
@@ -72,11 +72,11 @@ def test_layers_hold_means_gates_and_statements(version):
         "error_rate",
         "total_commands",
     ]
-    assert [(gate.name, gate.passed, gate.total) for gate in layers.gates] == [("file_exists", 1, 2)]
-    assert layers.gate_trials == (1, 2)
+    assert [(gate.name, gate.passed, gate.total) for gate in layers.digest.gates] == [("file_exists", 1, 2)]
+    assert layers.digest.gate_trials == (1, 2)
     assert layers.judge.mean == pytest.approx(0.6)
     assert [criterion.label for criterion in layers.criteria] == ["Efficiency"]
-    assert [len(issue.trials) for issue in layers.issues] == [2]
+    assert [len(issue.trials) for issue in layers.digest.issues] == [2]
 
 
 def test_statements_in_the_same_words_are_one(version):
@@ -120,10 +120,9 @@ def test_scenarios_with_trials_that_were_not_run_have_a_chip(version):
 
 
 def test_a_subcommand_with_few_calls_comes_last(version):
-    run = make_run(version)
-    make_subcommand(run, "rare", calls=2, errors=2)
-    make_subcommand(run, "often", calls=20, errors=2)
-    assert [(row.name, row.few, row.heat) for row in subcommands(run, RunTrials(Digest()))] == [
+    used = [SubcommandTotal("rare", calls=2, errors=2), SubcommandTotal("often", calls=20, errors=2)]
+    read = RunTrials(Digest(subcommands=used))
+    assert [(row.name, row.few, row.heat) for row in subcommands(make_run(version), read)] == [
         ("often", False, 2),
         ("rare", True, 1),
     ]

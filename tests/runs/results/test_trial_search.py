@@ -42,7 +42,7 @@ def store(run: Run, *, outcome: str = "pass", **texts: Any) -> Trial:
 
 
 def found(run: Run, q: str, **filters: str) -> list[int]:
-    return [hit.id for hit in find_trials(run.project, TrialSearch(q=q, **filters))]
+    return [hit.trial for hit in find_trials(run.project, TrialSearch(q=q, **filters))]
 
 
 @pytest.mark.parametrize(
@@ -154,17 +154,17 @@ def test_better_matches_come_first_then_newer_ones(run):
 def test_a_passage_shows_the_line_with_most_words(run):
     store(run, commands=["taskmgr list", "taskmgr deploy --env prod"], outputs=["deploy failed"])
     (shown,) = find_trials(run.project, TrialSearch(q="prod deploy"))
-    assert (shown.passage.column, shown.passage.text) == ("commands", "taskmgr deploy --env prod")
-    assert [shown.passage.text[start:end] for start, end in shown.passage.marks] == ["deploy", "prod"]
-    assert (shown.suite, shown.scenario, shown.target) == ("Basics", "create", "local")
+    assert (shown.place, shown.passage) == ("commands", "taskmgr deploy --env prod")
+    assert [shown.passage[start:end] for start, end in shown.marks] == ["deploy", "prod"]
+    assert (shown.suite_name, shown.scenario, shown.target) == ("Basics", "create", "local")
 
 
 def test_a_long_line_is_cut_around_its_first_match(run):
     store(run, commands=[f"taskmgr {'a ' * 60}deploy {'b ' * 60}"])
     (hit,) = find_trials(run.project, TrialSearch(q="deploy"))
-    assert hit.passage.text.startswith("…")
-    assert hit.passage.text.endswith("…")
-    assert "deploy" in hit.passage.text
+    assert hit.passage.startswith("…")
+    assert hit.passage.endswith("…")
+    assert "deploy" in hit.passage
 
 
 def test_secrets_are_not_indexed(run):
@@ -225,4 +225,4 @@ def test_each_match_of_a_term_counts(run, q):
     twice = store(run, commands=["stage file größe two", "STAGE-file: Größe"])
     assert found(run, q) == [twice.pk, once.pk]
     (_, line) = find_trials(run.project, TrialSearch(q=q))
-    assert line.passage.marks
+    assert line.marks

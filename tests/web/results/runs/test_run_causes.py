@@ -67,7 +67,7 @@ def test_the_page_of_a_regression_makes_few_queries(signed_in, regressed, django
     client = signed_in()
     client.post(address(regressed, "separate/"))
     client.get(address(regressed))
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(22):
         client.get(address(regressed))
 
 

@@ -184,9 +184,9 @@ def test_only_who_asks_for_them_pays_two_queries(signed_in, version, django_asse
     for _ in range(9):
         failing(run)
     client, run = signed_in(), close(run)
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(14):
         page(client, run)
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(16):
         page(client, run, "?failing=export")
     with django_assert_max_num_queries(6):
         panel(client, run)

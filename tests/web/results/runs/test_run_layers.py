@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from io import StringIO
 
 import pytest
@@ -10,7 +9,6 @@ from django.core.management import call_command
 
 from evaluators.tool_use.interaction import RULES_VERSION
 from runs.compare.comparison import compare_with_baseline
-from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, make_version, score, scores_of
 from tests.trial_parts import make_judging
 from tests.web.results.runs.pages import page
@@ -187,21 +185,6 @@ def test_differing_thresholds_are_not_shown_as_one(signed_in, version):
         make_judging(make_trial(other, key))
     assert "mean, 2 of 2 passed" in page(signed_in(), close(other))
     assert "mean, 2 of 3 ≥ 0.70" in page(signed_in(), run)
-
-
-def test_an_older_digest_shows_what_it_has(signed_in, version):
-    run = judged_run(version)
-    digest = RunDigest.objects.get(run=run)
-    content = json.loads(bytes(digest.content))
-    assert content.pop("layers")
-    digest.content = json.dumps(content).encode()
-    digest.save()
-    layers = page(signed_in(), run).region("Three layers")
-    assert "mean, 3 judgments" in layers
-    assert layers.table("1 Interaction").row("Completed").cell("Mean").text == "67 %"
-    for later in ("structured events", "Fails most often", "75 %"):
-        assert later not in layers
-    assert not any("threshold" in each.name for each in layers.all("[role=img]"))
 
 
 def test_hostile_reasons_of_gates_stay_text(signed_in, version):

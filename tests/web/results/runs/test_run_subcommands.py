@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from evaluators.tool_use.interaction import RULES_VERSION
-from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, used
 from tests.web.results.runs.pages import page
 
@@ -62,25 +59,6 @@ def test_rates_are_compared_over_shared_scenarios(signed_in, version):
     run.save()
     text = page(signed_in(), close(run))
     assert (subcommand(text, "list")[2], subcommand(text, "show")[2]) == ("▲ 10 pts", "–")
-
-
-@pytest.mark.parametrize("lacks", ["run", "baseline"])
-def test_subcommands_of_older_digests_come_from_the_rollups(signed_in, version, lacks):
-    before, run = make_run(version), make_run(version)
-    for each, errors in ((before, 1), (run, 4)):
-        counts = {"name": "export", "calls": 10, "errors": errors}
-        make_trial(each, "create", detail=used(counts, export={"tries": {"2": 1}, "errors": {"no": 1}}))
-        close(each)
-    run.baseline = before
-    run.save()
-    digest = RunDigest.objects.get(run=run if lacks == "run" else before)
-    content = json.loads(bytes(digest.content))
-    assert content.pop("subcommands")
-    digest.content = json.dumps(content).encode()
-    digest.save()
-    cells = subcommand(page(signed_in(), run), "export")
-    assert cells[1:3] == ["40 %", "▲ 30 pts"]
-    assert cells[-2:] == (["0 %", "0"] if lacks == "run" else ["2.0", "no 1 time"])
 
 
 def test_hostile_messages_of_a_tool_stay_text(signed_in, version):
