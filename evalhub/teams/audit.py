@@ -51,6 +51,7 @@ ACTIONS = {
     "run.judge-again": "judged again",
     "run.request": "started",
     "run.resume": "resumed",
+    "run.more": "added trials for a comparison to",
     "run.retry": "retried the errors of",
     "run.separate": "queued runs to separate the causes of",
     "run.tags": "changed the tags of",

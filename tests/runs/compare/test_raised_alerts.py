@@ -296,7 +296,7 @@ def test_dearer_trials_raise_an_alert_that_freezes_their_own_line(
     later = dear(version, 0.16)
     assert later.old_side["runs"][0] == run.pk
     cost = reference_of(later, "").amounts["dearer"]
-    assert [pool.run.pk for pool in cost.old] == [each.pk for each in before[::-1]]
+    assert [run.pk for run in cost.old] == [each.pk for each in before[::-1]]
     assert (cost.pending, Alert.objects.count()) == (1, 1)
 
 
