@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
@@ -62,7 +62,7 @@ class RunHistory:
     """Mean cost of a trial by target; None for a target that reported no cost."""
     failed: frozenset[int] = frozenset()
     """Scenarios with a failed trial in their last run."""
-    finished: Sequence[PastRun] = ()
+    finished: Sequence[Run] = ()
     """The suite's runs with results, newest first, on any target and branch."""
     reaches_back: bool = True
     """Whether all runs of the project were read."""
@@ -90,46 +90,55 @@ def read_history(
 
     Three queries, all by index.
     """
-    recent = [PastRun(*row) for row in newest_past_runs(project)]
-    counted = [run for run in recent if run.counts]
-    of_suite = [run for run in counted if run.suite == suite]
-    chosen = [run for run in of_suite if not targets or run.target in targets]
+    finished = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
+    recent = list(finished.only(*_COLUMNS)[:MOST_RUNS])
+    counted = [
+        run for run in recent if run.branch in MAINLINE and run.trigger not in APART and _done(run) > 0
+    ]
+    of_suite = [run for run in counted if run.suite_id == suite]
+    chosen = [run for run in of_suite if not targets or run.target_id in targets]
     of_targets, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
     keys = _keys([*of_targets, *lately])
-    measured = measured_by_scenario(
+    measured: dict[Arm, dict[str, dict[int, RunAggregate]]] = {}
+    failed = set[int]()
+    for target, model, scenario, name, *sums, latest in measured_by_scenario(
         _keys([*of_targets, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0
-    )
-    rows = [MeasuredScenario(*row) for row in measured]
+    ):
+        measured.setdefault((target, model), {}).setdefault(name, {})[scenario] = RunAggregate(*sums)
+        if name == PASS and latest is not None and latest < 1.0:
+            failed.add(scenario)
     run_means = {(run, name): (mean, n) for run, name, mean, n in of_runs(keys)}
     return RunHistory(
-        arms={arm: _arm(arm, runs, rows, run_means) for arm, runs in _by_arm(of_targets).items()},
+        arms={arm: _arm(measured.get(arm, {}), runs, run_means) for arm, runs in _by_arm(of_targets).items()},
         targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
         trial_costs=_trial_costs(lately),
-        failed=frozenset(row.scenario for row in rows if row.failed_last),
-        finished=tuple(run for run in recent if run.suite == suite and run.done and run.trigger not in APART),
+        failed=frozenset(failed),
+        finished=tuple(
+            run for run in recent if run.suite_id == suite and _done(run) and run.trigger not in APART
+        ),
         reaches_back=len(recent) < MOST_RUNS,
     )
 
 
-def _last(runs: Iterable[PastRun], most: int) -> list[PastRun]:
+def _last(runs: Iterable[Run], most: int) -> list[Run]:
     """Return the last runs of each target and model; `runs` has the newest first."""
     return [run for of_arm in _by_arm(runs).values() for run in of_arm[:most]]
 
 
-def _share(runs: Iterable[PastRun]) -> int:
+def _share(runs: Iterable[Run]) -> int:
     """Return how many runs of each target and model to use."""
-    return min(LAST, max(FEWEST, MOST // (len({run.arm for run in runs}) or 1)))
+    return min(LAST, max(FEWEST, MOST // (len({(run.target_id, run.model) for run in runs}) or 1)))
 
 
-def _by_arm(runs: Iterable[PastRun]) -> dict[Arm, list[PastRun]]:
-    by_arm: dict[Arm, list[PastRun]] = {}
+def _by_arm(runs: Iterable[Run]) -> dict[Arm, list[Run]]:
+    by_arm: dict[Arm, list[Run]] = {}
     for run in runs:
-        by_arm.setdefault(run.arm, []).append(run)
+        by_arm.setdefault((run.target_id, run.model), []).append(run)
     return by_arm
 
 
-def _keys(runs: Iterable[PastRun]) -> tuple[int, ...]:
+def _keys(runs: Iterable[Run]) -> tuple[int, ...]:
     return tuple(sorted({run.pk for run in runs}))
 
 
@@ -138,36 +147,32 @@ RunMeans = Mapping[tuple[int, str], tuple[float, int]]
 
 
 def _arm(
-    arm: Arm, runs: Sequence[PastRun], rows: Iterable[MeasuredScenario], run_means: RunMeans
+    scenarios: Mapping[str, Mapping[int, RunAggregate]], runs: Sequence[Run], run_means: RunMeans
 ) -> ArmHistory:
-    scenarios: dict[str, dict[int, RunAggregate]] = {}
-    for row in rows:
-        if (row.target, row.model) == arm:
-            scenarios.setdefault(row.name, {})[row.scenario] = row.aggregate
     aggregates = {name: aggregate for name in MEASURES if (aggregate := _aggregate(runs, name, run_means))}
     pass_rates = [mean for mean, _ in _whole(runs, PASS, run_means)]
     return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means), pass_rates)
 
 
-def _surcharge(runs: Iterable[PastRun], run_means: RunMeans) -> float:
+def _surcharge(runs: Iterable[Run], run_means: RunMeans) -> float:
     """Return the ratio of the runs' cost to their agents' cost; only a run's cost includes its judges."""
     costs = [
-        (run.first_usd, run_means[run.pk, COST][0] * run.done)
+        (cost, run_means[run.pk, COST][0] * _done(run))
         for run in runs
-        if run.first_usd is not None and (run.pk, COST) in run_means
+        if (cost := _first_usd(run)) is not None and (run.pk, COST) in run_means
     ]
     agents = sum(cost for _, cost in costs)
     return max(1.0, sum(cost for cost, _ in costs) / agents) if agents else 1.0
 
 
-def _whole(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> list[tuple[float, int]]:
+def _whole(runs: Iterable[Run], name: str, run_means: RunMeans) -> list[tuple[float, int]]:
     """Return mean and scenarios of each run; runs of less than half of the scenarios aren't a sample of the suite."""
     measured = [run_means[run.pk, name] for run in runs if (run.pk, name) in run_means]
     most = max((n for _, n in measured), default=0)
     return [(mean, n) for mean, n in measured if 2 * n >= most]
 
 
-def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAggregate | None:
+def _aggregate(runs: Iterable[Run], name: str, run_means: RunMeans) -> RunAggregate | None:
     used = _whole(runs, name, run_means)
     if not used:
         return None
@@ -180,24 +185,24 @@ def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAg
     )
 
 
-def _target(runs: Sequence[PastRun], run_means: RunMeans) -> TargetHistory:
-    costs = [run.first_usd / run.done for run in runs if run.first_usd is not None]
+def _target(runs: Sequence[Run], run_means: RunMeans) -> TargetHistory:
+    costs = [cost / _done(run) for run in runs if (cost := _first_usd(run)) is not None]
     seconds = [run_means[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in run_means]
     return TargetHistory(
         len(runs), RunAggregate.of(costs) if costs else None, RunAggregate.of(seconds) if seconds else None
     )
 
 
-def _trial_costs(runs: Iterable[PastRun]) -> dict[int, float | None]:
-    by_target: dict[int, list[PastRun]] = {}
+def _trial_costs(runs: Iterable[Run]) -> dict[int, float | None]:
+    by_target: dict[int, list[tuple[float, int]]] = {}
     for run in runs:
-        by_target.setdefault(run.target, []).append(run)
-    return {target: _trial_cost(each) for target, each in by_target.items()}
-
-
-def _trial_cost(runs: Iterable[PastRun]) -> float | None:
-    costs = [(run.first_usd, run.done) for run in runs if run.first_usd is not None]
-    return sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
+        costs = by_target.setdefault(run.target_id, [])
+        if (cost := _first_usd(run)) is not None:
+            costs.append((cost, _done(run)))
+    return {
+        target: sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
+        for target, costs in by_target.items()
+    }
 
 
 MOST_RUNS = 300
@@ -211,38 +216,14 @@ Arm = tuple[int, str]
 """The key of a target, and a model."""
 
 
-class PastRun(NamedTuple):
-    """The columns of a finished run that planning uses."""
+def _first_usd(run: Run) -> float | None:
+    """Return the cost of a run's first trials, judges included; None if unknown."""
+    return None if run.cost_usd is None else run.cost_usd - run.retest_usd
 
-    pk: int
-    suite: int
-    target: int
-    model: str
-    branch: str
-    trigger: str
-    cost_usd: float | None
-    retest_usd: float
-    passed: int
-    failed: int
-    errors: int
 
-    @property
-    def first_usd(self) -> float | None:
-        """The cost of its first trials, judges included; None if unknown."""
-        return None if self.cost_usd is None else self.cost_usd - self.retest_usd
-
-    @property
-    def done(self) -> int:
-        """Number of finished trials, including errors."""
-        return self.passed + self.failed + self.errors
-
-    @property
-    def arm(self) -> Arm:
-        return self.target, self.model
-
-    @property
-    def counts(self) -> bool:
-        return self.branch in MAINLINE and self.trigger not in APART and self.done > 0
+def _done(run: Run) -> int:
+    """Return a run's number of finished trials, including errors."""
+    return run.passed + run.failed + run.errors
 
 
 # Only columns: with an expression Django would convert every row.
@@ -252,41 +233,10 @@ _COLUMNS = (
 )
 
 
-def newest_past_runs(project: int) -> QuerySet[Run, Any]:
-    """Return a project's newest finished runs as values of `PastRun`. One query."""
-    rows = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
-    return rows.values_list(*_COLUMNS)[:MOST_RUNS]
-
-
-class MeasuredScenario(NamedTuple):
-    """A measure of a scenario over the runs of a target and model."""
-
-    target: int
-    model: str
-    scenario: int
-    name: str
-    runs: int
-    n: int
-    total: float
-    means: float
-    squares: float
-    within: float
-    last: float | None
-    """The mean in the suite's last run; None if not measured there."""
-
-    @property
-    def failed_last(self) -> bool:
-        return self.name == PASS and self.last is not None and self.last < 1.0
-
-    @property
-    def aggregate(self) -> RunAggregate:
-        return RunAggregate(self.runs, self.n, self.total, self.means, self.squares, self.within)
-
-
 def measured_by_scenario(
     runs: tuple[int, ...], scenarios: tuple[int, ...], last: int
 ) -> QuerySet[RunMeasure, Any]:
-    """Return the values of `MeasuredScenario`; `last` is the suite's last run."""
+    """Return target, model, scenario, measure, the sums of a `RunAggregate`, and the mean in the suite's `last` run."""
     # All three columns are in one index: a run has ten times as many measures as needed.
     rows = RunMeasure.objects.filter(run__in=runs, scenario__in=scenarios, measure__in=_used_measures())
     groups = ("run__target_id", "run__model", "scenario_id", "measure__name")

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalhub.teams.models import Project
-from runs.launch.run_history import PastRun, RunHistory
+from runs.launch.run_history import RunHistory
 from runs.models import Run
 from runs.targets.providers.registry import JUDGES
 from runs.targets.target_list import CheckedTarget, startable_targets
@@ -85,14 +85,13 @@ def _without_judges(targets: list[CheckedTarget], keep: Collection[str]) -> list
 def baselines_of(past: RunHistory, offer: RunChoices) -> list[tuple[str, str]]:
     """Return the last runs of a suite as choices for its baseline."""
     return [
-        (str(run.pk), f"Run {run.pk}: {offer.names.get(run.target, 'another target')}, {_count_passed(run)}")
+        (
+            str(run.pk),
+            f"Run {run.pk}: {offer.names.get(run.target_id, 'another target')}, {run.passed} of"
+            f" {run.passed + run.failed} passed{run.branch and f', {run.branch}'}",
+        )
         for run in past.finished[:MOST_BASELINES]
     ]
-
-
-def _count_passed(run: PastRun) -> str:
-    branch = f", {run.branch}" if run.branch else ""
-    return f"{run.passed} of {run.passed + run.failed} passed{branch}"
 
 
 def _versions(project: int) -> QuerySet[SuiteVersion]:
