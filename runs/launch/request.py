@@ -18,14 +18,15 @@ from runs.errors import NoJudge, NothingToRun, RequestError
 from runs.launch.arms import link_arms, plan_retests
 from runs.launch.judge_choice import JudgedTrials, UnjudgedTrials, find_unjudged, with_recommended_judge
 from runs.launch.lift import keep_arms, lift_benchmark
-from runs.launch.looks import check_sides, with_looks
 from runs.launch.selection import (
     ChosenScenario,
     ProjectReader,
     check_judge,
+    check_sides,
     check_strict,
     check_turns,
     select_scenarios,
+    with_looks,
 )
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Preset, Trigger
