@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,6 +15,7 @@ from evaluators.statistics.staleness import Registry
 from runs.errors import RequestError
 from scenarios.bundle_limits import read_whole
 from scenarios.formats.tool_registry import read_registry, registry_of
+from scenarios.tool_descriptions import read_descriptions
 
 _SOURCE_FILES = ("*.json", "*.ts", "*.js", "*.mts", "*.mjs", "*.cts", "*.cjs")
 MOST_WARNINGS = 20
@@ -66,3 +69,35 @@ def registry_from(value: Json, source: str) -> Json:
     if reading.registry is None:
         raise RequestError(" ".join(reading.warnings))
     return _stored_registry(reading.registry, reading.warnings)
+
+
+def given_sources(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the run options for seed manifest, snapshot, registry and tool descriptions.
+
+    Raises `RequestError` or `ScenarioFileError`.
+
+    Files are read now; the worker reads an address or runs a command just before the run.
+    """
+    values: dict[str, Any] = {}
+    if options["seed_manifest"]:
+        values["seed"] = read_json_file(Path(options["seed_manifest"]), "The seed manifest")
+    if options["snapshot"]:
+        values |= _file_or_source(
+            options["snapshot"], "snapshot", lambda path: read_json_file(path, "The snapshot")
+        )
+    if options["tool_registry"]:
+        values |= _file_or_source(options["tool_registry"], "registry", read_registry_file)
+    if options["tool_descriptions"]:
+        path = Path(options["tool_descriptions"])
+        try:
+            values["descriptions"] = read_descriptions(read_whole(path), path.name)
+        except OSError as error:
+            raise RequestError(
+                f"{path}: The tool descriptions cannot be read: {error.strerror}. Check the path."
+            ) from error
+    return values
+
+
+def _file_or_source(value: str, name: str, read: Any) -> dict[str, Any]:
+    # A command may be too long for a path: os.path returns False where pathlib raises.
+    return {name: read(Path(value))} if os.path.exists(value) else {f"{name}_source": value}  # noqa: PTH110

@@ -55,11 +55,12 @@ from runs.launch.arms import deciding_runs
 from runs.launch.baseline_choice import chosen_baseline
 from runs.launch.budgets import estimates_of, warn_over_budget
 from runs.launch.further_trials import look_plan, retest_plan
-from runs.launch.option_files import apply_config, given_sources
 from runs.launch.request import PlannedRun, Request, find_unjudged_trials, plan, request_runs
 from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
+from runs.launch.runner_config import apply_config
 from runs.launch.selection import with_looks
+from runs.launch.source_files import given_sources
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.results.release_rule import MET
