@@ -17,15 +17,15 @@ from runs.results.spending import spent_this_month
 
 def estimates_of(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> list[PlanEstimate]:
     """Return the estimate of each suite's runs of a plan. Three queries for each suite."""
-    suites = dict.fromkeys(each.suite_version.suite_id for each in planned)
-    of_suites = [[each for each in planned if each.suite_version.suite_id == suite] for suite in suites]
+    suites = dict.fromkeys(each.run.suite_id for each in planned)
+    of_suites = [[each for each in planned if each.run.suite_id == suite] for suite in suites]
     return [_estimate(project, runs, judged=judged) for runs in of_suites]
 
 
 def _estimate(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> PlanEstimate:
-    scenarios = sorted({scenario.scenario_id for run in planned for scenario in run.scenarios})
-    targets = {run.target.pk for run in planned}
-    history = read_history(project.pk, planned[0].suite_version.suite_id, scenarios, targets)
+    scenarios = sorted({scenario.scenario_id for each in planned for scenario in each.scenarios})
+    targets = {each.run.target_id for each in planned}
+    history = read_history(project.pk, planned[0].run.suite_id, scenarios, targets)
     return estimate_plan(planned, history, judged=judged, smallest=smallest_of_pass_rate(project))
 
 

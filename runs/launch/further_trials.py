@@ -78,9 +78,9 @@ def look_plan(runs: Sequence[RunEstimate], request: Request) -> LookPlan | None:
     known = [cost.expected for cost in costs if cost is not None]
     means = list(zip(known, expected, strict=True)) if len(known) == len(runs) else []
     return LookPlan(
-        sum(len(estimate.run.scenarios) * first for estimate in runs),
-        sum(len(estimate.run.scenarios) * n for estimate, n in zip(runs, expected, strict=True)),
-        sum(len(estimate.run.scenarios) * most for estimate in runs),
+        sum(len(estimate.planned.scenarios) * first for estimate in runs),
+        sum(len(estimate.planned.scenarios) * n for estimate, n in zip(runs, expected, strict=True)),
+        sum(len(estimate.planned.scenarios) * most for estimate in runs),
         sum(cost * n for cost, n in means) if means else None,
         sum(known) * most if means else None,
         sum(lacks_baseline),
@@ -89,19 +89,18 @@ def look_plan(runs: Sequence[RunEstimate], request: Request) -> LookPlan | None:
 
 def _has_baseline(estimate: RunEstimate, request: Request) -> bool:
     """Return whether there is a run that the planned one will likely be compared with."""
-    planned = estimate.run
-    suite, target = planned.suite_version.suite_id, planned.target.pk
+    run = estimate.planned.run
     line = Run.objects.filter(
         MOSTLY_MEASURED,
         NOT_CONFIRMING,
-        suite=suite,
-        target=target,
-        model=planned.model,
+        suite=run.suite_id,
+        target=run.target_id,
+        model=run.model,
         state=RunState.FINISHED,
         error="",
         is_experiment=False,
     )
-    pinned = not request.options.baseline and pinned_of(suite, target, request.branch)
+    pinned = not request.options.baseline and pinned_of(run.suite_id, run.target_id, run.branch)
     return bool(pinned) or line.exists()
 
 
@@ -153,17 +152,17 @@ def retest_plan(
     most = options.max_trials or options.trials if looks else options.trials
     numbers = []
     for each in estimates:
-        planned = each.run
-        if not asks_retest(options, planned.suite_version.suite, planned.target):
+        run = each.planned.run
+        if not asks_retest(options, run.suite, run.target):
             continue
-        scenarios = len(planned.scenarios)
+        scenarios = len(each.planned.scenarios)
         if is_test:
             numbers.append((each, min(IN_TURN * scenarios, max(3 * IN_TURN, scenarios * most))))
         elif each.is_known or options.baseline:
             numbers.append((each, min(MOST * scenarios, most_retested(scenarios * most))))
     if not numbers:
         return None
-    again, first = _cost(numbers), _cost([(each, len(each.run.scenarios) * most) for each in estimates])
+    again, first = _cost(numbers), _cost([(each, len(each.planned.scenarios) * most) for each in estimates])
     budget = options.max_usd
     is_short = budget is not None and again is not None and first is not None and again + first > budget
     named = None if is_test else _share_named([each for each, _ in numbers], most)
@@ -182,5 +181,5 @@ def _cost(numbers: Iterable[tuple[RunEstimate, int]]) -> float | None:
         cost = estimate.cost(1)
         if cost is None:
             return None
-        total += cost.expected / len(estimate.run.scenarios) * n
+        total += cost.expected / len(estimate.planned.scenarios) * n
     return total

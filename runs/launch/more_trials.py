@@ -30,11 +30,9 @@ def plan_more_trials(
 def _plan_run(project: Project, run: Run, keys: Collection[str], trials: int) -> PlannedRun:
     version = run.suite_version
     try:
-        target = find_target(project, run.target.name)
+        find_target(project, run.target.name)
     except RequestError as error:
         raise RequestError(f"Run {run.pk} can't get more trials. {error}") from error
-    options = RunOptions.model_validate(run.options)
-    check_judge(project, options)
+    check_judge(project, RunOptions.model_validate(run.options))
     scenarios = select_scenarios(scenarios_of(version), Selection(only=tuple(keys)), version.suite.name)
-    concurrency = options.concurrency or target.workers or 1
-    return PlannedRun(version, target, run.model, run.guidance, scenarios, trials, concurrency)
+    return PlannedRun(run, scenarios, trials)

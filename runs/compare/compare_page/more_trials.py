@@ -138,8 +138,8 @@ def _plan(
         return MorePlan(problem=str(error), id=error.id)
     first = planned[0]
     history = read_history(
-        *(project.pk, first.suite_version.suite_id, [each.scenario_id for each in first.scenarios]),
-        {run.target.pk for run in planned},
+        *(project.pk, first.run.suite_id, [each.scenario_id for each in first.scenarios]),
+        {each.run.target_id for each in planned},
     )
     judged = any(run.options.get("judge", True) for run in runs)
     smallest = smallest_of_pass_rate(project)

@@ -128,18 +128,18 @@ class Command(EvalhubCommand):
         Raises `Refused` for a suite without the release rule that the exit code needs.
         """
         rule = options["regression_rule"]
-        for run in planned:
-            scenarios, suite = len(run.scenarios), run.suite_version.suite
+        for each in planned:
+            scenarios, suite = len(each.scenarios), each.run.suite
             if options["fail_on_release_rule"] and suite.release_k is None:
                 raise Refused(
                     f"{suite.slug} has no release rule. Set one on the suite's page or run without --fail-on-release-rule.",
                     id="run/no-release-rule",
                 )
-            if options["fail_on_release_rule"] and run.release_problem:
-                self.stderr.write(run.release_problem)
+            if options["fail_on_release_rule"] and each.release_problem:
+                self.stderr.write(each.release_problem)
             if not options["fail_on_regression"]:
                 continue
-            trials = [max(run.trials, most)] * scenarios
+            trials = [max(each.trials, most)] * scenarios
             level = RateTestLevel(PASS_RATE_SHARE)
             if rule_for(suite.format, rule) == VERDICT and not can_reach(trials, trials, level):
                 self.stderr.write(
@@ -383,23 +383,23 @@ def _with_further_trials(
 def _show_plan(planned: tuple[PlannedRun, ...]) -> Result:
     rows = [
         {
-            "suite": run.suite_version.suite.slug,
-            "suite_version": run.suite_version.number,
-            "target": run.target.name,
-            "model": run.model or None,
-            "guidance": str(run.guidance) if run.guidance else None,
-            "scenarios": [scenario.key for scenario in run.scenarios],
-            "trials": run.trial_count,
-            "release_problem": run.release_problem or None,
+            "suite": each.run.suite.slug,
+            "suite_version": each.run.suite_version.number,
+            "target": each.run.target.name,
+            "model": each.run.model or None,
+            "guidance": str(each.run.guidance) if each.run.guidance else None,
+            "scenarios": [scenario.key for scenario in each.scenarios],
+            "trials": each.trial_count,
+            "release_problem": each.release_problem or None,
         }
-        for run in planned
+        for each in planned
     ]
     lines = [
         f"{row['suite']} v{row['suite_version']} on {row['target']}"
         + (f", {row['model']}" if row["model"] else "")
         + (f", {row['guidance']}" if row["guidance"] else "")
-        + f": {counted(run.trial_count, 'trial')}"
+        + f": {counted(each.trial_count, 'trial')}"
         + (f"\n  {row['release_problem']}" if row["release_problem"] else "")
-        for row, run in zip(rows, planned, strict=True)
+        for row, each in zip(rows, planned, strict=True)
     ]
     return Result("\n".join(lines), {"runs": rows})
