@@ -55,7 +55,7 @@ class FromBatch:
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the batch's recording, else the provider's, with a note of the reason."""
         answers = BatchAnswer.objects.filter(
-            trial__run=self.run_id, trial__scenario__key=invocation.key, trial__index=invocation.trial
+            trial__run=self.run_id, trial__scenario__key=invocation.spec.key, trial__index=invocation.trial
         )
         row = retry_when_lost(answers.first)
         if row is not None and row.data:
