@@ -32,7 +32,7 @@ from runs.compare.looks import (
 )
 from runs.compare.measure_changes import HEADLINE, rule_of
 from runs.engine import retesting
-from runs.engine.added_trials import add_trials
+from runs.engine.retesting import add_trials
 from runs.models import Launch, Run, Trial
 from runs.models.run import Arm, Preset, RunState
 from runs.models.run_options import RunOptions

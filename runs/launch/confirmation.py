@@ -13,7 +13,7 @@ from evalhub.teams import audit
 from evaluators.statistics.estimates import Estimate, sum_of_estimates
 from evaluators.statistics.retest import IN_TURN
 from runs.errors import Unconfirmable
-from runs.launch.budgets import budget_warning, estimates_of
+from runs.launch.estimate import budget_warning, estimates_of
 from runs.launch.request import PlannedRun, store_launch
 from runs.launch.selection import scenarios_of, select_scenarios
 from runs.models import Alert, Launch, Run

@@ -8,15 +8,20 @@ from functools import cached_property
 from math import ceil
 from statistics import fmean
 
+from evalhub.lib.numbers import money
+from evalhub.teams.models import Project
 from evaluators.statistics.aggregate import RunAggregate
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.estimates import Estimate, estimate_total, sum_of_estimates
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
 from evaluators.statistics.power import RateTestLevel, can_reach, detectable, expected_rates, most_power
 from evaluators.statistics.retest import Passes
+from runs.compare.measure_changes import smallest_of_pass_rate
 from runs.launch.request import PlannedRun, Request
-from runs.launch.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
+from runs.launch.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory, read_history
 from runs.models import Baseline, Run
+from runs.models.run_options import RunOptions
+from runs.results.spending import spent_this_month
 
 OFFERED = (1, 3, 5, 10, 20)
 """Numbers of trials of each scenario to choose from."""
@@ -315,3 +320,48 @@ def _seconds(runs: Sequence[RunEstimate], trials: int) -> float | None:
 def _round_time(seconds: float) -> float:
     """Return a time, rounded to minutes from 99.5 seconds on."""
     return seconds if seconds < 99.5 else round(seconds / 60) * 60.0
+
+
+def estimates_of(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> list[PlanEstimate]:
+    """Return the estimate of each suite's runs of a plan. Three queries for each suite."""
+    suites = dict.fromkeys(each.run.suite_id for each in planned)
+    smallest, estimates = smallest_of_pass_rate(project), []
+    for suite in suites:
+        runs = [each for each in planned if each.run.suite_id == suite]
+        scenarios = sorted({scenario.scenario_id for each in runs for scenario in each.scenarios})
+        history = read_history(project.pk, suite, scenarios, {each.run.target_id for each in runs})
+        estimates.append(estimate_plan(runs, history, judged=judged, smallest=smallest))
+    return estimates
+
+
+def warn_over_budget(project: Project, planned: Sequence[PlannedRun], options: RunOptions) -> str:
+    """Return a warning if the plan's estimated cost is above a budget, its own or the month's, else an empty text."""
+    if options.max_usd is None and project.month_usd is None:
+        return ""
+    estimates = estimates_of(project, planned, judged=options.judge)
+    costs = [each.chosen.cost for each in estimates if each.chosen.cost]
+    expected = sum_of_estimates(costs).expected if costs else None
+    return budget_warning(expected, options.max_usd) or month_warning(project, expected)
+
+
+def month_warning(project: Project, expected: float | None) -> str:
+    """Return a warning if an expected cost is above what is left of the project's month, else an empty text."""
+    if project.month_usd is None or expected is None:
+        return ""
+    left = max(0.0, project.month_usd - spent_this_month(project.pk))
+    if expected <= left:
+        return ""
+    return (
+        f"The estimated cost of {money(expected)} is above the {money(left)} that are left of the project's budget"
+        " this month: the last trials may not run."
+    )
+
+
+def budget_warning(expected: float | None, max_usd: float | None) -> str:
+    """Return a warning if an expected cost is above a budget, else an empty text."""
+    if max_usd is None or expected is None or expected <= max_usd:
+        return ""
+    return (
+        f"The estimated cost of {money(expected)} is above the budget of {money(max_usd)}: "
+        "the last trials may not run."
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from runs.launch.selection import (
     check_sides,
     check_strict,
     check_turns,
+    find_target,
+    scenarios_of,
     select_scenarios,
     with_looks,
 )
@@ -37,6 +39,9 @@ from runs.workers.labels import refuse_missing_labels
 from runs.workers.worker_registry import WorkerJudge, find_own_judge, judges_of_workers
 from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, SuiteVersion
+
+MOST_MORE = 100
+"""The most further trials of a scenario at once."""
 
 
 @dataclass(frozen=True)
@@ -288,3 +293,26 @@ def _store_run(launch: Launch, planned: PlannedRun) -> None:
         for place, scenario in enumerate(planned.scenarios)
     ]
     statements.insert(Trial, rows)
+
+
+def plan_more_trials(
+    project: Project, runs: Sequence[Run], keys: Collection[str], trials: int
+) -> list[PlannedRun]:
+    """Return what each run would run again, with its suite version, target, model and guidance.
+
+    Raises `RequestError` if one of them can't run or lacks a scenario.
+    """
+    if not keys:
+        raise NothingToRun("Select at least one scenario that both runs have.")
+    return [_plan_run(project, run, keys, trials) for run in runs]
+
+
+def _plan_run(project: Project, run: Run, keys: Collection[str], trials: int) -> PlannedRun:
+    version = run.suite_version
+    try:
+        find_target(project, run.target.name)
+    except RequestError as error:
+        raise RequestError(f"Run {run.pk} can't get more trials. {error}") from error
+    check_judge(project, RunOptions.model_validate(run.options))
+    scenarios = select_scenarios(scenarios_of(version), Selection(only=tuple(keys)), version.suite.name)
+    return PlannedRun(run, scenarios, trials)

@@ -6,7 +6,6 @@ agent under `agent` and folders under `evals` and `project`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import yaml
 
 from evalhub.teams.models import Project
 from runs.errors import RequestError
+from runs.launch.source_files import read_json_file
 from runs.targets.import_targets import import_targets
-from scenarios.bundle_limits import read_whole
 
 TARGET = "agent-endpoint"
 """Name of the target made from a configuration's endpoint."""
@@ -53,14 +52,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
     Its paths are relative to its folder. Raises `RequestError`.
     """
-    try:
-        value = json.loads(read_whole(path))
-    except OSError as error:
-        raise RequestError(
-            f"{path}: The configuration cannot be read: {error.strerror}. Check the path."
-        ) from error
-    except ValueError as error:
-        raise RequestError(f"{path}: The configuration is not JSON: {error}. Correct it.") from error
+    value = read_json_file(path, "The configuration")
     if not isinstance(value, dict):
         raise RequestError(
             f"{path}: The configuration is not a JSON object. Write {{…}} around its settings."

@@ -22,12 +22,19 @@ MOST_WARNINGS = 20
 MOST_SOURCE_FILES = 5000
 
 
-def read_json_file(path: Path, what: str) -> Json:
-    """Return a JSON file's value. Raises `RequestError`, which names it as `what`."""
+def read_named(path: Path, what: str) -> bytes:
+    """Return the content of a file that somebody named. Raises `RequestError`, which names it as `what`."""
     try:
-        return json.loads(read_whole(path))
+        return read_whole(path)
     except OSError as error:
         raise RequestError(f"{path}: {what} cannot be read: {error.strerror}. Check the path.") from error
+
+
+def read_json_file(path: Path, what: str) -> Json:
+    """Return a JSON file's value. Raises `RequestError`, which names it as `what`."""
+    content = read_named(path, what)
+    try:
+        return json.loads(content)
     except ValueError as error:
         raise RequestError(f"{path}: {what} is not JSON: {error}. Correct it.") from error
 
@@ -89,12 +96,7 @@ def given_sources(options: dict[str, Any]) -> dict[str, Any]:
         values |= _file_or_source(options["tool_registry"], "registry", read_registry_file)
     if options["tool_descriptions"]:
         path = Path(options["tool_descriptions"])
-        try:
-            values["descriptions"] = read_descriptions(read_whole(path), path.name)
-        except OSError as error:
-            raise RequestError(
-                f"{path}: The tool descriptions cannot be read: {error.strerror}. Check the path."
-            ) from error
+        values["descriptions"] = read_descriptions(read_named(path, "The tool descriptions"), path.name)
     return values
 
 

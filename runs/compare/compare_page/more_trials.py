@@ -32,8 +32,7 @@ from runs.compare.measure_changes import (
 from runs.engine.extending import extend_runs
 from runs.errors import RequestError
 from runs.launch.estimate import PlanEstimate, estimate_plan
-from runs.launch.more_trials import MOST_MORE, plan_more_trials
-from runs.launch.request import PlannedRun
+from runs.launch.request import MOST_MORE, PlannedRun, plan_more_trials
 from runs.launch.run_history import read_history
 from runs.models import Run
 

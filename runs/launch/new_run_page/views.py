@@ -25,9 +25,8 @@ from runs.compare.baselines import LAST_PASS
 from runs.compare.measure_changes import smallest_of_pass_rate
 from runs.compare.side_by_side import MOST_COMPARED
 from runs.errors import RequestError
-from runs.launch.budgets import budget_warning, month_warning
 from runs.launch.command_line import as_command
-from runs.launch.estimate import PlanEstimate, estimate_plan, line_targets
+from runs.launch.estimate import PlanEstimate, budget_warning, estimate_plan, line_targets, month_warning
 from runs.launch.further_trials import LookPlan, RetestPlan, look_plan, retest_plan
 from runs.launch.judge_choice import UnjudgedTrials
 from runs.launch.lift import has_skill

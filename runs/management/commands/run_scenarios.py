@@ -21,7 +21,6 @@ from evaluators.statistics.power import RateTestLevel, can_reach
 from runs.compare.guidance.lift_findings import describe_stopped_arms, lift_json, lifts_of_launch
 from runs.compare.retests import describe_lost_together
 from runs.engine import run_here, wait
-from runs.engine.interruption import exit_code_of, interruptible
 from runs.errors import NoJudge, RequestError
 from runs.exchange.exports.console import MOST_TRIALS
 from runs.exchange.exports.document import run_digest, run_document
@@ -53,7 +52,7 @@ from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.launch import inputs
 from runs.launch.arms import deciding_runs
 from runs.launch.baseline_choice import chosen_baseline
-from runs.launch.budgets import estimates_of, warn_over_budget
+from runs.launch.estimate import estimates_of, warn_over_budget
 from runs.launch.further_trials import look_plan, retest_plan
 from runs.launch.request import PlannedRun, Request, find_unjudged_trials, plan, request_runs
 from runs.launch.run_arguments import add_run_arguments
@@ -153,11 +152,11 @@ class Command(EvalhubCommand):
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
         code = 0
-        with interruptible():
+        with run_here.interruptible():
             try:
                 self._follow(launch, options)
             except KeyboardInterrupt as interrupt:
-                code = exit_code_of(interrupt)
+                code = run_here.exit_code_of(interrupt)
                 self._note_interruption(launch, options)
             result = self._report(launch, options)
         return replace(result, code=code) if code else result

@@ -20,9 +20,12 @@ def invocation_of(
     max_usd: float | None = None,
     stubs: dict[str, Any] | None = None,
     messages: tuple[Any, ...] = (),
+    folder: str = "",
     **more: Any,
 ) -> Invocation:
     """Return the invocation of a scenario with these fields."""
     limits, cost = TrialLimits(max_turns=max_turns), Cost(max_usd=max_usd)
-    spec = ScenarioSpec(key=key, prompt=prompt, limits=limits, cost=cost, stubs=stubs, messages=messages)
+    spec = ScenarioSpec(
+        key=key, prompt=prompt, limits=limits, cost=cost, stubs=stubs, messages=messages, folder=folder
+    )
     return Invocation(prompt, spec, workspace, scratch, timeout_seconds, **more)
