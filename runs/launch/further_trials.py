@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
@@ -54,13 +54,8 @@ class LookPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers for the command line."""
-        return {
-            "first": self.first,
-            "expected": round(self.expected, 1),
-            "greatest": self.greatest,
-            "expected_usd": self.expected_usd,
-            "greatest_usd": self.greatest_usd,
-        }
+        kept = {name: value for name, value in asdict(self).items() if name != "without_baseline"}
+        return kept | {"expected": round(self.expected, 1)}
 
 
 def look_plan(runs: Sequence[RunEstimate], request: Request) -> LookPlan | None:
@@ -135,7 +130,7 @@ class RetestPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers for the command line."""
-        return {"greatest": self.greatest, "greatest_usd": self.greatest_usd, "named": self.named}
+        return {name: value for name, value in asdict(self).items() if name != "stopped_at_usd"}
 
 
 def retest_plan(
