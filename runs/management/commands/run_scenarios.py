@@ -321,15 +321,17 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         inputs.import_targets_file(project, Path(options["targets_file"]), by=by)
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
     previous = inputs.read_previous(options["previous"])
-    baseline = chosen_baseline(project, options["baseline"], versions, by=by, folder=options["output_dir"])
-    return _read_options({**options, "baseline": baseline.baseline}).resolve(
+    baseline, note = chosen_baseline(
+        project, options["baseline"], versions, by=by, folder=options["output_dir"]
+    )
+    return _read_options({**options, "baseline": baseline}).resolve(
         versions,
         inputs.select_guidance(versions, options["guidance"], by=by),
         strict=options["strict"],
         shard=options["shard"],
         benchmarks=inputs.read_benchmarks(options["suites"], versions) if options["lift"] else {},
         previous_files=previous if isinstance(previous, tuple) else (),
-        baseline_note=baseline.baseline_note,
+        baseline_note=note,
         fail_on_regression=options["fail_on_regression"],
         **given_sources(options),
     )
