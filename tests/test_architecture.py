@@ -85,7 +85,7 @@ FACES: Mapping[str, frozenset[str]] = {
         results_files.skill_creator results_files.values
     """),
     "launch": _names("""
-        confirmation estimate inputs judge_choice lift more_trials request run_history run_request selection
+        confirmation estimate inputs judge_choice lift request run_history run_request selection
         separation source_files
     """),
     "engine": _names("""

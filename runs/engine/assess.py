@@ -243,7 +243,11 @@ def judge_recording(
         described,
         outcome=evaluation.outcome,
         error=evaluation.error,
-        error_kind=broken.kind if broken else _error_kind(evaluation),
+        error_kind=broken.kind
+        if broken
+        else (
+            next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
+        ),
         evaluation=evaluation,
         execution=Execution(**{**evidence.facts, "cost_usd": cost}),
         transcript=evidence.transcript,
@@ -300,11 +304,6 @@ def _contradictions(evidence: Evidence) -> list[str]:
         f"The agent's stream states {counted(calls, 'successful call')} of the tool that evalhub's record doesn't have. "
         "The record counts."
     ]
-
-
-def _error_kind(evaluation: Evaluation) -> str:
-    """Return the layer that failed, as the kind of error."""
-    return next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
 
 
 def _detail(

@@ -28,12 +28,11 @@ def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> Ba
     error = mask_values(answer.error, secrets)
     if answer.recording is None:
         return BatchAnswer(trial_id=trial_id, error=error)
-    return BatchAnswer(trial_id=trial_id, data=_pack(answer.recording, secrets), error=error)
-
-
-def _pack(recording: Recording, secrets: tuple[str, ...]) -> bytes:
-    """Return the recording as JSON, without logs, because a batch writes none."""
-    return _encoder.encode(replace(mask_recording(recording, secrets), logs={}))
+    return BatchAnswer(
+        trial_id=trial_id,
+        data=_encoder.encode(replace(mask_recording(answer.recording, secrets), logs={})),
+        error=error,
+    )
 
 
 class FromBatch:
@@ -56,7 +55,7 @@ class FromBatch:
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the batch's recording, else the provider's, with a note of the reason."""
         answers = BatchAnswer.objects.filter(
-            trial__run=self.run_id, trial__scenario__key=invocation.key, trial__index=invocation.trial
+            trial__run=self.run_id, trial__scenario__key=invocation.spec.key, trial__index=invocation.trial
         )
         row = retry_when_lost(answers.first)
         if row is not None and row.data:

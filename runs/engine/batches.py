@@ -104,7 +104,7 @@ def _invocations(context: RunContext) -> dict[str, Invocation]:
     """Return each trial's invocation by its key, except conversations over stubs, which have several turns."""
     rows = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).order_by("position")
     invocations = {str(trial.pk): _invocation(trial, context) for trial in rows}
-    return {id: invocation for id, invocation in invocations.items() if invocation.stubs is None}
+    return {id: invocation for id, invocation in invocations.items() if invocation.spec.stubs is None}
 
 
 def _invocation(trial: Trial, context: RunContext) -> Invocation:

@@ -10,7 +10,7 @@ from django.db.models import Max
 from evalhub.teams import audit
 from evaluators.statistics.looks import first_size
 from runs.db.transactions import write_transaction
-from runs.engine.added_trials import add_trials
+from runs.engine.retesting import add_trials
 from runs.engine.retrying import lock_closed, reopen
 from runs.errors import NotRetryable, RequestError
 from runs.models import Launch, Run, Trial

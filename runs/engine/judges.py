@@ -12,7 +12,7 @@ from evalhub.teams.models import Project
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import LAYERS, Layer, judge_layer
 from evaluators.grading.evidence import Evidence
-from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json, Score
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score
 from evaluators.redaction import mask_values
 from runs.db.outage import outage
 from runs.db.retry import retry_when_lost
@@ -140,13 +140,14 @@ def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
 
     options = LitellmOptions(model=name)
     return with_key(
-        ResolvedTarget(name, "litellm", options, prices=prices_of(run.project_id, _config(run))), variables
+        ResolvedTarget(
+            name,
+            "litellm",
+            options,
+            prices=prices_of(run.project_id, run.suite_version.config if run.suite_version_id else {}),
+        ),
+        variables,
     )
-
-
-def _config(run: Run) -> Json:
-    """Return the suite's settings; a proof's run has none."""
-    return run.suite_version.config if run.suite_version_id else {}
 
 
 def mask_judge(complete: Complete, secrets: tuple[str, ...]) -> Complete:

@@ -100,15 +100,17 @@ class _LaneSession:
 
     def is_over(self) -> bool:
         """Return whether the current trial is the last one here."""
-        self.over = self.over or self._one_trial or self._is_stopped() or self._is_late()
+        self.over = (
+            self.over
+            or self._one_trial
+            or self._is_stopped()
+            or (self._until is not None and time.monotonic() >= self._until)
+        )
         self.over = self.over or self._should_give_way()
         return self.over
 
     def _is_stopped(self) -> bool:
         return heartbeat.stopped(self.slot.token) or _stopping.is_set()
-
-    def _is_late(self) -> bool:
-        return self._until is not None and time.monotonic() >= self._until
 
     def _should_give_way(self) -> bool:
         if time.monotonic() - self._checked < FAIR_SHARE_SECONDS:
@@ -213,17 +215,16 @@ def _store(
     except UNSTORABLE as error:
         # Otherwise the trial would run again and again, because each lease would expire.
         logger.exception("trial %s: its result can't be stored", claim.trial_id)
-        recorded, following = recording.record_result(claim, _unstorable(error), may_wait=may_wait), None
+        sentence = f"The result can't be stored ({type(error).__name__}). The worker's log has the details; report them."
+        recorded, following = (
+            recording.record_result(
+                claim, TrialResult(outcome="error", error=sentence, error_kind="internal"), may_wait=may_wait
+            ),
+            None,
+        )
     if not recorded:
         logger.warning("trial %s: the claim was lost, its result is discarded", claim.trial_id)
     return following
-
-
-def _unstorable(error: Exception) -> TrialResult:
-    sentence = (
-        f"The result can't be stored ({type(error).__name__}). The worker's log has the details; report them."
-    )
-    return TrialResult(outcome="error", error=sentence, error_kind="internal")
 
 
 class LaneThread(threading.Thread):

@@ -32,7 +32,7 @@ from runs.compare.looks import (
 )
 from runs.compare.measure_changes import HEADLINE, rule_of
 from runs.engine import retesting
-from runs.engine.added_trials import add_trials
+from runs.engine.retesting import add_trials
 from runs.models import Launch, Run, Trial
 from runs.models.run import Arm, Preset, RunState
 from runs.models.run_options import RunOptions
@@ -77,7 +77,8 @@ class _Plan:
     @property
     def over(self) -> str:
         """Why no trial may follow; empty if some may."""
-        return _why_over(self.run, self.beside)
+        stopped = (_why_stopped(side) for side in filter(None, (self.run, self.beside)))
+        return next(filter(None, stopped), "") or spending.why_spent(self.run)
 
 
 def look_at_run(run_id: int) -> tuple[int, ...]:
@@ -148,12 +149,6 @@ def _plan_of_extension(launch: Launch) -> _Plan:
     return _Plan(new, base, launch.stop["first"], launch.stop["most"], looks, base, extension=launch)
 
 
-def _why_over(run: Run, beside: Run | None) -> str:
-    """Return why no trial may follow, whatever the look finds; empty if some may."""
-    stopped = (_why_stopped(side) for side in filter(None, (run, beside)))
-    return next(filter(None, stopped), "") or spending.why_spent(run)
-
-
 def _why_stopped(run: Run) -> str:
     """Return why a run gets no further trial of its own; empty if it may."""
     if run.cancel_requested or run.state == RunState.CANCELLED:
@@ -174,7 +169,13 @@ def _look(plan: _Plan) -> bool:
     smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest_effect
     limit = plan.most + (_earlier_trials(plan) if plan.extension else 0)
     sides = read_state(plan.base, plan.run, smallest, limit, is_paired=plan.beside is not None)
-    if sides is None or (plan.extension and not all(_has_grown(plan, each) for each in plan.runs)):
+    if sides is None or (
+        plan.extension
+        and not all(
+            each.trial_set.filter(round__gte=plan.since(each), outcome__in=("pass", "fail")).exists()
+            for each in plan.runs
+        )
+    ):
         _save(plan, plan.earlier, goes_on=False)
         return False
     earlier = plan.earlier
@@ -213,11 +214,6 @@ def _levels(plan: _Plan, earlier: Sequence[StoredLook], sides: ComparedSides) ->
     others = [each for each in extensions_of(plan.runs) if each.launch.pk < plan.extension.pk]
     before = information_before(plan.base, plan.run, [look for each in others for look in each.looks])
     return unplanned_levels([*before, *(each.information for each in earlier), sides.information])
-
-
-def _has_grown(plan: _Plan, run: Run) -> bool:
-    """Return whether any of a run's further trials was decided: where none could start, there is nothing to look at."""
-    return run.trial_set.filter(round__gte=plan.since(run), outcome__in=("pass", "fail")).exists()
 
 
 def _earlier_trials(plan: _Plan) -> int:

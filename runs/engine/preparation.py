@@ -29,7 +29,7 @@ from runs.engine.tool.tool_recording import not_recorded
 from runs.engine.workspace.trial_folder import trial_folder
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.errors import ProviderError, RequestError
-from runs.launch.judge_choice import JudgedTrials, deciders_of, find_unjudged
+from runs.launch.judge_choice import deciders_of, find_unjudged
 from runs.models import Run, Target, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
@@ -223,10 +223,7 @@ def _check_judge(context: RunContext, warnings: list[str]) -> None:
     queued = Trial.objects.filter(run=run, state=TrialState.QUEUED).order_by()
     counts = dict(queued.values_list("scenario_version").annotate(Count("pk")))
     contents = ScenarioVersion.objects.filter(pk__in=counts).values_list("pk", "content")
-    judged = [
-        JudgedTrials(run.target, {content["key"]: deciders_of(content)}, counts[pk])
-        for pk, content in contents
-    ]
+    judged = [(run.target, {content["key"]: deciders_of(content)}, counts[pk]) for pk, content in contents]
     workers = find_own_judge if run.launch.held_by else any_judges
     unjudged = find_unjudged(run.project, judged, context.options, workers)
     if unjudged and unjudged.refusal:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from django.db import transaction
+from django.db.models import F, Max
+
 from evaluators.statistics.retest import (
     ERRORS,
     FIXED,
@@ -28,13 +31,14 @@ from evaluators.statistics.retest import (
     plan_in_turn,
 )
 from runs.compare import retests
-from runs.engine.added_trials import add_trials
+from runs.db import statements
 from runs.models import Run, Trial
 from runs.models.run import Preset, RunState, Trigger, has_too_many_errors
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results import spending
 from runs.results.rollups import write_measures
+from runs.workers import wakeups
 
 LEAST_RATE = 0.5
 """The share of its first trials from which on a named scenario is run again to see whether it is fixed."""
@@ -282,3 +286,35 @@ def _retest_beside(old: Run, new: Run) -> bool:
     ran = retests.fresh_passes(old)
     add_trials(old, {key: n for key, n in numbers.items() if key not in ran}, is_retest=True)
     return _queue(new, [*known, *rows], numbers)
+
+
+def add_trials(run: Run, numbers: Mapping[str, int], *, is_retest: bool = False) -> int:
+    """Queue so many further trials of scenarios, by key; return their number. Requires a transaction.
+
+    They are a round of their own, which `Run.trials` doesn't count.
+    """
+    trials = Trial.objects.filter(run=run)
+    following = 1 + max(trials.order_by().values_list("round", flat=True).distinct(), default=0)
+    rows = (
+        trials.order_by().values_list("scenario__key", "scenario", "scenario_version").annotate(Max("index"))
+    )
+    width = trials.order_by().values("scenario").distinct().count()
+    places = dict(trials.filter(index=0).values_list("scenario", "position"))
+    queued = {**statements.blank(Trial), "run": run.pk, "round": following, "is_retest": is_retest}
+    new = [
+        {
+            **queued,
+            "scenario": scenario,
+            "scenario_version": version,
+            "index": index,
+            "position": index * width + places.get(scenario, 0),
+        }
+        for key, scenario, version, last in sorted(rows)
+        for index in range(last + 1, last + 1 + numbers.get(key, 0))
+    ]
+    if new:
+        statements.insert(Trial, sorted(new, key=lambda row: row["position"]))
+        Run.objects.filter(pk=run.pk).update(open=F("open") + len(new))
+        if not run.launch.held_by:
+            transaction.on_commit(lambda: wakeups.lanes(run.pk))
+    return len(new)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -13,7 +17,6 @@ from runs.db.disk import storage_guard
 from runs.db.outage import outage
 from runs.db.retry import retry_when_lost
 from runs.engine import batches, lanes, preparation, recording
-from runs.engine.interruption import STOP_SECONDS
 from runs.engine.reaper import reap
 from runs.models import Launch, Run
 from runs.models.run import OPEN
@@ -23,6 +26,10 @@ from runs.workers.heartbeat import heartbeat
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.3
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""What interrupts a command: CI services send SIGINT, then SIGTERM, then a kill."""
+STOP_SECONDS = 2.5
+"""How long running trials have to end before the results of the finished ones are written."""
 
 
 Ended = Callable[[int], None]
@@ -141,3 +148,45 @@ def _open_numbers(launch: Launch) -> list[int]:
 def exit_code(runs: Sequence[Run]) -> int:
     """Return 0 when everything passed, else 1."""
     return 0 if all(run.outcome == "pass" for run in runs) else 1
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the command to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def exit_code_of(interrupt: KeyboardInterrupt) -> int:
+    """Return the exit code of shells for a program that the signal ended."""
+    return 128 + (interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise `Interrupted` at the first SIGINT or SIGTERM, and ignore further ones from then on.
+
+    A second one would end the command before it has written and printed its results. Elsewhere than in the main
+    thread, nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for signal_number in SIGNALS:
+            signal.signal(signal_number, signal.SIG_IGN)
+        raise Interrupted(number)
+
+    for number in SIGNALS:
+        # A command in the background of a shell ignores SIGINT.
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, handler)

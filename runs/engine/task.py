@@ -180,7 +180,7 @@ class Task:
         opens_files = self.context.provider.works_in_folder
         return Invocation(
             prompt=(spec.agent_prompt if opens_files else "") or spec.prompt,
-            key=spec.key,
+            spec=spec,
             workspace=folder.workspace,
             scratch=folder.scratch,
             timeout_seconds=self.timeout_seconds,
@@ -192,13 +192,8 @@ class Task:
             files=tuple(folder.bundle / path for path in spec.input_files),
             guideline_files=tuple(folder.bundle / path for path in spec.guidelines),
             bundle=folder.bundle if spec.bundle else None,
-            folder=folder.bundle / spec.folder if spec.bundle else None,
-            messages=spec.messages,
             in_workspace=self.in_workspace,
-            stubs=spec.stubs,
             tools=tools_of(self.context.registry, {}) if self.offers_tools else (),
-            max_turns=spec.limits.max_turns,
-            max_usd=spec.cost.max_usd,
             cancelled=self.stopped,
             watch=self._watch,
         )

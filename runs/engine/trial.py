@@ -162,12 +162,12 @@ def ask_target(task: Task, invocation: Invocation) -> Recording:
 
 def _invoke(task: Task, invocation: Invocation) -> Recording:
     """Let a model with stubs converse with them, and any other target do the task."""
-    if invocation.stubs is None or task.executes_tools:
+    if task.spec.stubs is None or task.executes_tools:
         return task.context.provider.invoke(invocation)
     # Imported here because few trials converse and a model's code loads slowly.
     from runs.engine.workspace.stubs import converse
     from runs.targets.language_models.language_model import stub_model
 
-    tools = tools_of(task.context.registry, invocation.stubs)
+    tools = tools_of(task.context.registry, task.spec.stubs)
     model = stub_model(task.context.target, tools, invocation, task.context.outbound)
     return converse(invocation, model, max_turns=task.spec.limits.max_turns or MAX_TURNS)

@@ -61,7 +61,8 @@ class _WorkerWatch:
         if self._since is None:
             self._since = now
         if self._notify is not None:
-            self._notify(self._notice())
+            limit = "without a limit" if self._limit is None else f"for {self._limit:g} seconds"
+            self._notify(f"{self._why()} Waiting {limit}.")
             self._notify = None
         if self._limit is not None and now - self._since >= self._limit:
             raise NoWorker(self._given_up())
@@ -72,10 +73,6 @@ class _WorkerWatch:
         if problem and self._notify_problem is not None:
             self._notify_problem(problem)
             self._notify_problem = None
-
-    def _notice(self) -> str:
-        limit = "without a limit" if self._limit is None else f"for {self._limit:g} seconds"
-        return f"{self._why()} Waiting {limit}."
 
     def _why(self) -> str:
         """Return what the launch waits for: workers with labels, or any."""

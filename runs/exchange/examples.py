@@ -100,7 +100,7 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
             descriptions=_descriptions(FOLDER / example.descriptions) if example.descriptions else None,
             **({**LIFT_OPTIONS, "lift": True, "max_trials": example.trials} if example.lift else {}),
         ),
-        tool_version=example.tool_version,
+        labels={"tool_version": example.tool_version},
     )
     launch = request_runs(project, request, by=by, trigger=Trigger.CLI, wake=not now)
     if now:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from django.contrib.auth.models import User
@@ -26,14 +25,6 @@ from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import SuiteVersion
 
 
-@dataclass(frozen=True)
-class ChosenBaseline:
-    """The options of `RunOptions` for a baseline."""
-
-    baseline: str
-    baseline_note: str = ""
-
-
 def chosen_baseline(
     project: Project,
     choice: str,
@@ -41,15 +32,15 @@ def chosen_baseline(
     *,
     by: User | None,
     folder: str | None = None,
-) -> ChosenBaseline:
-    """Return the baseline of a request for these versions of suites. Raises `RequestError`.
+) -> tuple[str, str]:
+    """Return the `baseline` and the `baseline_note` of a request for these versions. Raises `RequestError`.
 
     `choice` is empty, `last-pass`, a run's number or UUID, the `runId` of a result in `folder`, or a file of results.
     Results of a run that isn't stored are imported, so that the verdict is computed from their trials.
     """
     if choice in ("", LAST_PASS) or choice.isdecimal():
         check_choice(project.pk, choice)
-        return ChosenBaseline(choice)
+        return choice, ""
     if stored := stored_run(project, choice):
         return _choose_run(project, stored.pk)
     path = Path(choice)
@@ -64,14 +55,14 @@ def chosen_baseline(
     return _of_file(project, path, versions, by)
 
 
-def _choose_run(project: Project, run: int) -> ChosenBaseline:
+def _choose_run(project: Project, run: int) -> tuple[str, str]:
     check_choice(project.pk, str(run))
-    return ChosenBaseline(str(run))
+    return str(run), ""
 
 
 def _of_file(
     project: Project, path: Path, versions: Sequence[SuiteVersion], by: User | None
-) -> ChosenBaseline:
+) -> tuple[str, str]:
     """Return the baseline that a file's results are, stored where they aren't yet."""
     content = _content(path)
     read = _results(path, content)
@@ -83,7 +74,7 @@ def _of_file(
     _check(path, external)
     sha256 = hashlib.sha256(content).hexdigest()
     (run,) = store_results(project, [external], path.name, sha256, by=by, version=version)
-    return ChosenBaseline(str(run.pk), _note(path, external, version))
+    return str(run.pk), _note(path, external, version)
 
 
 def _of_archive(
@@ -93,7 +84,7 @@ def _of_archive(
     archived: Sequence[Archived],
     versions: Sequence[SuiteVersion],
     by: User | None,
-) -> ChosenBaseline:
+) -> tuple[str, str]:
     """Return the newest run of an archive that has scenarios of a suite; none for several lines, which find their own."""
     keys = set[str]()
     for version in versions:
@@ -114,9 +105,9 @@ def _of_archive(
     )
     import_results(project, content, path.name, by=by)
     if len({(entry.run.suite.slug, entry.run.target, entry.run.columns["model"]) for entry in usable}) > 1:
-        return ChosenBaseline("")
+        return "", ""
     stored = stored_run(project, newest.uuid)
-    return ChosenBaseline(str(stored.pk) if stored else "")
+    return str(stored.pk) if stored else "", ""
 
 
 def _content(path: Path) -> bytes:
@@ -132,11 +123,8 @@ def _results(path: Path, content: bytes) -> ReadResults:
     try:
         return read_results(path.name, content)
     except (RequestError, ScenarioFileError) as error:
-        raise RequestError(f"{path}: The baseline can't be used. {_why(error)}") from error
-
-
-def _why(error: RequestError | ScenarioFileError) -> str:
-    return str(error) if isinstance(error, RequestError) else "; ".join(str(each) for each in error.problems)
+        problems = [error] if isinstance(error, RequestError) else error.problems
+        raise RequestError(f"{path}: The baseline can't be used. {'; '.join(map(str, problems))}") from error
 
 
 def _matching(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,14 +13,13 @@ from evalhub.teams import audit
 from evaluators.statistics.estimates import Estimate, sum_of_estimates
 from evaluators.statistics.retest import IN_TURN
 from runs.errors import Unconfirmable
-from runs.launch.budgets import budget_warning, estimates_of
-from runs.launch.request import PlannedRun, Request, store_run
+from runs.launch.estimate import budget_warning, estimates_of
+from runs.launch.request import PlannedRun, store_launch
 from runs.launch.selection import scenarios_of, select_scenarios
 from runs.models import Alert, Launch, Run
 from runs.models.comparison import OF_SUITE
 from runs.models.run import OPEN, Arm, Preset, Trigger
 from runs.models.run_options import RunOptions, Selection
-from runs.workers import wakeups
 
 _CONFIGURATION = (
     "target_id",
@@ -30,14 +29,17 @@ _CONFIGURATION = (
     "model",
     "tool_version",
 )
+_REPEATED = (
+    *("project", "suite_version", "target", "target_version", "model", "guidance", "concurrency", "branch"),
+)
 
 
 @dataclass(frozen=True)
 class ConfirmationPlan:
     """The two runs of a confirmation."""
 
-    arms: tuple[tuple[Run, PlannedRun], ...]
-    """The run whose configuration runs again, with its plan: the new one, then the old one."""
+    arms: tuple[PlannedRun, ...]
+    """The runs whose configurations run again: the new one, then the old one."""
     cost: Estimate | None
     """None if no run reported a cost."""
     warning: str
@@ -46,12 +48,12 @@ class ConfirmationPlan:
     @property
     def trials(self) -> int:
         """All trials of both runs."""
-        return sum(planned.trial_count for _, planned in self.arms)
+        return sum(each.trial_count for each in self.arms)
 
     @property
     def sentence(self) -> str:
         """What runs."""
-        planned = self.arms[0][1]
+        planned = self.arms[0]
         plan = f"{counted(len(planned.scenarios), 'scenario')} × {counted(planned.trials, 'trial')}"
         return f"{plan} on the new and on the old configuration, in turn: {counted(self.trials, 'trial')}."
 
@@ -69,8 +71,16 @@ def plan_confirmation(alert: Alert) -> ConfirmationPlan:
     sides = [run, *([old] if old else [])]
     options = RunOptions.model_validate(run.options)
     trials = IN_TURN if alert.named else options.trials
-    arms = tuple((side, _plan_run(side, tuple(alert.named), trials)) for side in sides)
-    estimates = estimates_of(run.project, [planned for _, planned in arms], judged=options.judge)
+    wanted = Selection(only=tuple(alert.named))
+    arms = tuple(
+        PlannedRun(
+            side,
+            select_scenarios(scenarios_of(side.suite_version), wanted, side.suite_version.suite.name),
+            trials,
+        )
+        for side in sides
+    )
+    estimates = estimates_of(run.project, arms, judged=options.judge)
     costs = [estimate.chosen.cost for estimate in estimates if estimate.chosen.cost]
     cost = sum_of_estimates(costs) if costs else None
     return ConfirmationPlan(arms, cost, budget_warning(cost.expected if cost else None, run.max_usd))
@@ -100,55 +110,54 @@ def _refuse(alert: Alert, run: Run, old: Run | None) -> None:
         )
 
 
-def _plan_run(run: Run, keys: tuple[str, ...], trials: int) -> PlannedRun:
-    version = run.suite_version
-    chosen = select_scenarios(scenarios_of(version), Selection(only=keys), version.suite.name)
-    return PlannedRun(version, run.target, run.model, run.guidance, chosen, trials, run.concurrency)
-
-
 @transaction.atomic
 def start_confirmation(alert: Alert, *, by: User | None) -> Launch:
     """Request an alert's two runs in one launch, in which they take turns. Raises `Unconfirmable`."""
     # Locked, so that of two people at once one starts it.
     alert = Alert.objects.select_for_update().get(pk=alert.pk)
     plan = plan_confirmation(alert)
-    run = plan.arms[0][0]
-    launch = Launch.objects.create(
-        project=run.project,
+    alerted = plan.arms[0].run
+    launch = Launch(
+        project=alerted.project,
         by=by,
         trigger=Trigger.CONFIRM,
-        priority=run.launch.priority,
+        priority=alerted.launch.priority,
         preset=Preset.CONFIRM,
-        about=run,
+        about=alerted,
         request={"alert": alert.pk},
     )
-    new, old = (
-        _store(launch, of, planned, run, arm)
-        for (of, planned), arm in zip(plan.arms, (Arm.NEW, Arm.OLD), strict=True)
-    )
+    planned = [
+        replace(each, run=_repeat(each.run, alerted, each.trials, arm))
+        for each, arm in zip(plan.arms, (Arm.NEW, Arm.OLD), strict=True)
+    ]
+    store_launch(launch, planned)
+    for each, of in zip(planned, plan.arms, strict=True):
+        each.run.judge_versions.set(of.run.judge_versions.all())
     # Until both have ended: the page asks until there is a reason.
     alert.confirmation, alert.reason = launch, ""
     alert.save(update_fields=["confirmation", "reason"])
-    audit.append_event(run.project, by, "alert.confirm", f"run {run.pk}", launch=launch.pk)
-    wakeups.after_commit_prepare([new.pk, old.pk])
+    audit.append_event(alerted.project, by, "alert.confirm", f"run {alerted.pk}", launch=launch.pk)
     return launch
 
 
-def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run, arm: Arm) -> Run:
-    """Store one side of a confirmation, with the versions that the run had which it repeats."""
+def _repeat(of: Run, alerted: Run, trials: int, arm: Arm) -> Run:
+    """Return one side of a confirmation, with the versions that the run had which it repeats."""
     changes: dict[str, Any] = {
-        "trials": planned.trials,
+        "trials": trials,
         "experiment": True,
         "max_usd": alerted.max_usd,
         "expected_tool": of.tool_version,
         "baseline": str(alerted.baseline_id),
     }
     options = RunOptions.model_validate(of.options).without_looks().model_copy(update=changes)
-    # A version that no command reports can't be checked: the worker's is taken to be that of the newer run.
-    tool_version = of.tool_version if of.tool_version == alerted.tool_version else ""
-    request = Request((planned.suite_version,), options=options, tool_version=tool_version, branch=of.branch)
-    run = store_run(launch, planned, request)
-    run.target_version, run.arm = of.target_version, arm
-    run.save(update_fields=["target_version", "arm"])
-    run.judge_versions.set(of.judge_versions.all())
-    return run
+    return Run(
+        **{name: getattr(of, name) for name in _REPEATED},
+        suite=of.suite_version.suite,
+        # A version that no command reports can't be checked: the worker's is taken to be that of the newer run.
+        tool_version=of.tool_version if of.tool_version == alerted.tool_version else "",
+        is_experiment=True,
+        options=options.model_dump(mode="json"),
+        warnings=[*filter(None, [options.baseline_note])],
+        max_usd=alerted.max_usd,
+        arm=arm,
+    )

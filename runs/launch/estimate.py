@@ -8,15 +8,20 @@ from functools import cached_property
 from math import ceil
 from statistics import fmean
 
+from evalhub.lib.numbers import money
+from evalhub.teams.models import Project
 from evaluators.statistics.aggregate import RunAggregate
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.estimates import Estimate, estimate_total, sum_of_estimates
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
 from evaluators.statistics.power import RateTestLevel, can_reach, detectable, expected_rates, most_power
 from evaluators.statistics.retest import Passes
+from runs.compare.measure_changes import smallest_of_pass_rate
 from runs.launch.request import PlannedRun, Request
-from runs.launch.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
-from runs.models import Baseline
+from runs.launch.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory, read_history
+from runs.models import Baseline, Run
+from runs.models.run_options import RunOptions
+from runs.results.spending import spent_this_month
 
 OFFERED = (1, 3, 5, 10, 20)
 """Numbers of trials of each scenario to choose from."""
@@ -30,7 +35,7 @@ UNDETECTABLE = 1.0
 class RunEstimate:
     """The estimate of one planned run."""
 
-    run: PlannedRun
+    planned: PlannedRun
     history: ArmHistory
     """Runs of the suite on the run's target and model."""
     target_history: TargetHistory
@@ -83,7 +88,7 @@ class RunEstimate:
 
     def why_undetectable(self, trials: int) -> str:
         """Return why no change is detected four times out of five; empty if one is, or if that is unknown."""
-        before = self.before if self.is_known else [trials] * len(self.run.scenarios)
+        before = self.before if self.is_known else [trials] * len(self.planned.scenarios)
         if self.line:
             before = [n * len(self.line) for n in before]
         after = [trials] * len(before)
@@ -125,13 +130,13 @@ class RunEstimate:
     def _scenarios(self, measure: str) -> list[RunAggregate | None]:
         """Return what earlier runs measured of each planned scenario; None of one that never ran."""
         aggregates = self.history.scenarios.get(measure, {})
-        return [aggregates.get(each.scenario_id) for each in self.run.scenarios]
+        return [aggregates.get(each.scenario_id) for each in self.planned.scenarios]
 
     def _by_scenario(self, measure: str, trials: int) -> Estimate:
         return estimate_total(self._scenarios(measure), self.history.aggregates[measure], trials)
 
     def _by_target(self, aggregate: RunAggregate | None, trials: int) -> Estimate | None:
-        return estimate_total([None] * len(self.run.scenarios), aggregate, trials) if aggregate else None
+        return estimate_total([None] * len(self.planned.scenarios), aggregate, trials) if aggregate else None
 
 
 @dataclass(frozen=True)
@@ -192,13 +197,13 @@ class PlanEstimate:
     def costed(self) -> int:
         """Number of planned trials with a known cost."""
         trials = self.chosen.trials
-        return sum(each.run.trial_count for each in self.runs if each.cost(trials) is not None)
+        return sum(each.planned.trial_count for each in self.runs if each.cost(trials) is not None)
 
     @property
     def timed(self) -> int:
         """Number of planned trials with a known time."""
         trials = self.chosen.trials
-        return sum(each.run.trial_count for each in self.runs if each.seconds(trials) is not None)
+        return sum(each.planned.trial_count for each in self.runs if each.seconds(trials) is not None)
 
     @property
     def lacking(self) -> list[str]:
@@ -208,15 +213,15 @@ class PlanEstimate:
         for estimate in self.runs:
             if not estimate.ran:
                 about.setdefault(f"no runs on this target {when}, so no estimate.", []).append(
-                    target_and_model(estimate.run)
+                    target_and_model(estimate.planned.run)
                 )
         for estimate in self.runs:
             if sentence := estimate.why_undetectable(self.chosen.trials):
-                about.setdefault(sentence, []).append(target_and_model(estimate.run))
+                about.setdefault(sentence, []).append(target_and_model(estimate.planned.run))
             elif estimate.ran and not estimate.is_known:
                 about.setdefault(
                     "no finished run of these scenarios here yet, so no detectable change.", []
-                ).append(target_and_model(estimate.run))
+                ).append(target_and_model(estimate.planned.run))
         return [self._about(names, sentence) for sentence, names in about.items()]
 
     def _about(self, names: Sequence[str], sentence: str) -> str:
@@ -226,7 +231,7 @@ class PlanEstimate:
         return f"{'; '.join(names[:MOST_NAMED])}{f'; and {more} more' if more > 0 else ''}: {sentence}"
 
 
-def target_and_model(run: PlannedRun) -> str:
+def target_and_model(run: Run) -> str:
     """Return a planned run's target and model."""
     return f"{run.target.name}, {run.model}" if run.model else run.target.name
 
@@ -246,10 +251,10 @@ def estimate_plan(
     """
     level = RateTestLevel(PASS_RATE_SHARE, smallest)
     runs = []
-    for run in planned:
-        arm = run.target.pk, run.model
-        has_line = run.target.pk in line_targets
-        runs.append(RunEstimate(run, history.arm(*arm), history.target(*arm), judged, level, has_line))
+    for each in planned:
+        arm = each.run.target_id, each.run.model
+        has_line = each.run.target_id in line_targets
+        runs.append(RunEstimate(each, history.arm(*arm), history.target(*arm), judged, level, has_line))
     chosen = planned[0].trials
     choices = [_choice(runs, trials, is_chosen=trials == chosen) for trials in sorted({*OFFERED, chosen})]
     return PlanEstimate(runs, choices, history.reaches_back)
@@ -261,15 +266,16 @@ def line_targets(planned: Sequence[PlannedRun], request: Request, history: RunHi
     Runs with a chosen or pinned baseline, several versions of guidance and runs until a verdict have one run instead.
     """
     targets = {
-        run.target.pk
-        for run in planned
-        if len(history.arm(run.target.pk, run.model).pass_rates) >= FEWEST_RUNS
+        each.run.target_id
+        for each in planned
+        if len(history.arm(each.run.target_id, each.run.model).pass_rates) >= FEWEST_RUNS
     }
     options = request.options
     if not targets or options.baseline or options.until_decided or len(request.guidance) > 1:
         return set()
-    suites = {run.suite_version.suite_id for run in planned}
-    pinned = Baseline.objects.filter(suite__in=suites, target__in=targets, branch__in={request.branch, ""})
+    suites = {each.run.suite_id for each in planned}
+    branches = {planned[0].run.branch, ""}
+    pinned = Baseline.objects.filter(suite__in=suites, target__in=targets, branch__in=branches)
     return targets - set(pinned.values_list("target", flat=True))
 
 
@@ -289,20 +295,20 @@ def _by_target(runs: Iterable[RunEstimate]) -> list[list[RunEstimate]]:
     """Return the runs of each target: targets work in parallel, and the runs of one share its slots."""
     by_target: dict[int, list[RunEstimate]] = {}
     for estimate in runs:
-        by_target.setdefault(estimate.run.target.pk, []).append(estimate)
+        by_target.setdefault(estimate.planned.run.target_id, []).append(estimate)
     return list(by_target.values())
 
 
 def _places(runs: Sequence[RunEstimate], trials: int) -> int:
     """Return the number of parallel trials of a target's runs."""
-    places = sum(min(each.run.concurrency, len(each.run.scenarios) * trials) for each in runs)
-    return min(places, runs[0].run.target.workers or places)
+    places = sum(min(each.planned.run.concurrency, len(each.planned.scenarios) * trials) for each in runs)
+    return min(places, runs[0].planned.run.target.workers or places)
 
 
 def _seconds(runs: Sequence[RunEstimate], trials: int) -> float | None:
     """Return how long a target's runs take: the rounds of parallel trials times their mean time."""
     known = [
-        (took, len(estimate.run.scenarios) * trials)
+        (took, len(estimate.planned.scenarios) * trials)
         for estimate in runs
         if (took := estimate.seconds(trials)) is not None
     ]
@@ -314,3 +320,48 @@ def _seconds(runs: Sequence[RunEstimate], trials: int) -> float | None:
 def _round_time(seconds: float) -> float:
     """Return a time, rounded to minutes from 99.5 seconds on."""
     return seconds if seconds < 99.5 else round(seconds / 60) * 60.0
+
+
+def estimates_of(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> list[PlanEstimate]:
+    """Return the estimate of each suite's runs of a plan. Three queries for each suite."""
+    suites = dict.fromkeys(each.run.suite_id for each in planned)
+    smallest, estimates = smallest_of_pass_rate(project), []
+    for suite in suites:
+        runs = [each for each in planned if each.run.suite_id == suite]
+        scenarios = sorted({scenario.scenario_id for each in runs for scenario in each.scenarios})
+        history = read_history(project.pk, suite, scenarios, {each.run.target_id for each in runs})
+        estimates.append(estimate_plan(runs, history, judged=judged, smallest=smallest))
+    return estimates
+
+
+def warn_over_budget(project: Project, planned: Sequence[PlannedRun], options: RunOptions) -> str:
+    """Return a warning if the plan's estimated cost is above a budget, its own or the month's, else an empty text."""
+    if options.max_usd is None and project.month_usd is None:
+        return ""
+    estimates = estimates_of(project, planned, judged=options.judge)
+    costs = [each.chosen.cost for each in estimates if each.chosen.cost]
+    expected = sum_of_estimates(costs).expected if costs else None
+    return budget_warning(expected, options.max_usd) or month_warning(project, expected)
+
+
+def month_warning(project: Project, expected: float | None) -> str:
+    """Return a warning if an expected cost is above what is left of the project's month, else an empty text."""
+    if project.month_usd is None or expected is None:
+        return ""
+    left = max(0.0, project.month_usd - spent_this_month(project.pk))
+    if expected <= left:
+        return ""
+    return (
+        f"The estimated cost of {money(expected)} is above the {money(left)} that are left of the project's budget"
+        " this month: the last trials may not run."
+    )
+
+
+def budget_warning(expected: float | None, max_usd: float | None) -> str:
+    """Return a warning if an expected cost is above a budget, else an empty text."""
+    if max_usd is None or expected is None or expected <= max_usd:
+        return ""
+    return (
+        f"The estimated cost of {money(expected)} is above the budget of {money(max_usd)}: "
+        "the last trials may not run."
+    )

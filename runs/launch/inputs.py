@@ -12,6 +12,7 @@ from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.exchange.results_files.skill_creator import BENCHMARK, WORKSPACE, mean_shares
 from runs.launch.given_guidance import GivenDocument, OutsideWorkspace, keep_document
+from runs.launch.source_files import read_named
 from runs.targets.import_targets import folder_on_disk, import_bundle_targets, import_targets
 from scenarios.bundle_limits import read_whole
 from scenarios.bundles import read_path
@@ -102,7 +103,10 @@ def read_previous(name: str) -> str | GuidanceFiles:
     path = Path(name)
     if not name or not path.exists():
         return name
-    files = _read_skills(path) if path.is_dir() else ()
+    files: GuidanceFiles = ()
+    if path.is_dir():
+        bundle = read_path(path)
+        files = installed_files(find_skills(UploadedFiles(bundle.name, bundle.files, bundle.executables)))
     if not files:
         raise RequestError(
             f"--previous {name}: There is no skill. Name a folder with SKILL.md, a version of the suite's guidance, or"
@@ -111,15 +115,9 @@ def read_previous(name: str) -> str | GuidanceFiles:
     return files
 
 
-def _read_skills(folder: Path) -> GuidanceFiles:
-    bundle = read_path(folder)
-    upload = UploadedFiles(bundle.name, bundle.files, bundle.executables)
-    return installed_files(find_skills(upload))
-
-
 def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
     """Store the suite's guidance with one document replaced by a file. Raises `RequestError`."""
-    document = GivenDocument(file.name, _guidance_text(file), place)
+    document = GivenDocument(file.name, read_named(file, "The guidance"), place)
     try:
         return keep_document(version, document, by=by)[0]
     except OutsideWorkspace as error:
@@ -130,21 +128,7 @@ def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -
         ) from error
 
 
-def _guidance_text(path: Path) -> bytes:
-    try:
-        return read_whole(path)
-    except OSError as error:
-        raise RequestError(
-            f"{path}: The guidance cannot be read: {error.strerror}. Check the path."
-        ) from error
-
-
 def import_targets_file(project: Project, path: Path, *, by: User | None) -> None:
     """Store the targets of a file; its relative paths start from its folder."""
-    try:
-        content = read_whole(path)
-    except OSError as error:
-        raise RequestError(
-            f"{path}: The targets cannot be read: {error.strerror}. Check the path."
-        ) from error
+    content = read_named(path, "The targets")
     import_targets(project, content, path.name, by=by, base_folder=str(path.resolve().parent))

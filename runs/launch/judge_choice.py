@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -49,15 +49,6 @@ class Deciders(NamedTuple):
 UNDECIDED = Deciders()
 
 
-class JudgedTrials(NamedTuple):
-    """The trials of a launch on one target: how many of each scenario."""
-
-    target: Target
-    scenarios: Mapping[str, Deciders]
-    """By key."""
-    trials: int
-
-
 @dataclass(frozen=True)
 class UnjudgedTrials:
     """The trials of a launch that ask for a judge which nothing names."""
@@ -99,23 +90,23 @@ class UnjudgedTrials:
 
 def find_unjudged(
     project: Project,
-    planned: Iterable[JudgedTrials],
+    planned: Sequence[tuple[Target, Mapping[str, Deciders], int]],
     options: RunOptions,
     workers: Callable[[], Sequence[WorkerJudge]],
 ) -> UnjudgedTrials | None:
     """Return the trials of a launch that ask for a judge which nothing names; None if there are none.
 
+    `planned` has the trials of each scenario on a target, with what decides them by the scenario's key.
     `workers` returns those that may execute them: the judge of each counts. It is called only if it matters.
     """
     if not options.judge or options.judge_model or project.judge:
         return None
-    launch = list(planned)
-    if not any(deciders.asks_unnamed for each in launch for deciders in each.scenarios.values()):
+    if not any(deciders.asks_unnamed for _, scenarios, _ in planned for deciders in scenarios.values()):
         return None
     registered = workers()
     keys: dict[str, None] = {}
     trials, decided, unknown = 0, False, False
-    for target, scenarios, number in launch:
+    for target, scenarios, number in planned:
         able = [each for each in registered if each.takes(target.labels)]
         is_named = any(each.has_judge for each in able) or bool(_judge_target(target))
         for key, deciders in scenarios.items():
@@ -130,7 +121,7 @@ def find_unjudged(
     return UnjudgedTrials(
         tuple(keys),
         trials,
-        sum(len(each.scenarios) * each.trials for each in launch),
+        sum(len(scenarios) * number for _, scenarios, number in planned),
         nothing_decides=not decided,
         worker_unknown=unknown,
         recommended=offered[0] if offered else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,16 +16,19 @@ from runs.compare.baselines import pinned_of
 from runs.db import statements
 from runs.errors import NoJudge, NothingToRun, RequestError
 from runs.launch.arms import link_arms, plan_retests
-from runs.launch.judge_choice import JudgedTrials, UnjudgedTrials, find_unjudged, with_recommended_judge
+from runs.launch.judge_choice import UnjudgedTrials, find_unjudged, with_recommended_judge
 from runs.launch.lift import keep_arms, lift_benchmark
-from runs.launch.looks import check_sides, with_looks
 from runs.launch.selection import (
     ChosenScenario,
     ProjectReader,
     check_judge,
+    check_sides,
     check_strict,
     check_turns,
+    find_target,
+    scenarios_of,
     select_scenarios,
+    with_looks,
 )
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Preset, Trigger
@@ -35,7 +38,10 @@ from runs.workers import holds, wakeups
 from runs.workers.labels import refuse_missing_labels
 from runs.workers.worker_registry import WorkerJudge, find_own_judge, judges_of_workers
 from scenarios.adopted_guidance import last_guidance
-from scenarios.models import Guidance, Suite, SuiteVersion
+from scenarios.models import Guidance, SuiteVersion
+
+MOST_MORE = 100
+"""The most further trials of a scenario at once."""
 
 
 @dataclass(frozen=True)
@@ -52,31 +58,24 @@ class Request:
     """Empty means that of the suite's last upload."""
     selection: Selection = field(default_factory=Selection)
     options: RunOptions = field(default_factory=RunOptions)
-    tool_version: str = ""
-    branch: str = ""
-    commit: str = ""
-    tags: Sequence[str] = ()
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of the runs: `tool_version`, `branch`, `commit` and `tags`."""
     priority: Priority = Priority.NORMAL
     strict: bool = False
     """Refuse stored eval files that `--strict` would refuse."""
     benchmarks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Of a lift: what the benchmark.json beside a suite's skill says, by the suite's slug (`lift_benchmark`)."""
-    """Key of the run that these are further trials of."""
 
 
 @dataclass(frozen=True)
 class PlannedRun:
     """One run of a plan."""
 
-    suite_version: SuiteVersion
-    target: Target
-    model: str
-    guidance: Guidance | None
+    run: Run
+    """Not stored yet, unless it is one that gets further trials."""
     scenarios: tuple[ChosenScenario, ...]
     trials: int
     """Trials of each scenario."""
-    concurrency: int = 1
-    """Parallel trials."""
 
     @property
     def trial_count(self) -> int:
@@ -86,7 +85,7 @@ class PlannedRun:
     @property
     def release_problem(self) -> str:
         """Say that the suite's release rule can't be measured; empty if it can or there is none."""
-        suite = self.suite_version.suite
+        suite = self.run.suite
         if suite.release_k is None or suite.release_k <= self.trials:
             return ""
         return (
@@ -125,13 +124,22 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
         sides = [side for side in guidance if side is None or side.suite_id == version.suite_id]
         planned += [
             PlannedRun(
-                version,
-                targets[pk],
-                model,
-                side,
+                Run(
+                    project=project,
+                    suite_version=version,
+                    suite=version.suite,
+                    target=targets[pk],
+                    model=model,
+                    guidance=side,
+                    is_experiment=request.options.experiment,
+                    options=request.options.model_dump(mode="json"),
+                    warnings=[*filter(None, [request.options.baseline_note])],
+                    concurrency=request.options.concurrency or targets[pk].workers or 1,
+                    max_usd=request.options.max_usd,
+                    **request.labels,
+                ),
                 tuple(scenarios),
                 request.options.trials,
-                request.options.concurrency or targets[pk].workers or 1,
             )
             for (pk, model), scenarios in arms.items()
             for side in sides
@@ -154,9 +162,7 @@ def find_unjudged_trials(
     `workers` returns those that may execute them.
     """
     judged = [
-        JudgedTrials(
-            each.target, {scenario.key: scenario.deciders for scenario in each.scenarios}, each.trials
-        )
+        (each.run.target, {scenario.key: scenario.deciders for scenario in each.scenarios}, each.trials)
         for each in planned
     ]
     return find_unjudged(project, judged, options, workers)
@@ -186,135 +192,92 @@ def request_runs(
         request = replace(request, guidance=keep_arms(request.guidance, by=by))
     planned = plan(project, request)
     if not wake:
-        refuse_missing_labels(each.target for each in planned)
-    asked = [(each, _with_benchmark(request, each.suite_version.suite)) for each in planned]
+        refuse_missing_labels(each.run.target for each in planned)
+    for each in planned:
+        each.run.is_experiment = _is_experiment(each.run, request)
+        if request.options.lift:
+            each.run.options["benchmark"] = lift_benchmark(each.run.suite, request.benchmarks)
+    options = request.options
     compares = len(request.guidance) > 1
-    preset = Preset.LIFT if request.options.lift else Preset.GUIDANCE if compares else Preset.PLAIN
-    launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake, preset=preset)
+    preset = Preset.LIFT if options.lift else Preset.GUIDANCE if compares else Preset.PLAIN
+    launch = launch_of(request, planned[0].run, by=by, trigger=trigger, preset=preset)
+    if options.until_decided:
+        launch.stop = {"first": options.trials, "most": options.max_trials}
+    store_launch(launch, planned, wake=wake)
     if compares:
-        runs = list(launch.runs.order_by("pk"))
-        link_arms(runs, until_decided=request.options.until_decided)
-        if request.options.retest and not request.options.lift:
+        runs = [each.run for each in planned]
+        link_arms(runs, until_decided=options.until_decided)
+        if options.retest and not options.lift:
             plan_retests(runs)
     return launch
 
 
-def _with_benchmark(request: Request, suite: Suite) -> Request:
-    """Return the request with what the suite's benchmark.json says, if it is one for a lift. Two queries for a lift."""
-    if not request.options.lift:
-        return request
-    benchmark = lift_benchmark(suite, request.benchmarks)
-    return replace(request, options=request.options.model_copy(update={"benchmark": benchmark}))
-
-
-@transaction.atomic
-def store_launch(
-    project: Project,
-    planned: Sequence[tuple[PlannedRun, Request]],
-    *,
-    by: User | None,
-    trigger: Trigger,
-    wake: bool = True,
-    preset: Preset = Preset.PLAIN,
-    about: Run | None = None,
-) -> Launch:
-    """Store a launch of planned runs, each with the request it is from; the first one describes the launch.
-
-    Lanes take the runs of a launch in turn. Raises `RequestError` if the project's budget of the month is spent, and
-    `NoJudge` if nothing could judge the launch.
-    """
-    if spent := month_spent_sentence(project):
-        raise RequestError(f"{spent} An admin can raise it in the project's settings.")
-    request = planned[0][1]
-    workers = judges_of_workers if wake else find_own_judge
-    unjudged = find_unjudged_trials(project, [each for each, _ in planned], request.options, workers)
-    if unjudged and unjudged.refusal:
-        raise NoJudge(unjudged.refusal)
-    launch = Launch.objects.create(
-        project=project,
-        by=by,
-        trigger=trigger,
+def launch_of(request: Request, first: Run, **columns: Any) -> Launch:
+    """Return the launch of a request, not stored yet, described with its first run."""
+    kept = {"seed", "snapshot", "registry", "baseline_file", "baseline_note"}
+    return Launch(
+        project=first.project,
         priority=request.priority,
-        preset=preset,
-        about=about,
-        stop={"first": request.options.trials, "most": request.options.max_trials}
-        if request.options.until_decided
-        else {},
         request={
             "targets": list(request.targets),
             "models": list(request.models),
             **({"profile": request.profile} if request.profile else {}),
-            "tool_version": request.tool_version,
+            "tool_version": first.tool_version,
             "selection": request.selection.model_dump(mode="json"),
-            "options": request.options.model_dump(
-                mode="json", exclude={"seed", "snapshot", "registry", "baseline_file", "baseline_note"}
-            ),
+            "options": {name: value for name, value in first.options.items() if name not in kept},
         },
+        **columns,
     )
-    runs = [store_run(launch, each, own) for each, own in planned]
-    keys = [run.pk for run in runs]
-    audit.append_event(project, by, "run.request", _name_runs(keys), launch=launch.pk, runs=keys)
+
+
+@transaction.atomic
+def store_launch(launch: Launch, planned: Sequence[PlannedRun], *, wake: bool = True) -> None:
+    """Store a launch with its planned runs and their queued trials.
+
+    Lanes take the runs of a launch in turn. Raises `RequestError` if the project's budget of the month is spent, and
+    `NoJudge` if nothing could judge the launch.
+    """
+    if spent := month_spent_sentence(launch.project):
+        raise RequestError(f"{spent} An admin can raise it in the project's settings.")
+    options = RunOptions.model_validate(planned[0].run.options)
+    workers = judges_of_workers if wake else find_own_judge
+    unjudged = find_unjudged_trials(launch.project, planned, options, workers)
+    if unjudged and unjudged.refusal:
+        raise NoJudge(unjudged.refusal)
+    launch.save()
+    for each in planned:
+        _store_run(launch, each)
+    keys = [each.run.pk for each in planned]
+    named = f"run {keys[0]}" if len(keys) == 1 else f"{len(keys)} runs, {keys[0]} to {keys[-1]}"
+    audit.append_event(launch.project, launch.by, "run.request", named, launch=launch.pk, runs=keys)
     if wake:
-        wakeups.after_commit_prepare([run.pk for run in runs])
+        wakeups.after_commit_prepare(keys)
     else:
         holds.hold_launches(Launch.objects.filter(pk=launch.pk))
-    return launch
 
 
-def _name_runs(runs: Sequence[int]) -> str:
-    """Return the runs by number, as in the audit log."""
-    return f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} to {runs[-1]}"
-
-
-def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
-    """Return the options stored with a run, with the project's seed manifest as the default."""
-    options: dict[str, Any] = request.options.model_dump(mode="json")
-    version = planned.suite_version
-    if options["seed"] is None and version.config.get("seed") is None:
-        options["seed"] = version.suite.project.seed_manifest
-    return options
-
-
-def _is_experiment(planned: PlannedRun, request: Request) -> bool:
+def _is_experiment(run: Run, request: Request) -> bool:
     """Return whether a run is an experiment: by request, as an arm of several, or because its guidance isn't adopted.
 
     Adopted is the guidance of the pinned baseline or of the suite's last upload.
     """
-    if not request.guidance:
-        return request.options.experiment
-    suite = planned.suite_version.suite
-    if request.options.experiment or [each.suite_id for each in request.guidance].count(suite.pk) > 1:
+    if run.is_experiment or not request.guidance:
+        return run.is_experiment
+    if [each.suite_id for each in request.guidance].count(run.suite_id) > 1:
         return True
-    pinned = pinned_of(suite.pk, planned.target.pk, request.branch)
-    adopted = {pinned.run.guidance_id if pinned else None, getattr(last_guidance(suite), "pk", None)} - {None}
-    return planned.guidance is not None and planned.guidance.pk not in adopted
+    pinned = pinned_of(run.suite_id, run.target_id, run.branch)
+    adopted = {pinned.run.guidance_id if pinned else None, getattr(last_guidance(run.suite), "pk", None)}
+    return run.guidance_id not in adopted | {None}
 
 
-def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
-    """Store a planned run of a launch with its queued trials. Requires a transaction."""
-    trials = planned.trial_count
-    run = Run.objects.create(
-        project=launch.project,
-        launch=launch,
-        suite_version=planned.suite_version,
-        suite=planned.suite_version.suite,
-        target=planned.target,
-        model=planned.model,
-        guidance=planned.guidance,
-        tool_version=request.tool_version,
-        is_experiment=_is_experiment(planned, request),
-        options=_options(planned, request),
-        warnings=[*filter(None, [request.options.baseline_note])],
-        concurrency=planned.concurrency,
-        trials=trials,
-        open=trials,
-        max_usd=request.options.max_usd,
-        branch=request.branch,
-        commit=request.commit,
-        tags=list(request.tags),
-        by=launch.by,
-        trigger=launch.trigger,
-    )
+def _store_run(launch: Launch, planned: PlannedRun) -> None:
+    """Store a planned run of a launch with its queued trials, and the project's seed manifest as the default."""
+    run = planned.run
+    run.launch, run.by, run.trigger = launch, launch.by, launch.trigger
+    run.trials = run.open = planned.trial_count
+    if run.options["seed"] is None and run.suite_version.config.get("seed") is None:
+        run.options["seed"] = launch.project.seed_manifest
+    run.save()
     width = len(planned.scenarios)
     # Not `bulk_create`: for a thousand trials it takes as long as starting the command.
     queued = {**statements.blank(Trial), "run": run.pk}
@@ -330,4 +293,26 @@ def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         for place, scenario in enumerate(planned.scenarios)
     ]
     statements.insert(Trial, rows)
-    return run
+
+
+def plan_more_trials(
+    project: Project, runs: Sequence[Run], keys: Collection[str], trials: int
+) -> list[PlannedRun]:
+    """Return what each run would run again, with its suite version, target, model and guidance.
+
+    Raises `RequestError` if one of them can't run or lacks a scenario.
+    """
+    if not keys:
+        raise NothingToRun("Select at least one scenario that both runs have.")
+    return [_plan_run(project, run, keys, trials) for run in runs]
+
+
+def _plan_run(project: Project, run: Run, keys: Collection[str], trials: int) -> PlannedRun:
+    version = run.suite_version
+    try:
+        find_target(project, run.target.name)
+    except RequestError as error:
+        raise RequestError(f"Run {run.pk} can't get more trials. {error}") from error
+    check_judge(project, RunOptions.model_validate(run.options))
+    scenarios = select_scenarios(scenarios_of(version), Selection(only=tuple(keys)), version.suite.name)
+    return PlannedRun(run, scenarios, trials)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
@@ -90,25 +90,33 @@ def read_history(
 
     Three queries, all by index.
     """
-    recent = list(newest_past_runs(project))
-    ran = [run for run in recent if _done(run) and run.trigger not in APART]
-    counted = [run for run in ran if run.branch in MAINLINE]
+    finished = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
+    recent = list(finished.only(*_COLUMNS)[:MOST_RUNS])
+    counted = [
+        run for run in recent if run.branch in MAINLINE and run.trigger not in APART and _done(run) > 0
+    ]
     of_suite = [run for run in counted if run.suite_id == suite]
     chosen = [run for run in of_suite if not targets or run.target_id in targets]
     of_targets, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
     keys = _keys([*of_targets, *lately])
-    measured = measured_by_scenario(
+    measured: dict[Arm, dict[str, dict[int, RunAggregate]]] = {}
+    failed = set[int]()
+    for target, model, scenario, name, *sums, latest in measured_by_scenario(
         _keys([*of_targets, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0
-    )
-    rows = [MeasuredScenario(*row) for row in measured]
+    ):
+        measured.setdefault((target, model), {}).setdefault(name, {})[scenario] = RunAggregate(*sums)
+        if name == PASS and latest is not None and latest < 1.0:
+            failed.add(scenario)
     run_means = {(run, name): (mean, n) for run, name, mean, n in of_runs(keys)}
     return RunHistory(
-        arms={arm: _arm(arm, runs, rows, run_means) for arm, runs in _by_arm(of_targets).items()},
+        arms={arm: _arm(measured.get(arm, {}), runs, run_means) for arm, runs in _by_arm(of_targets).items()},
         targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
         trial_costs=_trial_costs(lately),
-        failed=frozenset(row.scenario for row in rows if row.failed_last),
-        finished=tuple(run for run in ran if run.suite_id == suite),
+        failed=frozenset(failed),
+        finished=tuple(
+            run for run in recent if run.suite_id == suite and _done(run) and run.trigger not in APART
+        ),
         reaches_back=len(recent) < MOST_RUNS,
     )
 
@@ -138,11 +146,9 @@ RunMeans = Mapping[tuple[int, str], tuple[float, int]]
 """Mean and number of scenarios by run and measure."""
 
 
-def _arm(arm: Arm, runs: Sequence[Run], rows: Iterable[MeasuredScenario], run_means: RunMeans) -> ArmHistory:
-    scenarios: dict[str, dict[int, RunAggregate]] = {}
-    for row in rows:
-        if (row.target, row.model) == arm:
-            scenarios.setdefault(row.name, {})[row.scenario] = row.aggregate
+def _arm(
+    scenarios: Mapping[str, Mapping[int, RunAggregate]], runs: Sequence[Run], run_means: RunMeans
+) -> ArmHistory:
     aggregates = {name: aggregate for name in MEASURES if (aggregate := _aggregate(runs, name, run_means))}
     pass_rates = [mean for mean, _ in _whole(runs, PASS, run_means)]
     return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means), pass_rates)
@@ -151,9 +157,9 @@ def _arm(arm: Arm, runs: Sequence[Run], rows: Iterable[MeasuredScenario], run_me
 def _surcharge(runs: Iterable[Run], run_means: RunMeans) -> float:
     """Return the ratio of the runs' cost to their agents' cost; only a run's cost includes its judges."""
     costs = [
-        (usd, run_means[run.pk, COST][0] * _done(run))
+        (cost, run_means[run.pk, COST][0] * _done(run))
         for run in runs
-        if (usd := _first_usd(run)) is not None and (run.pk, COST) in run_means
+        if (cost := _first_usd(run)) is not None and (run.pk, COST) in run_means
     ]
     agents = sum(cost for _, cost in costs)
     return max(1.0, sum(cost for cost, _ in costs) / agents) if agents else 1.0
@@ -180,7 +186,7 @@ def _aggregate(runs: Iterable[Run], name: str, run_means: RunMeans) -> RunAggreg
 
 
 def _target(runs: Sequence[Run], run_means: RunMeans) -> TargetHistory:
-    costs = [usd / _done(run) for run in runs if (usd := _first_usd(run)) is not None]
+    costs = [cost / _done(run) for run in runs if (cost := _first_usd(run)) is not None]
     seconds = [run_means[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in run_means]
     return TargetHistory(
         len(runs), RunAggregate.of(costs) if costs else None, RunAggregate.of(seconds) if seconds else None
@@ -188,15 +194,15 @@ def _target(runs: Sequence[Run], run_means: RunMeans) -> TargetHistory:
 
 
 def _trial_costs(runs: Iterable[Run]) -> dict[int, float | None]:
-    by_target: dict[int, list[Run]] = {}
+    by_target: dict[int, list[tuple[float, int]]] = {}
     for run in runs:
-        by_target.setdefault(run.target_id, []).append(run)
-    return {target: _trial_cost(each) for target, each in by_target.items()}
-
-
-def _trial_cost(runs: Iterable[Run]) -> float | None:
-    costs = [(usd, _done(run)) for run in runs if (usd := _first_usd(run)) is not None]
-    return sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
+        costs = by_target.setdefault(run.target_id, [])
+        if (cost := _first_usd(run)) is not None:
+            costs.append((cost, _done(run)))
+    return {
+        target: sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
+        for target, costs in by_target.items()
+    }
 
 
 MOST_RUNS = 300
@@ -210,58 +216,27 @@ Arm = tuple[int, str]
 """The key of a target, and a model."""
 
 
-# Only columns: with an expression Django would convert every row.
-_COLUMNS = (
-    *("suite", "target", "model", "branch", "trigger", "cost_usd", "retest_usd"),
-    *("passed", "failed", "errors"),
-)
-
-
-def newest_past_runs(project: int) -> QuerySet[Run]:
-    """Return a project's newest finished runs with the columns that planning uses. One query."""
-    rows = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
-    return rows.only(*_COLUMNS)[:MOST_RUNS]
-
-
 def _first_usd(run: Run) -> float | None:
-    """Return the cost of its first trials, judges included; None if unknown."""
+    """Return the cost of a run's first trials, judges included; None if unknown."""
     return None if run.cost_usd is None else run.cost_usd - run.retest_usd
 
 
 def _done(run: Run) -> int:
-    """Return the number of finished trials, including errors."""
+    """Return a run's number of finished trials, including errors."""
     return run.passed + run.failed + run.errors
 
 
-class MeasuredScenario(NamedTuple):
-    """A measure of a scenario over the runs of a target and model."""
-
-    target: int
-    model: str
-    scenario: int
-    name: str
-    runs: int
-    n: int
-    total: float
-    means: float
-    squares: float
-    within: float
-    last: float | None
-    """The mean in the suite's last run; None if not measured there."""
-
-    @property
-    def failed_last(self) -> bool:
-        return self.name == PASS and self.last is not None and self.last < 1.0
-
-    @property
-    def aggregate(self) -> RunAggregate:
-        return RunAggregate(self.runs, self.n, self.total, self.means, self.squares, self.within)
+# Only columns: with an expression Django would convert every row.
+_COLUMNS = (
+    *("pk", "suite_id", "target_id", "model", "branch", "trigger", "cost_usd", "retest_usd"),
+    *("passed", "failed", "errors"),
+)
 
 
 def measured_by_scenario(
     runs: tuple[int, ...], scenarios: tuple[int, ...], last: int
 ) -> QuerySet[RunMeasure, Any]:
-    """Return the values of `MeasuredScenario`; `last` is the suite's last run."""
+    """Return target, model, scenario, measure, the sums of a `RunAggregate`, and the mean in the suite's `last` run."""
     # All three columns are in one index: a run has ten times as many measures as needed.
     rows = RunMeasure.objects.filter(run__in=runs, scenario__in=scenarios, measure__in=_used_measures())
     groups = ("run__target_id", "run__model", "scenario_id", "measure__name")

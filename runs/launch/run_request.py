@@ -159,18 +159,13 @@ class RunRequest(AskedOptions):
         return Request(
             suite_versions=suite_versions,
             strict=strict,
-            targets=self.targets,
-            models=self.models,
-            profile=self.profile,
             guidance=guidance,
             selection=Selection(**selection, shard=shard or (1, 1)),
             options=RunOptions(**{**asked, **found}),
-            tool_version=self.tool_version,
-            branch=self.branch,
-            commit=self.commit,
-            tags=self.run_tags,
+            labels=self.model_dump(include={"tool_version", "branch", "commit"}) | {"tags": self.run_tags},
             priority=priority_named(self.priority),
             benchmarks=benchmarks or {},
+            **self.model_dump(include={"targets", "models", "profile"}),
         )
 
 

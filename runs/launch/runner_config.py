@@ -6,14 +6,16 @@ agent under `agent` and folders under `evals` and `project`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from evalhub.teams.models import Project
 from runs.errors import RequestError
-from scenarios.bundle_limits import read_whole
+from runs.launch.source_files import read_json_file
+from runs.targets.import_targets import import_targets
 
 TARGET = "agent-endpoint"
 """Name of the target made from a configuration's endpoint."""
@@ -29,95 +31,74 @@ _AGENT_FIELDS = {
 }
 
 
-@dataclass(frozen=True)
-class RunnerConfig:
-    """The settings of a configuration file; None and empty mean not set. Paths are relative to its folder."""
+def apply_config(project: Project, options: dict[str, Any]) -> None:
+    """Fill in missing options from the `--config` file. Raises `RequestError`.
 
-    target: Mapping[str, Any] = field(default_factory=dict)
-    """A targets file entry for the endpoint; empty without one."""
-    seed_manifest: Path | None = None
-    snapshot: str = ""
-    registry: Path | None = None
-    output_dir: Path | None = None
-    baseline: str = ""
-    concurrency: int | None = None
-    timeout_seconds: float | None = None
+    An endpoint becomes the target `agent-endpoint`, the default if no target is named.
+    """
+    if not options["config"]:
+        return
+    path = Path(options["config"])
+    defaults, target = read_config(path)
+    options |= {name: value for name, value in defaults.items() if not options[name] and value}
+    if target:
+        text = yaml.safe_dump({"targets": [target]}).encode()
+        import_targets(project, text, path.name, by=None, base_folder=str(path.resolve().parent))
+        options["targets"] = options["targets"] or [TARGET]
 
 
-def read_config(path: Path) -> RunnerConfig:
-    """Return the settings of a configuration file. Raises `RequestError`."""
-    try:
-        value = json.loads(read_whole(path))
-    except OSError as error:
-        raise RequestError(
-            f"{path}: The configuration cannot be read: {error.strerror}. Check the path."
-        ) from error
-    except ValueError as error:
-        raise RequestError(f"{path}: The configuration is not JSON: {error}. Correct it.") from error
+def read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a configuration file's options of the command, empty ones too, and the entry of its target; empty without.
+
+    Its paths are relative to its folder. Raises `RequestError`.
+    """
+    value = read_json_file(path, "The configuration")
     if not isinstance(value, dict):
         raise RequestError(
             f"{path}: The configuration is not a JSON object. Write {{…}} around its settings."
         )
-    return _Reader(path, value).config()
+    agent, evals, of_project = (_object(path, value, name) for name in ("agent", "evals", "project"))
+    milliseconds = _number(path, value, "timeoutMs") or _number(path, agent, "timeoutMs") or TIMEOUT_MS
+    defaults = {
+        "seed_manifest": _path(path, value.get("seedManifestPath") or evals.get("seedManifestFile")),
+        "snapshot": _text(path, value, "snapshot") if value.get("snapshotEnabled") else "",
+        "tool_registry": _path(path, value.get("toolRegistryPath") or of_project.get("barrelsFile")),
+        "output_dir": _path(path, value.get("outputDir") or OUTPUT_DIR),
+        "baseline": str(value.get("baselineRunId") or ""),
+        "concurrency": int(_number(path, value, "concurrency")),
+        "timeout_seconds": milliseconds / 1000,
+    }
+    url = value.get("agentEndpoint") or agent.get("endpoint")
+    fields = {ours: agent[theirs] for theirs, ours in _AGENT_FIELDS.items() if theirs in agent}
+    return defaults, {"name": TARGET, "provider": "http", "url": url, **fields} if url else {}
 
 
-class _Reader:
-    def __init__(self, path: Path, value: Mapping[str, Any]) -> None:
-        self.path = path
-        self.value = value
-        self.agent = self._object("agent")
-        self.evals = self._object("evals")
-        self.project = self._object("project")
+def _object(path: Path, where: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = where.get(name) or {}
+    if not isinstance(value, dict):
+        raise RequestError(f"{path}: '{name}' is not an object. Write {{…}} there.")
+    return value
 
-    def config(self) -> RunnerConfig:
-        milliseconds = (
-            self._number("timeoutMs", self.value) or self._number("timeoutMs", self.agent) or TIMEOUT_MS
+
+def _text(path: Path, where: Mapping[str, Any], name: str) -> str:
+    value = where.get(name)
+    if not isinstance(value, str) or not value:
+        raise RequestError(
+            f"{path}: 'snapshotEnabled' is set without '{name}'. Give it a file, an address or a command."
         )
-        concurrency = self._number("concurrency", self.value)
-        baseline = self.value.get("baselineRunId")
-        return RunnerConfig(
-            target=self._target(),
-            seed_manifest=self._path(
-                self.value.get("seedManifestPath") or self.evals.get("seedManifestFile")
-            ),
-            snapshot=self._text("snapshot") if self.value.get("snapshotEnabled") else "",
-            registry=self._path(self.value.get("toolRegistryPath") or self.project.get("barrelsFile")),
-            output_dir=self._path(self.value.get("outputDir") or OUTPUT_DIR),
-            baseline=str(baseline) if baseline else "",
-            concurrency=int(concurrency) if concurrency else None,
-            timeout_seconds=milliseconds / 1000,
-        )
+    return value
 
-    def _target(self) -> dict[str, Any]:
-        url = self.value.get("agentEndpoint") or self.agent.get("endpoint")
-        if not url:
-            return {}
-        options = {ours: self.agent[theirs] for theirs, ours in _AGENT_FIELDS.items() if theirs in self.agent}
-        return {"name": TARGET, "provider": "http", "url": url, **options}
 
-    def _object(self, name: str) -> Mapping[str, Any]:
-        value = self.value.get(name) or {}
-        if not isinstance(value, dict):
-            raise RequestError(f"{self.path}: '{name}' is not an object. Write {{…}} there.")
-        return value
+def _number(path: Path, where: Mapping[str, Any], name: str) -> float:
+    value = where.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise RequestError(f"{path}: '{name}' is {value!r}. Give it a number above 0.")
+    return float(value)
 
-    def _text(self, name: str) -> str:
-        value = self.value.get(name)
-        if not isinstance(value, str) or not value:
-            raise RequestError(
-                f"{self.path}: 'snapshotEnabled' is set without '{name}'. Give it a file, an address or a command."
-            )
-        return value
 
-    def _number(self, name: str, where: Mapping[str, Any]) -> float:
-        value = where.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            raise RequestError(f"{self.path}: '{name}' is {value!r}. Give it a number above 0.")
-        return float(value)
-
-    def _path(self, value: Any) -> Path | None:
-        if value is None or value == "":
-            return None
-        if not isinstance(value, str):
-            raise RequestError(f"{self.path}: {value!r} is not a path. Write it as text.")
-        return self.path.resolve().parent / value
+def _path(config: Path, value: Any) -> str:
+    if value is None or value == "":
+        return ""
+    if not isinstance(value, str):
+        raise RequestError(f"{config}: {value!r} is not a path. Write it as text.")
+    return str(config.resolve().parent / value)

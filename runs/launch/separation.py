@@ -22,7 +22,7 @@ from runs.compare.causes import changed_factors
 from runs.compare.measure_changes import compare_run_measures
 from runs.errors import RequestError
 from runs.launch.judge_choice import with_recommended_judge
-from runs.launch.request import PlannedRun, Request, plan, store_launch
+from runs.launch.request import PlannedRun, Request, launch_of, plan, store_launch
 from runs.models import Run
 from runs.models.run import Arm as Arms
 from runs.models.run import Preset, RunState, Trigger
@@ -172,16 +172,17 @@ def request_separation(run_id: int, *, by: User | None) -> list[Run]:
         Arms.CONTROL.value: request,
         **{factor: _SET_BACK[factor](request, separation.baseline) for factor in separation.factors},
     }
-    planned = [(_plan(run, own), own) for own in requests.values()]
-    launch = store_launch(run.project, planned, by=by, trigger=Trigger.WEB, preset=Preset.CAUSES, about=run)
-    control, *arms = launch.runs.order_by("pk")
-    for arm, factor in zip([control, *arms], requests, strict=True):
-        arm.arm = factor
-        arm.target_version = (separation.baseline if factor == "target" else run).target_version
-        if arm != control:
-            arm.reference = control
-            arm.options = {**arm.options, "baseline": str(control.pk)}
-        arm.save(update_fields=["arm", "reference", "options", "target_version"])
+    planned = [_plan(run, own) for own in requests.values()]
+    for each, factor in zip(planned, requests, strict=True):
+        each.run.arm = factor
+        each.run.target_version = (separation.baseline if factor == "target" else run).target_version
+    control, *arms = (each.run for each in planned)
+    store_launch(
+        launch_of(request, control, by=by, trigger=Trigger.WEB, preset=Preset.CAUSES, about=run), planned
+    )
+    for arm in arms:
+        arm.reference, arm.options = control, {**arm.options, "baseline": str(control.pk)}
+        arm.save(update_fields=["reference", "options"])
     audit.append_event(run.project, by, "run.separate", run, runs=[control.pk, *(arm.pk for arm in arms)])
     return [control, *arms]
 
@@ -208,8 +209,7 @@ def _request(run: Run, baseline: Run) -> Request:
         guidance=[run.guidance] if run.guidance else (),
         selection=Selection(only=tuple(sorted(keys))),
         options=options.model_copy(update={"baseline": str(baseline.pk), "experiment": True}),
-        tool_version=run.tool_version,
-        branch=run.branch,
+        labels={"tool_version": run.tool_version, "branch": run.branch},
     )
 
 

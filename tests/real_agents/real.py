@@ -22,6 +22,7 @@ from runs.targets.model_server.server import ScriptPlayer, SeenRequest, serve_mo
 from runs.targets.providers.base import Invocation, PollCalls, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
+from tests.runs.targets.providers.invocations import invocation_of
 from tests.waiting import PATIENCE
 
 PROGRAMS = Path(
@@ -113,7 +114,7 @@ def invocation(tmp_path: Path, kind: str = "codex", **changes: Any) -> Invocatio
     (workspace / "taskmgr").chmod(0o755)
     (workspace / AGENTS[kind][1]).write_text("Rule 4711: use taskmgr.")
     given = {"prompt": "Create a task.", "key": "tasks", "timeout_seconds": PATIENCE * 60.0, **changes}
-    return Invocation(workspace=workspace, scratch=scratch, **given)
+    return invocation_of(workspace=workspace, scratch=scratch, **given)
 
 
 class Watched:

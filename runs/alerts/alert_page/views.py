@@ -31,7 +31,7 @@ from runs.alerts.alert_page.forms import TITLES, AlertForm, BulkForm
 from runs.alerts.alert_page.markdown import alert_as_markdown
 from runs.alerts.triage import revert_guidance, triage, triage_all
 from runs.compare.intended_changes import guidance_words
-from runs.errors import Unconfirmable, Unrevertable
+from runs.errors import RequestError, Unconfirmable, Unrevertable
 from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Run
 from runs.models.comparison import AlertState, Evidence
@@ -195,7 +195,7 @@ def alert_confirm(request: ProjectRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         try:
             start_confirmation(card.alert, by=request.user)
-        except Unconfirmable as error:
+        except RequestError as error:
             messages.error(request, str(error))
         return redirect(f"{reverse('regressions', args=[project.slug])}?state={card.alert.state}#alert-{pk}")
     plan, problem = None, ""

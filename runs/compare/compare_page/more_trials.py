@@ -32,8 +32,7 @@ from runs.compare.measure_changes import (
 from runs.engine.extending import extend_runs
 from runs.errors import RequestError
 from runs.launch.estimate import PlanEstimate, estimate_plan
-from runs.launch.more_trials import MOST_MORE, plan_more_trials
-from runs.launch.request import PlannedRun
+from runs.launch.request import MOST_MORE, PlannedRun, plan_more_trials
 from runs.launch.run_history import read_history
 from runs.models import Run
 
@@ -138,8 +137,8 @@ def _plan(
         return MorePlan(problem=str(error), id=error.id)
     first = planned[0]
     history = read_history(
-        *(project.pk, first.suite_version.suite_id, [each.scenario_id for each in first.scenarios]),
-        {run.target.pk for run in planned},
+        *(project.pk, first.run.suite_id, [each.scenario_id for each in first.scenarios]),
+        {each.run.target_id for each in planned},
     )
     judged = any(run.options.get("judge", True) for run in runs)
     smallest = smallest_of_pass_rate(project)

@@ -41,7 +41,7 @@ def converse(invocation: Invocation, model: Model, *, max_turns: int = MAX_TURNS
     The time limit applies to the entire conversation; beyond it the recording is timed out. Raises
     `ProviderError` if the model fails.
     """
-    stubs = invocation.stubs or {}
+    stubs = invocation.spec.stubs or {}
     limit, began = invocation.timeout_seconds, time.monotonic()
 
     def ask(messages: Sequence[StubMessage]) -> ModelTurn:

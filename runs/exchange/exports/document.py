@@ -57,7 +57,7 @@ def run_json(run: Run) -> dict[str, Any]:
     """Return the run without its trials."""
     (listed,) = listed_runs([run.pk])
     changes = comparison_of(run)
-    first = run.trial_set.filter(is_retest=False, state=TrialState.FINISHED).order_by()
+    first = run.trial_set.filter(round=0, state=TrialState.FINISHED).order_by()
     integrity = first.values_list("detail__integrity", flat=True)
     return {
         **listed.model_dump(),

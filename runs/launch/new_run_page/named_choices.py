@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import QuerySet
-
 from evalhub.lib.numbers import counted
 from runs.launch.new_run_page.run_choices import RunChoices
 from runs.launch.selection import ChosenScenario
@@ -54,7 +52,8 @@ class RecentlyUsed:
 
 def read_recently_used(project: int) -> RecentlyUsed:
     """Return what a project's newest runs used. One query."""
-    runs = list(_newest(project))
+    columns = ("pk", "model", "tags", "guidance", "state", "passed", "failed", "pass_rate")
+    runs = list(Run.objects.filter(project=project).only(*columns).order_by("-pk")[:RECENT])
     tags = Counter(tag for run in runs for tag in run.tags)
     done = [run for run in runs if run.state == RunState.FINISHED and run.passed + run.failed]
     return RecentlyUsed(
@@ -62,11 +61,6 @@ def read_recently_used(project: int) -> RecentlyUsed:
         [tag for tag, _ in tags.most_common()],
         {run.guidance_id: run for run in reversed(done) if run.guidance_id},
     )
-
-
-def _newest(project: int) -> QuerySet[Run]:
-    columns = ("pk", "model", "tags", "guidance", "state", "passed", "failed", "pass_rate")
-    return Run.objects.filter(project=project).only(*columns).order_by("-pk")[:RECENT]
 
 
 def scenario_choices(scenarios: Sequence[ChosenScenario], failed: Collection[int]) -> list[NamedChoice]:

@@ -87,15 +87,11 @@ def baselines_of(past: RunHistory, offer: RunChoices) -> list[tuple[str, str]]:
     return [
         (
             str(run.pk),
-            f"Run {run.pk}: {offer.names.get(run.target_id, 'another target')}, {_count_passed(run)}",
+            f"Run {run.pk}: {offer.names.get(run.target_id, 'another target')}, {run.passed} of"
+            f" {run.passed + run.failed} passed{run.branch and f', {run.branch}'}",
         )
         for run in past.finished[:MOST_BASELINES]
     ]
-
-
-def _count_passed(run: Run) -> str:
-    branch = f", {run.branch}" if run.branch else ""
-    return f"{run.passed} of {run.passed + run.failed} passed{branch}"
 
 
 def _versions(project: int) -> QuerySet[SuiteVersion]:

@@ -25,12 +25,11 @@ from runs.compare.baselines import LAST_PASS
 from runs.compare.measure_changes import smallest_of_pass_rate
 from runs.compare.side_by_side import MOST_COMPARED
 from runs.errors import RequestError
-from runs.launch.budgets import budget_warning, month_warning
 from runs.launch.command_line import as_command
-from runs.launch.estimate import PlanEstimate, estimate_plan, line_targets
+from runs.launch.estimate import PlanEstimate, budget_warning, estimate_plan, line_targets, month_warning
+from runs.launch.further_trials import LookPlan, RetestPlan, look_plan, retest_plan
 from runs.launch.judge_choice import UnjudgedTrials
 from runs.launch.lift import has_skill
-from runs.launch.look_plan import LookPlan, look_plan
 from runs.launch.new_run_page.forms import RunForm, edited_guidance, previous_choices
 from runs.launch.new_run_page.named_choices import (
     SHOWN_CARDS,
@@ -44,7 +43,6 @@ from runs.launch.new_run_page.named_choices import (
 )
 from runs.launch.new_run_page.run_choices import RunChoices, baselines_of, run_choices
 from runs.launch.request import PlannedRun, find_unjudged_trials, plan, request_runs
-from runs.launch.retest_plan import RetestPlan, retest_plan
 from runs.launch.run_history import RunHistory, read_history
 from runs.launch.selection import ChosenScenario, ProjectReader
 from runs.models import Run

@@ -21,7 +21,6 @@ from evaluators.statistics.power import RateTestLevel, can_reach
 from runs.compare.guidance.lift_findings import describe_stopped_arms, lift_json, lifts_of_launch
 from runs.compare.retests import describe_lost_together
 from runs.engine import run_here, wait
-from runs.engine.interruption import exit_code_of, interruptible
 from runs.errors import NoJudge, RequestError
 from runs.exchange.exports.console import MOST_TRIALS
 from runs.exchange.exports.document import run_digest, run_document
@@ -53,14 +52,14 @@ from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.launch import inputs
 from runs.launch.arms import deciding_runs
 from runs.launch.baseline_choice import chosen_baseline
-from runs.launch.budgets import estimates_of, warn_over_budget
-from runs.launch.look_plan import look_plan
-from runs.launch.looks import with_looks
-from runs.launch.option_files import apply_config, given_sources
+from runs.launch.estimate import estimates_of, warn_over_budget
+from runs.launch.further_trials import look_plan, retest_plan
 from runs.launch.request import PlannedRun, Request, find_unjudged_trials, plan, request_runs
-from runs.launch.retest_plan import retest_plan
 from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
+from runs.launch.runner_config import apply_config
+from runs.launch.selection import with_looks
+from runs.launch.source_files import given_sources
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.results.release_rule import MET
@@ -128,18 +127,18 @@ class Command(EvalhubCommand):
         Raises `Refused` for a suite without the release rule that the exit code needs.
         """
         rule = options["regression_rule"]
-        for run in planned:
-            scenarios, suite = len(run.scenarios), run.suite_version.suite
+        for each in planned:
+            scenarios, suite = len(each.scenarios), each.run.suite
             if options["fail_on_release_rule"] and suite.release_k is None:
                 raise Refused(
                     f"{suite.slug} has no release rule. Set one on the suite's page or run without --fail-on-release-rule.",
                     id="run/no-release-rule",
                 )
-            if options["fail_on_release_rule"] and run.release_problem:
-                self.stderr.write(run.release_problem)
+            if options["fail_on_release_rule"] and each.release_problem:
+                self.stderr.write(each.release_problem)
             if not options["fail_on_regression"]:
                 continue
-            trials = [max(run.trials, most)] * scenarios
+            trials = [max(each.trials, most)] * scenarios
             level = RateTestLevel(PASS_RATE_SHARE)
             if rule_for(suite.format, rule) == VERDICT and not can_reach(trials, trials, level):
                 self.stderr.write(
@@ -153,11 +152,11 @@ class Command(EvalhubCommand):
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
         code = 0
-        with interruptible():
+        with run_here.interruptible():
             try:
                 self._follow(launch, options)
             except KeyboardInterrupt as interrupt:
-                code = exit_code_of(interrupt)
+                code = run_here.exit_code_of(interrupt)
                 self._note_interruption(launch, options)
             result = self._report(launch, options)
         return replace(result, code=code) if code else result
@@ -322,15 +321,17 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         inputs.import_targets_file(project, Path(options["targets_file"]), by=by)
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
     previous = inputs.read_previous(options["previous"])
-    baseline = chosen_baseline(project, options["baseline"], versions, by=by, folder=options["output_dir"])
-    return _read_options({**options, "baseline": baseline.baseline}).resolve(
+    baseline, note = chosen_baseline(
+        project, options["baseline"], versions, by=by, folder=options["output_dir"]
+    )
+    return _read_options({**options, "baseline": baseline}).resolve(
         versions,
         inputs.select_guidance(versions, options["guidance"], by=by),
         strict=options["strict"],
         shard=options["shard"],
         benchmarks=inputs.read_benchmarks(options["suites"], versions) if options["lift"] else {},
         previous_files=previous if isinstance(previous, tuple) else (),
-        baseline_note=baseline.baseline_note,
+        baseline_note=note,
         fail_on_regression=options["fail_on_regression"],
         **given_sources(options),
     )
@@ -383,23 +384,23 @@ def _with_further_trials(
 def _show_plan(planned: tuple[PlannedRun, ...]) -> Result:
     rows = [
         {
-            "suite": run.suite_version.suite.slug,
-            "suite_version": run.suite_version.number,
-            "target": run.target.name,
-            "model": run.model or None,
-            "guidance": str(run.guidance) if run.guidance else None,
-            "scenarios": [scenario.key for scenario in run.scenarios],
-            "trials": run.trial_count,
-            "release_problem": run.release_problem or None,
+            "suite": each.run.suite.slug,
+            "suite_version": each.run.suite_version.number,
+            "target": each.run.target.name,
+            "model": each.run.model or None,
+            "guidance": str(each.run.guidance) if each.run.guidance else None,
+            "scenarios": [scenario.key for scenario in each.scenarios],
+            "trials": each.trial_count,
+            "release_problem": each.release_problem or None,
         }
-        for run in planned
+        for each in planned
     ]
     lines = [
         f"{row['suite']} v{row['suite_version']} on {row['target']}"
         + (f", {row['model']}" if row["model"] else "")
         + (f", {row['guidance']}" if row["guidance"] else "")
-        + f": {counted(run.trial_count, 'trial')}"
+        + f": {counted(each.trial_count, 'trial')}"
         + (f"\n  {row['release_problem']}" if row["release_problem"] else "")
-        for row, run in zip(rows, planned, strict=True)
+        for row, each in zip(rows, planned, strict=True)
     ]
     return Result("\n".join(lines), {"runs": rows})

@@ -91,7 +91,7 @@ class AgentLog:
 def log_name(target: str, invocation: Invocation) -> str:
     """Return a unique file name for one trial's log."""
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
-    words = (target, invocation.key, f"trial-{invocation.trial}", f"attempt-{invocation.attempt}")
+    words = (target, invocation.spec.key, f"trial-{invocation.trial}", f"attempt-{invocation.attempt}")
     name = "_".join(
         "".join(sign if sign.isalnum() or sign in "-." else "-" for sign in word) for word in words
     )

@@ -21,6 +21,7 @@ from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.session_end import Broken
 from runs.targets.providers.base import Availability, Invocation
 from runs.targets.providers.options import ResolvedTarget
+from scenarios.spec import ScenarioSpec
 
 GRACE_SECONDS = 2.0
 VERSION_SECONDS = 30.0
@@ -128,7 +129,7 @@ class AgentProgram:
         """
         heading = {
             f"{self.title} log of target": self.target.name,
-            "scenario": invocation.key,
+            "scenario": invocation.spec.key,
             "attempt": str(invocation.attempt),
         }
         file, path = self._log_file(folder, invocation) if folder else (None, "")
@@ -225,7 +226,9 @@ class AgentProgram:
 
     def _asked_version(self) -> str:
         with temporary_folders("evalhub-version-") as (workspace, scratch):
-            asking = Invocation("", "version", workspace, scratch, VERSION_SECONDS)
+            asking = Invocation(
+                "", ScenarioSpec(key="version", prompt=""), workspace, scratch, VERSION_SECONDS
+            )
             sandbox = self.sandbox(asking, workspace)
             result = self.run(["--version"], asking, sandbox, cwd=workspace, env=sandbox.own_home())
         if result.exit_code != 0:

@@ -73,7 +73,7 @@ def run_session(
         env={**sandbox.own_home(), **env},
         stdin=question,
         log=log,
-        sinks=[printed, closing, *([] if invocation.max_usd is None else [limit])],
+        sinks=[printed, closing, *([] if invocation.spec.cost.max_usd is None else [limit])],
         lingers=closing.lingers,
     )
     if result.lingered:
@@ -112,11 +112,11 @@ def run_session(
 def _cost_limit(program: AgentProgram, invocation: Invocation, parser: str) -> CostLimit:
     limit = CostLimit(
         parser,
-        math.inf if invocation.max_usd is None else invocation.max_usd,
+        math.inf if invocation.spec.cost.max_usd is None else invocation.spec.cost.max_usd,
         invocation.model or program.target.options.asked_model,
         lambda name: known_price(program.target.prices, name),
     )
-    if invocation.max_usd is not None:
+    if invocation.spec.cost.max_usd is not None:
         limit.look_up_price()
     return limit
 

@@ -88,7 +88,7 @@ class ClaudeCode:
         words = [*COMMAND, *(["--model", model] if model else [])]
         if invocation.mcp:
             words += ["--mcp-config", json.dumps(invocation.mcp.config), "--strict-mcp-config"]
-        turns = invocation.max_turns or options.max_turns
+        turns = invocation.spec.limits.max_turns or options.max_turns
         words += ["--max-turns", str(turns)] if turns else []
         words += [] if options.sets(OWN_PERMISSIONS) else ["--permission-mode", "bypassPermissions"]
         return [*words, *options.args]

@@ -183,12 +183,12 @@ class Cli:
         """Run the command. Raises `ProviderError` if it can't start or, without a workspace, fails."""
         cwd = self._containment.working_folder(
             self._options.cwd,
-            invocation.folder or invocation.workspace,
+            invocation.bundle / invocation.spec.folder if invocation.bundle else invocation.workspace,
             invocation.bundle,
             base=self._target.base_folder,
         )
         sandbox = self._sandbox(invocation, cwd)
-        files = CliFiles(invocation.scratch, invocation.key, self._names_files)
+        files = CliFiles(invocation.scratch, invocation.spec.key, self._names_files)
         command = self._render(invocation, sandbox, files)
         self._watch(invocation, files)
         ran = as_run(sandbox.inside(cwd), command, self._target.secrets) if self._options.verbose else ""
@@ -291,7 +291,7 @@ class Cli:
             prompt=invocation.prompt,
             prompt_file=sandbox.inside(files.prompt) if files.named else "",
             guidelines=invocation.guidelines,
-            eval_id=invocation.key,
+            eval_id=invocation.spec.key,
             attempt=invocation.attempt,
             files=tuple(sandbox.inside(path) for path in invocation.files),
             output_file=sandbox.inside(files.output) if files.named else "",

@@ -19,7 +19,7 @@ def chat_messages(invocation: Invocation) -> list[Message]:
     Leading system messages become one. Later messages of other roles become the assistant's, with the role in
     the first line, because APIs reject a tool's message without its call.
     """
-    messages = list(invocation.messages) or [{"role": "user", "content": invocation.prompt}]
+    messages = list(invocation.spec.messages) or [{"role": "user", "content": invocation.prompt}]
     leading: list[str] = (
         [f"[[ ## Guidelines ## ]]\n\n{invocation.guidelines}"] if invocation.guidelines else []
     )

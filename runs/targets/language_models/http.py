@@ -142,8 +142,8 @@ class Http:
         fields = place_item(options.body, options.input_field, invocation.prompt)
         if options.session_field:
             fields = place_item(fields, options.session_field, str(uuid.uuid4()))
-        if options.stubs_field and invocation.stubs is not None:
-            fields = place_item(fields, options.stubs_field, dict(invocation.stubs))
+        if options.stubs_field and invocation.spec.stubs is not None:
+            fields = place_item(fields, options.stubs_field, dict(invocation.spec.stubs))
         headers = {"Accept": ACCEPTED}
         if options.api_key:
             headers["Authorization"] = f"Bearer {options.api_key}"

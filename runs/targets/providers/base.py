@@ -14,6 +14,7 @@ from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import LatestCalls
 from runs.sandbox.recording.record import ToolRecord
 from runs.targets.language_models.stub_chat import ToolSchema
+from scenarios.spec import ScenarioSpec
 
 PollCalls = Callable[[], LatestCalls]
 """Returns an agent's calls so far. Called from another thread."""
@@ -47,8 +48,8 @@ class Invocation:
     """One task for an agent or a model."""
 
     prompt: str
-    key: str
-    """The scenario's key (`{EVAL_ID}`)."""
+    spec: ScenarioSpec
+    """The scenario; its key is `{EVAL_ID}`."""
     workspace: Path
     """Directory of the trial; contains the fixture and the guidance."""
     scratch: Path
@@ -67,11 +68,6 @@ class Invocation:
     """The guidelines as files, for an agent that opens them itself."""
     bundle: Path | None = None
     """Files uploaded with the scenario file, beside the workspace; None if there are none."""
-    folder: Path | None = None
-    """The scenario file's own folder among them."""
-    messages: tuple[Json, ...] = ()
-    stubs: Mapping[str, Json] | None = None
-    """Stub responses by tool, for a target that supports stubs; None for no stub mode."""
     tools: tuple[ToolSchema, ...] = ()
     """Tools offered to a model; its first calls are the answer."""
     mcp: McpEndpoint | None = None
@@ -83,10 +79,6 @@ class Invocation:
     a question and its answer, and a failed program has no answer."""
     cancelled: Callable[[], bool] = lambda: False
     """Polled a few times a second while a process runs; True stops it."""
-    max_turns: int | None = None
-    """The most turns of the agent, for programs that limit them; None is the target's."""
-    max_usd: float | None = None
-    """The cost in dollars at which to stop an agent that reports it while it works."""
     watch: Callable[[PollCalls], None] = lambda look: None
     """Registers a callback for the agent's calls so far; a provider that can't report them skips it."""
 

@@ -66,7 +66,7 @@ class Replay:
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the recording. Raises `ProviderError` (kind `configuration`) if it is missing."""
-        name = self._name_for(invocation.key)
+        name = self._name_for(invocation.spec.key)
         return Recording(
             raw=self._content(name, invocation.workspace),
             parser=self._options.parser,

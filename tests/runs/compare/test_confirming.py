@@ -68,8 +68,8 @@ def test_the_scenarios_run_that_the_alert_names_else_all(project):
     )
     alert.named = ["export"]
     (new, old) = plan_confirmation(alert).arms
-    assert [[each.key for each in planned.scenarios] for _, planned in (new, old)] == [["export"]] * 2
-    assert new[1].trials == 6
+    assert [[each.key for each in planned.scenarios] for planned in (new, old)] == [["export"]] * 2
+    assert new.trials == 6
 
 
 def test_what_only_chance_made_bad_is_not_confirmed(project):

@@ -34,7 +34,7 @@ def reckoned(version, *, trials=1, judged=True, only=(), **asked):
     planned = plan(version.suite.project, request)
     scenarios = [entry.scenario_version.scenario_id for entry in version.entries.all()]
     past = read_history(
-        version.suite.project_id, version.suite_id, scenarios, {each.target.pk for each in planned}
+        version.suite.project_id, version.suite_id, scenarios, {each.run.target.pk for each in planned}
     )
     return estimate_plan(planned, past, judged=judged, smallest=0.05)
 
@@ -198,9 +198,9 @@ def test_of_several_runs_the_one_that_shows_least_counts(version, project):
         past_run(version, outcomes(*failing))
         past_run(version, outcomes(), target=other)
     found = reckoned(version, targets=["local", "other"])
-    changes = {each.run.target.name: each.change(1) for each in found.runs}
+    changes = {each.planned.run.target.name: each.change(1) for each in found.runs}
     assert found.chosen.change == max(changes.values()) > min(changes.values())
-    assert changes[found.weakest.run.target.name] == found.chosen.change
+    assert changes[found.weakest.planned.run.target.name] == found.chosen.change
 
 
 def test_what_is_not_known_is_left_out_and_named(version, project):

@@ -70,7 +70,7 @@ def test_it_makes_a_run_for_each_target_model_and_guidance(project):
     guidance = [make_guidance(version.suite, name) for name in ("short", "long")]
     request = Request([version], targets=["local", "other"], models=["m1", "m2"], guidance=guidance)
     runs = plan(project, request)
-    found = {(run.target.name, run.model, str(run.guidance)) for run in runs}
+    found = {(each.run.target.name, each.run.model, str(each.run.guidance)) for each in runs}
     assert len(runs) == len(found) == 8
 
 
@@ -82,8 +82,8 @@ def test_a_matrix_selects_the_targets_of_each_scenario(project):
         b={"matrix": [{"target": "other", "models": []}, {"target": "local", "models": ["m1"]}]},
     )
     found = {
-        (run.target.name, run.model): [scenario.key for scenario in run.scenarios]
-        for run in plan(project, Request([version]))
+        (each.run.target.name, each.run.model): [scenario.key for scenario in each.scenarios]
+        for each in plan(project, Request([version]))
     }
     assert found == {("local", "m1"): ["a", "b"], ("local", "m2"): ["a"], ("other", ""): ["b"]}
 
@@ -92,7 +92,7 @@ def test_a_target_of_a_matrix_is_found_by_its_other_name(project):
     version = suite_of(
         project, a={"matrix": [{"target": "Local", "id": "local"}, {"target": "local", "id": "x"}]}
     )
-    assert {run.target.name for run in plan(project, Request([version]))} == {"local"}
+    assert {each.run.target.name for each in plan(project, Request([version]))} == {"local"}
     version = suite_of(project, a={"matrix": [{"target": "Nowhere", "id": "gone"}]})
     with pytest.raises(UnknownTarget, match="called 'Nowhere'"):
         plan(project, Request([version]))
@@ -100,8 +100,8 @@ def test_a_target_of_a_matrix_is_found_by_its_other_name(project):
 
 def test_targets_that_are_asked_for_win_over_the_matrix(project):
     version = suite_of(project, a={"matrix": [{"target": "nowhere", "models": []}]})
-    (run,) = plan(project, Request([version], targets=["local"]))
-    assert run.target.name == "local"
+    (planned,) = plan(project, Request([version], targets=["local"]))
+    assert planned.run.target.name == "local"
 
 
 def test_an_unknown_target_gets_a_suggestion(project):
@@ -138,8 +138,8 @@ def test_the_guidance_of_the_last_upload_is_taken(project):
     version = make_suite(project)
     guidance = make_guidance(version.suite)
     version.suite.uploads.update(guidance=guidance)
-    (run,) = plan(project, Request([version]))
-    assert run.guidance == guidance
+    (planned,) = plan(project, Request([version]))
+    assert planned.run.guidance == guidance
 
 
 def test_it_stores_runs_and_their_trials(project):
@@ -147,9 +147,7 @@ def test_it_stores_runs_and_their_trials(project):
     request = Request(
         [make_suite(project)],
         options=RunOptions(trials=3, concurrency=2),
-        branch="main",
-        commit="abc",
-        tags=["night"],
+        labels={"branch": "main", "commit": "abc", "tags": ["night"]},
     )
     launch = request_runs(project, request, by=ada, trigger=Trigger.WEB, wake=False)
     run = launch.runs.get()
@@ -271,7 +269,8 @@ def test_a_profile_names_targets_and_models(project):
     make_target(project, "claude-code")
     version = suite_of(project, a={"matrix": [{"target": "none", "models": []}]})
     version.config = PROFILES
-    arms = [(run.target.name, run.model) for run in plan(project, Request([version], profile="quick"))]
+    planned = plan(project, Request([version], profile="quick"))
+    arms = [(each.run.target.name, each.run.model) for each in planned]
     assert arms == [("claude-code", "m"), ("local", "m")]
     for request, sentence in (
         (

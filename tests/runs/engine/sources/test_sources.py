@@ -23,7 +23,7 @@ def written(path: Path, value: Any) -> Path:
 
 @pytest.mark.spec("tool-forge", "Endpoint, manifest, snapshot, folder, registry, concurrency")
 def test_the_contracts_configuration_is_read(tmp_path: Path) -> None:
-    config = read_config(
+    config, target = read_config(
         written(
             tmp_path / "runner.json",
             {
@@ -39,14 +39,14 @@ def test_the_contracts_configuration_is_read(tmp_path: Path) -> None:
             },
         )
     )
-    assert config.target == {
+    assert target == {
         "name": "agent-endpoint",
         "provider": "http",
         "url": "http://localhost:3000/chat",
     }
-    assert config.seed_manifest == tmp_path / "evals" / "seed-manifest.json"
-    assert config.registry == tmp_path / "tools" / "tools.exports.ts"
-    assert (config.snapshot, config.baseline, config.concurrency, config.timeout_seconds) == (
+    assert config["seed_manifest"] == str(tmp_path / "evals" / "seed-manifest.json")
+    assert config["tool_registry"] == str(tmp_path / "tools" / "tools.exports.ts")
+    assert (config["snapshot"], config["baseline"], config["concurrency"], config["timeout_seconds"]) == (
         "node snapshot.js",
         "7",
         3,
@@ -56,14 +56,14 @@ def test_the_contracts_configuration_is_read(tmp_path: Path) -> None:
 
 def test_the_programs_own_configuration_is_read(tmp_path: Path) -> None:
     agent = {"endpoint": "http://localhost:1/x", "method": "PUT", "inputField": "q", "outputField": "a"}
-    config = read_config(
+    config, target = read_config(
         written(tmp_path / "forge.config.json", {"agent": agent, "evals": {"seedManifestFile": "s.json"}})
     )
-    assert config.target == {
+    assert target == {
         "name": "agent-endpoint", "provider": "http", "url": "http://localhost:1/x",
         "method": "PUT", "input_field": "q", "output_field": "a",
     }  # fmt: skip
-    assert config.seed_manifest == tmp_path / "s.json"
+    assert config["seed_manifest"] == str(tmp_path / "s.json")
 
 
 @pytest.mark.parametrize(

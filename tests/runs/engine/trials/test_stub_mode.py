@@ -20,6 +20,7 @@ from runs.targets.language_models.stub_chat import ToolSchema
 from runs.targets.providers.base import Invocation
 from tests.model_server import Answer, serving
 from tests.runs.containments import LOOPBACK
+from tests.runs.targets.providers.invocations import invocation_of
 from tests.runs.targets.providers.model_targets import target_of
 
 pytestmark = [pytest.mark.spec("tool-forge", "Stubs start a conversation"), pytest.mark.one_database]
@@ -31,7 +32,7 @@ DONE = ModelTurn("Cold.", usage=Usage(20, 3))
 
 def invocation(**changes: Any) -> Invocation:
     given = {"prompt": "weather?", "key": "k", "timeout_seconds": 60.0, "stubs": STUBS, **changes}
-    return Invocation(workspace=Path("/nonexistent"), scratch=Path("/nonexistent"), **given)
+    return invocation_of(workspace=Path("/nonexistent"), scratch=Path("/nonexistent"), **given)
 
 
 class Scripted:

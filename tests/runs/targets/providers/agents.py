@@ -11,6 +11,7 @@ from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Invocation, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
+from tests.runs.targets.providers.invocations import invocation_of
 
 FILES = Path(__file__).parents[3] / "files"
 SECRET = "sesame-open-wide"
@@ -38,7 +39,7 @@ def invocation(tmp_path: Path, **changes: Any) -> Invocation:
     workspace.mkdir(exist_ok=True)
     scratch.mkdir(exist_ok=True)
     given = {"prompt": "  Implement it. ", "key": "a/b c", "timeout_seconds": 20.0, **changes}
-    return Invocation(workspace=workspace, scratch=scratch, **given)
+    return invocation_of(workspace=workspace, scratch=scratch, **given)
 
 
 def beside(tmp_path: Path, name: str) -> Path:

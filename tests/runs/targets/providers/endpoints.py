@@ -16,6 +16,7 @@ from runs.targets.providers.base import Invocation, Provider, Recording
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import LOOPBACK, containment
 from tests.runs.servers import Reply, Request, serving
+from tests.runs.targets.providers.invocations import invocation_of
 
 WEATHER = {
     "response": "Cold in Oslo.",
@@ -35,7 +36,7 @@ def provider(
 def invocation(**changes: Any) -> Invocation:
     nowhere = Path("/nonexistent")
     given = {"prompt": "weather?", "key": "k", "timeout_seconds": 10.0, **changes}
-    return Invocation(workspace=nowhere, scratch=nowhere, **given)
+    return invocation_of(workspace=nowhere, scratch=nowhere, **given)
 
 
 def asked(reply: Reply | None = None, given: Invocation | None = None, **fields) -> tuple[Request, Recording]:

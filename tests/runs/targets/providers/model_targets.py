@@ -14,6 +14,7 @@ from runs.targets.providers.base import Invocation
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import OPTIONS
 from tests.model_server import ModelServer
+from tests.runs.targets.providers.invocations import invocation_of
 
 KEY = "sk-of-the-tests-0123456789"
 LOOPBACK = Outbound(loopback=True)
@@ -57,4 +58,4 @@ def asked(prompt: str = "What is the capital of France?", **changes: Any) -> Inv
         "timeout_seconds": 20.0,
         "in_workspace": False,
     }
-    return Invocation(prompt, **{**standard, **changes})
+    return invocation_of(prompt, **{**standard, **changes})

@@ -207,7 +207,7 @@ def test_it_reads_and_never_writes_what_came_with_an_eval_file(tmp_path, level):
     evals = tmp_path / "bundle/evals"
     evals.mkdir(parents=True)
     (tmp_path / "bundle/check.py").write_text("judge")
-    given = {"bundle": tmp_path / "bundle", "folder": evals}
+    given = {"bundle": tmp_path / "bundle", "folder": evals.name}
     recording = provider("pwd; cat ../check.py; (echo x > ../check.py) || echo refused", level).invoke(
         invocation(tmp_path, **given)
     )

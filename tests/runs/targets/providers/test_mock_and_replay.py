@@ -14,6 +14,7 @@ from runs.targets.providers.mock import complete_with_mock
 from runs.targets.providers.registry import make_provider
 from runs.targets.providers.replay import complete_with_replay
 from tests.runs.containments import containment
+from tests.runs.targets.providers.invocations import invocation_of
 
 pytestmark = pytest.mark.one_database
 
@@ -24,7 +25,7 @@ def provider(kind: str, base_folder: str = "", **fields) -> Provider:
 
 
 def invocation(folder: Path, key: str = "k", **changes) -> Invocation:
-    return Invocation("do", key, folder, folder, 5.0, **changes)
+    return invocation_of("do", key, folder, folder, 5.0, **changes)
 
 
 def test_the_mock_answers(tmp_path):
