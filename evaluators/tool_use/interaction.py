@@ -28,9 +28,6 @@ from evaluators.tool_use.tool_commands import (
 RULES_VERSION = 3
 """The version of the rules by which commands are counted; a change of a count or an end changes it."""
 
-_COMPLETE = ("stream", "trace")
-"""Sources that have every call: without one, nothing was called, whatever the answer shows."""
-
 RATES = ("error_rate", "retry_rate", "first_try_success_rate", "iteration_ratio")
 COUNTS = (
     "total_commands",
@@ -160,7 +157,8 @@ def analyse(
 
 def _source(transcript: Transcript, *, has_calls: bool) -> Source:
     """Return what the commands are read from."""
-    if has_calls or (transcript.events and transcript.source in _COMPLETE):
+    # Sources that have every call: without one, nothing was called, whatever the answer shows.
+    if has_calls or (transcript.events and transcript.source in ("stream", "trace")):
         return transcript.source
     return "transcript" if transcript.text else "none"
 

@@ -32,9 +32,6 @@ MOST_COMMANDS = 50_000
 READING_SECONDS = 10.0
 """The time in which the lines of one session are read; the rest are counted as unread."""
 
-_CACHED_LENGTH = 2_000
-"""The longest line in a cache, in characters, to limit memory."""
-
 TEXT_PROGRAMS = frozenset(
     [
         "[",
@@ -374,7 +371,8 @@ def match_line(
     is_powershell: bool = False,
 ) -> MatchedLine:
     """Return the tool's commands in a shell line. Raises `SlowPattern`."""
-    if len(line) <= _CACHED_LENGTH and not definitions.functions:
+    # The longest line in a cache, in characters, to limit memory.
+    if len(line) <= 2_000 and not definitions.functions:
         return _cached_match(line, matcher, definitions, is_powershell=is_powershell)
     return _match(line, matcher, definitions, is_powershell=is_powershell)
 
