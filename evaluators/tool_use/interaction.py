@@ -144,7 +144,13 @@ def analyse(
         return Interaction(source=source, completed=completed, problem=str(error))
     if found_commands is None:
         return Interaction(completed=completed)
-    counted = _count(found_commands, source, completed=completed)
+    counted = msgspec.structs.replace(
+        metrics(found_commands.commands, source=source, completed=completed),
+        not_run=found_commands.not_run,
+        mentioned=found_commands.mentioned,
+        unrecorded=found_commands.unrecorded,
+        unread=found_commands.unread,
+    )
     if source == "transcript" and not counted.available:
         is_complete = bool(transcript.events) or bool(tool and tool.mcp)
         counted = _without_commands(transcript, is_complete=is_complete, completed=completed)
@@ -171,17 +177,6 @@ def try_pattern(transcript: Transcript, tool: Tool) -> Interaction:
     if interaction.problem:
         raise PatternError(interaction.problem)
     return interaction
-
-
-def _count(found_commands: FoundCommands, source: Source, *, completed: bool) -> Interaction:
-    counted = metrics(found_commands.commands, source=source, completed=completed)
-    return msgspec.structs.replace(
-        counted,
-        not_run=found_commands.not_run,
-        mentioned=found_commands.mentioned,
-        unrecorded=found_commands.unrecorded,
-        unread=found_commands.unread,
-    )
 
 
 def _without_commands(transcript: Transcript, *, is_complete: bool, completed: bool) -> Interaction:
