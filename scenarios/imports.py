@@ -108,7 +108,11 @@ def store_suite(
 
     Unless `is_current`, a suite that was uploaded before goes on with its last upload.
     """
-    suite = _suite(parsed, project)
+    suite, _ = Suite.objects.get_or_create(
+        project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}
+    )
+    # The lock prevents two uploads from using the same number.
+    suite = Suite.objects.select_for_update().get(pk=suite.pk)
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
     documents = suite_guidance(parsed, named)
@@ -153,14 +157,6 @@ def store_suite(
 def slug_of(parsed: ParsedSuite) -> str:
     """Return the slug of a suite."""
     return slugify(re.sub(r"[./_]+", "-", parsed.name))[:120] or "suite"
-
-
-def _suite(parsed: ParsedSuite, project: Project) -> Suite:
-    suite, _ = Suite.objects.get_or_create(
-        project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}
-    )
-    # The lock prevents two uploads from using the same number.
-    return Suite.objects.select_for_update().get(pk=suite.pk)
 
 
 def _new_version(

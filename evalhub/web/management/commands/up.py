@@ -109,7 +109,10 @@ class Command(HelpfulCommand):
         connections.close_all()
         _collect_static()
         supervisor.add(_web(logs, port))
-        self._wait(supervisor, lambda: _answers(port), "web", logs)
+        if not supervisor.wait_until(lambda: _answers(port), START_SECONDS) and not supervisor.stopping:
+            raise CommandError(
+                f"web did not start within {START_SECONDS} seconds. Look into {logs / 'web.log'}."
+            )
         if examples:
             supervisor.add(_example_agent(logs))
         for service in _workers(logs):
@@ -124,12 +127,6 @@ class Command(HelpfulCommand):
         if not self.json:
             self.stdout.write("Stopping.")
         return 0
-
-    def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
-        if not supervisor.wait_until(ready, START_SECONDS) and not supervisor.stopping:
-            raise CommandError(
-                f"{name} did not start within {START_SECONDS} seconds. Look into {logs / f'{name}.log'}."
-            )
 
     def _examples(self, supervisor: Supervisor) -> int:
         """Run the examples in a process of their own; return its exit code."""
