@@ -59,7 +59,6 @@ PROJECT_ROUTERS = (
     proofs.router,
     teams.tokens,
 )
-TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))
 
 FIRST_MODULES = {
     "runs.alerts.api": "runs_api_alerts",
@@ -134,7 +133,14 @@ def _answer_api_error(request: HttpRequest, error: ApiError) -> HttpResponse:
 
 @_register_handler(ScenarioFileError)
 def _bad_file(request: HttpRequest, error: ScenarioFileError) -> HttpResponse:
-    status = 413 if any(problem.id in TOO_LARGE for problem in error.problems) else 422
+    status = (
+        413
+        if any(
+            problem.id in ("bundle/too-large", "bundle/too-many-files", "format/too-large")
+            for problem in error.problems
+        )
+        else 422
+    )
     problems = [problem.as_json() for problem in error.problems]
     return _answer(request, status, error_body("The files have errors.", "files/refused", problems))
 

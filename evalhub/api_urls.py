@@ -13,8 +13,6 @@ from django.views.decorators.http import require_safe
 
 from evalhub.api import api, openapi_document
 
-NOT_OF_PROJECTS = ("projects", "health")
-
 
 @login_not_required
 @require_safe
@@ -45,7 +43,7 @@ def answer_nothing(request: HttpRequest, rest: str) -> HttpResponse:
 def _patterns() -> list[Any]:
     """Return every operation at its short address, and those of a project below the project, too."""
     operations = [each for each in api.urls[0] if str(each.pattern)]
-    of_project = [each for each in operations if not str(each.pattern).startswith(NOT_OF_PROJECTS)]
+    of_project = [each for each in operations if not str(each.pattern).startswith(("projects", "health"))]
     return [
         path("openapi.json", openapi_json, name="openapi-json"),
         path("docs", docs, name="docs"),

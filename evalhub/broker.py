@@ -15,14 +15,12 @@ from django.conf import settings
 
 from evalhub.broker_address import BrokerAddress
 
-LONGEST_SOCKET_PATH = 107
-"""Bytes in `sockaddr_un.sun_path`, less the closing zero."""
-
 
 def broker_directory(data: Path) -> Path:
     """Return the private directory of the embedded broker; a short one where `data` is too deep for a socket."""
     inside = data / "broker"
-    if len(os.fsencode(inside / "valkey.sock")) <= LONGEST_SOCKET_PATH:
+    # Bytes in `sockaddr_un.sun_path`, less the closing zero.
+    if len(os.fsencode(inside / "valkey.sock")) <= 107:
         return inside
     digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:12]
     return (

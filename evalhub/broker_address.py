@@ -8,12 +8,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-SCHEMES = ("redis", "rediss", "redis+socket", "sentinel")
-CONNECT_SECONDS = 2.0
-"""Timeout of a connection to the broker on another host, so that a dead one delays no page for minutes."""
-ANSWER_SECONDS = 10.0
-"""Timeout of an answer from the broker; a connection to a host that vanished is dropped after it."""
-
 
 @dataclass(frozen=True)
 class BrokerAddress:
@@ -53,7 +47,10 @@ class BrokerAddress:
         """Return the options of Celery's transport that follow from the address."""
         if self.is_socket:
             return {}
-        limits = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": ANSWER_SECONDS}
+        # Timeout of a connection to the broker on another host, so that a dead one delays no page for
+        # minutes.
+        # Timeout of an answer from the broker; a connection to a host that vanished is dropped after it.
+        limits = {"socket_connect_timeout": 2.0, "socket_timeout": 10.0}
         return {**limits, "master_name": self.master} if self.has_sentinels else limits
 
     def check(self) -> None:
@@ -77,7 +74,9 @@ class BrokerAddress:
     def _check_part(self, part: SplitResult) -> None:
         one = len(self.parts) == 1
         # No address in the sentence: it may hold a password.
-        if part.scheme not in SCHEMES or (part.scheme != "sentinel" and not one):
+        if part.scheme not in ("redis", "rediss", "redis+socket", "sentinel") or (
+            part.scheme != "sentinel" and not one
+        ):
             raise ImproperlyConfigured(
                 "EVALHUB_BROKER_URL isn't a valid broker URL. Write redis://:password@host:6379/0, rediss://… for TLS, "
                 "or sentinel://:password@host1:26379/0;sentinel://:password@host2:26379/0."

@@ -17,10 +17,6 @@ from django.db import connections
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 5.0
-"""Interval at which the broker is asked whether it answers; that of beat's ticks."""
-LIBRARIES = frozenset({"kombu", "redis", "valkey"})
-
 
 class Poller:
     """Asks whether the broker answers; while it doesn't, looks for work in the database and does it in own threads."""
@@ -47,7 +43,8 @@ class Poller:
         # Imported here because a worker needs no page before it starts.
         from evalhub.health import broker_problem
 
-        while not self._ending.wait(POLL_SECONDS):
+        # Interval at which the broker is asked whether it answers; that of beat's ticks.
+        while not self._ending.wait(5.0):
             problem = broker_problem()
             if bool(problem) != self._is_away:
                 self._is_away = bool(problem)
@@ -134,4 +131,4 @@ def _is_raised_by_libraries(error: AttributeError) -> bool:
     while step is not None:
         name = str(step.tb_frame.f_globals.get("__name__", ""))
         step = step.tb_next
-    return name.partition(".")[0] in LIBRARIES
+    return name.partition(".")[0] in ("kombu", "redis", "valkey")

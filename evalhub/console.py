@@ -19,8 +19,6 @@ from django.core.management.base import BaseCommand
 YOUNG_OBJECTS = 50_000
 WRONG_USE = 2
 """Exit code for configuration errors; distinct from a failed run."""
-INTERRUPTED = 130
-"""The exit code of shells after Ctrl-C."""
 
 
 def main() -> None:
@@ -41,13 +39,17 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # Our own commands handle it, Django's don't.
-        if not _has_no_reader(sys.stdout):
+        # Whether the reader of a pipe has closed it, as `head` does.
+        closed = poll()
+        closed.register(sys.stdout, POLLERR)
+        if not closed.poll(0):
             raise
         with _devnull() as devnull:
             os.dup2(devnull.fileno(), sys.stdout.fileno())
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
-        sys.exit(INTERRUPTED)
+        # The exit code of shells after Ctrl-C.
+        sys.exit(130)
     except ImproperlyConfigured as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(WRONG_USE)
@@ -58,13 +60,6 @@ def main() -> None:
 
 def _devnull() -> TextIO:
     return Path(os.devnull).open("w")
-
-
-def _has_no_reader(stream: TextIO) -> bool:
-    """Return whether the reader of a pipe has closed it, as `head` does."""
-    closed = poll()
-    closed.register(stream, POLLERR)
-    return bool(closed.poll(0))
 
 
 def _complete() -> None:

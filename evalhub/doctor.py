@@ -37,9 +37,6 @@ AGENTS = {
 }
 """Coding agents by program, with the command that installs each."""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "GEMINI_API_KEY")
-VERSION_SECONDS = 20.0
-MOST_CLOCK_SECONDS = 2.0
-"""Largest difference between the clocks of this machine and the database."""
 
 
 class State(StrEnum):
@@ -91,7 +88,8 @@ def _database() -> Iterator[PartStatus]:
 
 def _clock() -> Iterator[PartStatus]:
     difference = abs(database_now() - time.time())
-    if difference > MOST_CLOCK_SECONDS:
+    # Largest difference between the clocks of this machine and the database.
+    if difference > 2.0:
         sentence = f"This machine and the database differ by {difference:.0f} s."
         yield PartStatus("clock", State.WARNING, sentence, "Synchronise both with NTP.")
     else:
@@ -176,7 +174,7 @@ def _version(path: str) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=VERSION_SECONDS,
+            timeout=20.0,
             stdin=subprocess.DEVNULL,
             check=False,
         )

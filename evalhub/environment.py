@@ -144,15 +144,6 @@ def _prepare_threshold(value: str) -> int | None:
     return int(value)
 
 
-def _pools_transactions(value: str) -> bool:
-    """Return whether a pooler may give each transaction another session of the server."""
-    if value not in ("session", "transaction"):
-        raise ImproperlyConfigured(
-            f"pool_mode of DATABASE_URL is '{value}'. Give it session or transaction, as PgBouncer has it."
-        )
-    return value == "transaction"
-
-
 DATABASE_HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::(\d*))?")
 """A host of DATABASE_URL, an IPv6 address in brackets, and perhaps its port."""
 
@@ -195,7 +186,13 @@ def database(url: str) -> dict[str, Any]:
         }
     if parts.scheme in ("postgres", "postgresql"):
         options: dict[str, Any] = dict(parse_qsl(parts.query))
-        in_transactions = _pools_transactions(options.pop("pool_mode", "session"))
+        value = options.pop("pool_mode", "session")
+        # Whether a pooler may give each transaction another session of the server.
+        if value not in ("session", "transaction"):
+            raise ImproperlyConfigured(
+                f"pool_mode of DATABASE_URL is '{value}'. Give it session or transaction, as PgBouncer has it."
+            )
+        in_transactions = value == "transaction"
         threshold = options.get("prepare_threshold", "none" if in_transactions else "5")
         options["prepare_threshold"] = _prepare_threshold(threshold)
         # Statements can only be prepared where the server binds their parameters.

@@ -23,9 +23,6 @@ from runs.models.trial import TrialState
 from runs.results.files.store_identity import store_problems
 from runs.workers.labels import waiting_runs_by_labels
 
-BROKER_SECONDS = 1.0
-"""Timeout of the broker check."""
-
 
 def broker_problem() -> str:
     """Return why the broker does not answer; empty if it does."""
@@ -35,7 +32,8 @@ def broker_problem() -> str:
     from evalhub.broker_client import connect_to_broker
 
     try:
-        with connect_to_broker(broker_address(), BROKER_SECONDS) as client:
+        # Timeout of the broker check.
+        with connect_to_broker(broker_address(), 1.0) as client:
             client.ping()
     except (redis.RedisError, OSError) as error:
         return f"The broker does not answer: {type(error).__name__}."
@@ -65,18 +63,14 @@ def read_queue_state(now: datetime) -> tuple[dict[str, Any], str]:
         return {}, f"The database does not answer: {type(error).__name__}."
 
 
-def _storage_problem(workers: list[dict[str, Any]]) -> str:
-    """Return why trials can't be stored, as an online worker reports or as this process sees."""
-    lately = Worker.HEARD_WITHIN.total_seconds()
-    problems = (each["problem"] for each in workers if each["seen_seconds"] <= lately)
-    return next(filter(None, problems), "") or disk_shortage()
-
-
 def state() -> dict[str, Any]:
     """Return how evalhub is: `ok` needs the database, the broker, room on the disks and the file store."""
     known, database = read_queue_state(timezone.now())
     broker = broker_problem()
-    disk = _storage_problem(known.get("workers", []))
+    # Why trials can't be stored, as an online worker reports or as this process sees.
+    lately = Worker.HEARD_WITHIN.total_seconds()
+    problems = (each["problem"] for each in known.get("workers", []) if each["seen_seconds"] <= lately)
+    disk = next(filter(None, problems), "") or disk_shortage()
     return {
         "ok": not database and not broker and not disk,
         "version": settings.VERSION,

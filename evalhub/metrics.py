@@ -29,12 +29,9 @@ from runs.models.comparison import AlertState
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 COST_DIGITS = 6
 """Digits of a dollar; the database may add the same costs in another order."""
-SEEN_LATELY = 60.0
-"""Seconds after which a silent worker is not counted as working."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,8 @@ def collect_metrics() -> Iterator[Metric]:
     yield Metric(
         "evalhub_queue_age_seconds", "gauge", "Age of the oldest request that waits.", [("", oldest)]
     )
-    seen = [each for each in workers if each["seen_seconds"] <= SEEN_LATELY]
+    # Seconds after which a silent worker is not counted as working.
+    seen = [each for each in workers if each["seen_seconds"] <= 60.0]
     yield Metric("evalhub_workers", "gauge", "Workers heard of in the last minute.", [("", len(seen))])
     yield Metric("evalhub_lanes", "gauge", "Running trials.", [("", sum(each["lanes"] for each in seen))])
     yield from _labels(seen)
@@ -157,4 +155,6 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
     if not may_read(request):
         sentence = "Metrics are read from this machine, or with EVALHUB_METRICS_TOKEN as a bearer token.\n"
         return HttpResponse(sentence, status=403, content_type="text/plain; charset=utf-8")
-    return HttpResponse("".join(map(str, collect_metrics())), content_type=CONTENT_TYPE)
+    return HttpResponse(
+        "".join(map(str, collect_metrics())), content_type="text/plain; version=0.0.4; charset=utf-8"
+    )

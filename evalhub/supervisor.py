@@ -19,8 +19,6 @@ from functools import partial
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
-STEADY_SECONDS = 30.0
-"""Uptime after which a service's failures are reset."""
 LONGEST_PAUSE = 30.0
 
 
@@ -72,7 +70,8 @@ class SupervisedProcess:
 
     def note_exit(self) -> float:
         """Plan the next start after an exit; return the pause in seconds."""
-        self.failures = 0 if time.monotonic() - self.started > STEADY_SECONDS else self.failures + 1
+        # Uptime after which a service's failures are reset.
+        self.failures = 0 if time.monotonic() - self.started > 30.0 else self.failures + 1
         pause = min(LONGEST_PAUSE, 0.5 * 2.0**self.failures)
         self.next_start = time.monotonic() + pause
         self.process = None

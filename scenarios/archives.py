@@ -27,7 +27,6 @@ from scenarios.bundle_limits import (
 )
 
 _TAR_MAGIC = slice(257, 262)
-_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -46,7 +45,7 @@ _BROKEN = (
 def is_archive(name: str, data: bytes) -> bool:
     """Return whether data is an archive, by its first bytes or its extension."""
     begins = data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or data[_TAR_MAGIC] == b"ustar"
-    return begins or name.lower().endswith(_ENDINGS)
+    return begins or name.lower().endswith((".zip", ".tar", ".tar.gz", ".tgz"))
 
 
 def read_members(name: str, data: bytes) -> Iterator[Member]:
@@ -79,26 +78,18 @@ def _zip_members(name: str, data: bytes) -> Iterator[Member]:
             # `filename` is cut at a NUL and normalized, so the original name is checked.
             check_path(name, entry.orig_filename)
             mode = entry.external_attr >> 16
-            _check_kind(name, entry.filename, mode)
-            _check_compression(name, entry)
+            if stat.S_ISLNK(mode):
+                raise _link(name, entry.filename, "symbolic")
+            if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+                raise _not_regular(name, entry.filename)
+            # zipfile unpacks other methods without a limit: a few bytes of bzip2 hold gigabytes.
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                what = "It is compressed by another method than Deflate."
+                fix = "Pack it with Deflate, which zip programs use by default."
+                raise bundle_error(name, entry.filename, what, fix, "bundle/compression")
             with archive.open(entry) as file:
                 content = _read(file, name, entry.filename)
             yield Member(entry.filename, content, executable=bool(mode & stat.S_IXUSR))
-
-
-def _check_kind(name: str, path: str, mode: int) -> None:
-    if stat.S_ISLNK(mode):
-        raise _link(name, path, "symbolic")
-    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        raise _not_regular(name, path)
-
-
-def _check_compression(name: str, entry: zipfile.ZipInfo) -> None:
-    # zipfile unpacks other methods without a limit: a few bytes of bzip2 hold gigabytes.
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        what = "It is compressed by another method than Deflate."
-        fix = "Pack it with Deflate, which zip programs use by default."
-        raise bundle_error(name, entry.filename, what, fix, "bundle/compression")
 
 
 def _tar_members(name: str, data: bytes) -> Iterator[Member]:

@@ -18,7 +18,6 @@ MAX_TOTAL_BYTES = 100 * 1024 * 1024
 MAX_PATH = 400
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_LITTER = {".DS_Store", "Thumbs.db"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,9 @@ def collect(archive: str, members: Iterable[Member]) -> list[Member]:
             continue
         check_path(archive, member.path)
         total += len(member.content)
-        _check_sizes(archive, member, total=total, count=len(by_path) + 1)
+        if len(member.content) > MAX_FILE_BYTES:
+            raise too_large_file(archive, member.path)
+        check_total(archive, size=total, count=len(by_path) + 1)
         if member.path.casefold() in by_path:
             what = "Two files have this path, or paths that differ only in case."
             raise bundle_error(archive, member.path, what, "Rename one of them.", "bundle/same-path")
@@ -56,7 +57,9 @@ def collect(archive: str, members: Iterable[Member]) -> list[Member]:
 
 def is_litter(path: str) -> bool:
     """Return whether a path belongs to a file manager or version control."""
-    return posixpath.basename(path) in _LITTER or not {"__MACOSX", ".git"}.isdisjoint(path.split("/")[:-1])
+    return posixpath.basename(path) in {".DS_Store", "Thumbs.db"} or not {"__MACOSX", ".git"}.isdisjoint(
+        path.split("/")[:-1]
+    )
 
 
 def check_path(archive: str, path: str) -> None:
@@ -78,12 +81,6 @@ def check_path(archive: str, path: str) -> None:
     if len(path.encode()) > MAX_PATH:
         what = f"The path is longer than {MAX_PATH} bytes."
         raise bundle_error(archive, path, what, "Shorten it.", "bundle/long-path")
-
-
-def _check_sizes(archive: str, member: Member, *, total: int, count: int) -> None:
-    if len(member.content) > MAX_FILE_BYTES:
-        raise too_large_file(archive, member.path)
-    check_total(archive, size=total, count=count)
 
 
 def check_total(archive: str, *, size: int, count: int) -> None:

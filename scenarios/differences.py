@@ -30,7 +30,6 @@ from scenarios.text_difference import TextDifference, lines_of, text_difference
 
 PARTS = ("task_hash", "gates_hash", "judge_hash", "rubric__sha256", "command_pattern")
 """Columns of a scenario version that make up its `Standard`."""
-_NOT_SHOWN = {"key", "file", "line"}
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,9 @@ def _text(content: Content | None) -> list[str]:
     if not isinstance(spec, dict):
         return []
     # Fields are dumped one by one in the specification's order, because databases do not keep the order.
-    shown = [name for name in ScenarioSpec.model_fields if name in spec and name not in _NOT_SHOWN]
+    shown = [
+        name for name in ScenarioSpec.model_fields if name in spec and name not in {"key", "file", "line"}
+    ]
     dumped = [
         yaml.dump({name: spec[name]}, Dumper=BlockDumper, allow_unicode=True, width=10**9) for name in shown
     ]

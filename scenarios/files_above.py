@@ -10,9 +10,6 @@ from pathlib import Path
 from scenarios.formats import decode_by_extension
 from scenarios.formats.agentv import FORMAT
 
-_EVALS = "evals"
-_SUFFIXES = (".yaml", ".yml", ".jsonl")
-
 
 def find_files_above(root: Path, files: Mapping[str, bytes]) -> tuple[Path, list[Path]]:
     """Return the nearest folder that holds `root` and all that its eval files name above it, and those files.
@@ -21,13 +18,18 @@ def find_files_above(root: Path, files: Mapping[str, bytes]) -> tuple[Path, list
     of `root`, which is resolved, by path.
     """
     repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
-    limit = repository or (root.parent if root.name == _EVALS else root)
-    named = {path for path, content in files.items() if b"../" in content and path.endswith(_SUFFIXES)}
+    limit = repository or (root.parent if root.name == "evals" else root)
+    named = {
+        path
+        for path, content in files.items()
+        if b"../" in content and path.endswith((".yaml", ".yml", ".jsonl"))
+    }
+    # By its words: a link on the way would lead elsewhere.
     outside = {
         place
         for path in named
         for name in _names_above(path, files[path])
-        if (place := _resolve(root / posixpath.dirname(path), name)).is_relative_to(limit)
+        if (place := Path(os.path.normpath((root / posixpath.dirname(path)) / name))).is_relative_to(limit)
         and not place.is_relative_to(root)
         and not root.is_relative_to(place)
     }
@@ -39,11 +41,6 @@ def _names_above(path: str, content: bytes) -> Iterator[str]:
     document = decode_by_extension(path, content)
     if document is not None and FORMAT.matches(path, document.value):
         yield from (name for name in FORMAT.companions(document) if name.startswith("../"))
-
-
-def _resolve(folder: Path, name: str) -> Path:
-    # By its words: a link on the way would lead elsewhere.
-    return Path(os.path.normpath(folder / name))
 
 
 def _files_of(place: Path) -> Iterator[Path]:

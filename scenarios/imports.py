@@ -108,7 +108,11 @@ def store_suite(
 
     Unless `is_current`, a suite that was uploaded before goes on with its last upload.
     """
-    suite = _suite(parsed, project)
+    suite, _ = Suite.objects.get_or_create(
+        project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}
+    )
+    # The lock prevents two uploads from using the same number.
+    suite = Suite.objects.select_for_update().get(pk=suite.pk)
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
     documents = suite_guidance(parsed, named)
@@ -119,8 +123,15 @@ def store_suite(
     if version is None:
         version = _new_version(suite, parsed, sha256, guidance, by)
     else:
-        _keep_targets(version, parsed)
-        _keep_solutions(version, parsed)
+        # Update the targets file, which is not part of a version's content.
+        uploaded = (parsed.targets_file, parsed.targets_text)
+        if parsed.targets_text and uploaded != (version.targets_file, version.targets_text):
+            version.targets_file, version.targets_text = uploaded
+            version.save(update_fields=["targets_file", "targets_text"])
+        # Replace the reference solutions, which are not part of a version's content.
+        if version.solutions != parsed.solutions:
+            version.solutions = dict(parsed.solutions)
+            version.save(update_fields=["solutions"])
     if last is not None and not is_current:
         return Imported(suite, version, guidance, new_version, new_guidance, Changes(), parsed.lints)
     if last is None or (last.suite_version_id, last.guidance_id) != (
@@ -129,22 +140,23 @@ def store_suite(
     ):
         Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
         audit.append_event(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
-    _retire_absent(suite, version)
-    changes = _changes(last.suite_version if last else None, version)
+    present = version.scenario_versions.values("scenario_id")
+    suite.scenarios.filter(pk__in=present).update(retired=False)
+    suite.scenarios.exclude(pk__in=present).update(retired=True)
+    old, new = _contents(last.suite_version if last else None), _contents(version)
+    common = old.keys() & new.keys()
+    changes = Changes(
+        added=tuple(sorted(new.keys() - old.keys())),
+        changed=tuple(sorted(key for key in common if old[key] != new[key])),
+        retired=tuple(sorted(old.keys() - new.keys())),
+        unchanged=tuple(sorted(key for key in common if old[key] == new[key])),
+    )
     return Imported(suite, version, guidance, new_version, new_guidance, changes, parsed.lints)
 
 
 def slug_of(parsed: ParsedSuite) -> str:
     """Return the slug of a suite."""
     return slugify(re.sub(r"[./_]+", "-", parsed.name))[:120] or "suite"
-
-
-def _suite(parsed: ParsedSuite, project: Project) -> Suite:
-    suite, _ = Suite.objects.get_or_create(
-        project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}
-    )
-    # The lock prevents two uploads from using the same number.
-    return Suite.objects.select_for_update().get(pk=suite.pk)
 
 
 def _new_version(
@@ -175,42 +187,10 @@ def _new_version(
     return version
 
 
-def _keep_targets(version: SuiteVersion, parsed: ParsedSuite) -> None:
-    """Update the targets file, which is not part of a version's content."""
-    uploaded = (parsed.targets_file, parsed.targets_text)
-    if parsed.targets_text and uploaded != (version.targets_file, version.targets_text):
-        version.targets_file, version.targets_text = uploaded
-        version.save(update_fields=["targets_file", "targets_text"])
-
-
-def _keep_solutions(version: SuiteVersion, parsed: ParsedSuite) -> None:
-    """Replace the reference solutions, which are not part of a version's content."""
-    if version.solutions != parsed.solutions:
-        version.solutions = dict(parsed.solutions)
-        version.save(update_fields=["solutions"])
-
-
-def _retire_absent(suite: Suite, version: SuiteVersion) -> None:
-    present = version.scenario_versions.values("scenario_id")
-    suite.scenarios.filter(pk__in=present).update(retired=False)
-    suite.scenarios.exclude(pk__in=present).update(retired=True)
-
-
 def _contents(version: SuiteVersion | None) -> dict[str, str]:
     if version is None:
         return {}
     return dict(version.entries.values_list("scenario_version__scenario__key", "scenario_version__sha256"))
-
-
-def _changes(before: SuiteVersion | None, after: SuiteVersion) -> Changes:
-    old, new = _contents(before), _contents(after)
-    common = old.keys() & new.keys()
-    return Changes(
-        added=tuple(sorted(new.keys() - old.keys())),
-        changed=tuple(sorted(key for key in common if old[key] != new[key])),
-        retired=tuple(sorted(old.keys() - new.keys())),
-        unchanged=tuple(sorted(key for key in common if old[key] == new[key])),
-    )
 
 
 @dataclass(frozen=True)

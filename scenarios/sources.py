@@ -15,9 +15,6 @@ from scenarios.reading import read_suites
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import unpack
 
-LARGEST_TEXT = 500_000
-"""Bytes of the largest file that is edited in a browser."""
-
 
 @dataclass(frozen=True)
 class Source:
@@ -30,7 +27,8 @@ class Source:
     def text(self, path: str) -> str | None:
         """Return a file's text; None if it is missing, binary or too large to edit."""
         file = self.files.get(path)
-        if file is None or len(file.content) > LARGEST_TEXT or b"\x00" in file.content:
+        # Bytes of the largest file that is edited in a browser.
+        if file is None or len(file.content) > 500_000 or b"\x00" in file.content:
             return None
         try:
             return file.content.decode()

@@ -12,16 +12,14 @@ from scenarios.globs import matches
 if TYPE_CHECKING:  # a format imports this
     from scenarios.formats.parsed import Fixture
 
-_FOLDERS = ("", "bin/")
-"""Folders of a tool that is named without a path."""
-
 
 def is_tool_file(path: str, tool: Tool | None) -> bool:
     """Return whether a file of the workspace is the tool: its binary, or matched by one of its `files` patterns."""
     if tool is None:
         return False
     binary = posixpath.normpath(tool.binary) if tool.binary else ""
-    places = {binary} if "/" in binary else {folder + binary for folder in _FOLDERS if binary}
+    # Folders of a tool that is named without a path.
+    places = {binary} if "/" in binary else {folder + binary for folder in ("", "bin/") if binary}
     return path in places or any(matches(path, pattern) for pattern in tool.files)
 
 

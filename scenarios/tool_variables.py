@@ -19,8 +19,7 @@ OF_TRIALS = (
     "LLM_TOOL_TEST_TRANSCRIPT",
     "LLM_TOOL_TEST_EVENTS",
 )
-OF_SANDBOXES = ("PATH", "HOME", "TMPDIR", "LANG")
-_OWN = frozenset((*OF_TRIALS, *OF_SANDBOXES))
+_OWN = frozenset((*OF_TRIALS, "PATH", "HOME", "TMPDIR", "LANG"))
 """What evalhub sets itself, whatever the worker's variables of these names are."""
 
 

@@ -28,7 +28,6 @@ _MAKE = frozenset(("make", "gmake"))
 _PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "npx", "bun"))
 _MODULE = re.compile(r"\s-m\s+([\w.]+)")
 _TEST_SETTINGS = frozenset(("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"))
-_MAKEFILES = frozenset(("GNUmakefile", "makefile", "Makefile"))
 _OF_PACKAGES = frozenset((PACKAGE, ".npmrc"))
 _STARTED_BY_SITE = frozenset(("sitecustomize", "usercustomize"))
 _SHADOWING = sys.stdlib_module_names | _STARTED_BY_SITE
@@ -91,7 +90,10 @@ class WatchedNames:
             return False
         return (
             (self._runners.python and name in _TEST_SETTINGS)
-            or (self._runners.make and (name in _MAKEFILES or name.endswith(".mk")))
+            or (
+                self._runners.make
+                and (name in ("GNUmakefile", "makefile", "Makefile") or name.endswith(".mk"))
+            )
             or (self._runners.packages and name in _OF_PACKAGES)
         )
 

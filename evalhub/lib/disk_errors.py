@@ -7,8 +7,6 @@ import errno
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 SQLITE_FULL = (10, 13)
 """SQLITE_IOERR and SQLITE_FULL."""
-POSTGRESQL_FULL = ("53100", "58030")
-"""SQLSTATEs disk_full and io_error."""
 
 
 def is_database_full(error: BaseException) -> bool:
@@ -17,7 +15,8 @@ def is_database_full(error: BaseException) -> bool:
     if code is not None:
         # The lowest byte of an extended code is the primary code.
         return code & 0xFF in SQLITE_FULL
-    return getattr(error.__cause__, "sqlstate", None) in POSTGRESQL_FULL
+    # SQLSTATEs disk_full and io_error.
+    return getattr(error.__cause__, "sqlstate", None) in ("53100", "58030")
 
 
 def is_disk_full(error: BaseException | None) -> bool:

@@ -14,7 +14,6 @@ from evalhub.teams.models import ApiToken, Membership, Project
 from evalhub.teams.roles import Role, allows, lesser
 
 DEFAULT_PROJECT = "default"
-LOCAL_OWNER = "owner"
 _READ = "memberships_read"
 
 
@@ -95,7 +94,7 @@ def default_project() -> Project:
 @transaction.atomic
 def local_owner() -> User:
     """Return the owner of an embedded evalhub: without a password, admin of the default project."""
-    user, is_new = get_user_model().objects.get_or_create(username=LOCAL_OWNER)
+    user, is_new = get_user_model().objects.get_or_create(username="owner")
     if is_new:
         user.set_unusable_password()
         user.save(update_fields=["password"])

@@ -13,7 +13,6 @@ import msgspec
 
 RECOMMENDED = {"OPENAI_API_KEY": "openai/gpt-4o-mini", "ANTHROPIC_API_KEY": "anthropic/claude-haiku-4-5"}
 """Models by the variable of their key (llm-tool-test evaluation, Judge Model)."""
-_MAP = "model_prices_and_context_window_backup.json"
 
 
 def offered_judges(variables: Mapping[str, str]) -> list[str]:
@@ -52,7 +51,9 @@ def _providers() -> dict[str, str]:
     spec = find_spec("litellm")
     if spec is None or spec.origin is None:
         return {}
-    models: dict[str, dict[str, Any]] = msgspec.json.decode(Path(spec.origin).with_name(_MAP).read_bytes())
+    models: dict[str, dict[str, Any]] = msgspec.json.decode(
+        Path(spec.origin).with_name("model_prices_and_context_window_backup.json").read_bytes()
+    )
     return {
         name: _provider(name, str(model["litellm_provider"]), models)
         for name, model in models.items()

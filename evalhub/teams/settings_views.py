@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -17,7 +16,7 @@ from evalhub.teams import audit
 from evalhub.teams.invitations import invite, open_invitations, send_invitation
 from evalhub.teams.judge_models import offered_judges
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
-from evalhub.teams.models import AuditEvent, Membership, Project
+from evalhub.teams.models import AuditEvent, Membership
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import InvitationForm, MemberForm, ProjectForm, RoleForm, TokenForm
@@ -26,17 +25,13 @@ from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import page_below
 
 
-def _members(project: Project) -> QuerySet[Membership]:
-    return project.memberships.select_related("user").order_by("user__username")
-
-
 def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpResponse:
     project = request.access.project
     context = {
         "project_form": ProjectForm(instance=project),
         "member_form": MemberForm(initial={"role": Role.VIEWER}),
         "token_form": TokenForm(initial={"role": Role.VIEWER}),
-        "members": _members(project),
+        "members": project.memberships.select_related("user").order_by("user__username"),
         "invitation_form": InvitationForm(initial={"role": Role.VIEWER}),
         "invitations": open_invitations().filter(project=project) if request.access.may("manage") else (),
         "tokens": tokens_of(request.access).filter(revoked=None),

@@ -29,7 +29,11 @@ def admit(address: str, name: str, *, now: datetime) -> int:
 
     Concurrent guesses are serialized, so each is counted before it is checked.
     """
-    _remove_old(now)
+    old = PasswordGuesses.objects.filter(last__lt=now - FORGOTTEN_AFTER)
+    with transaction.atomic():
+        keys = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED])
+        if keys:
+            PasswordGuesses.objects.filter(pk__in=keys).delete()
     free = _free(address, name)
     with transaction.atomic():
         PasswordGuesses.objects.bulk_create(
@@ -79,11 +83,3 @@ def _wait(row: PasswordGuesses, free: int, now: datetime) -> int:
     doublings = min(row.count - free, 16)
     delay = min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
     return max(0, math.ceil((row.last + delay - now).total_seconds()))
-
-
-def _remove_old(now: datetime) -> None:
-    old = PasswordGuesses.objects.filter(last__lt=now - FORGOTTEN_AFTER)
-    with transaction.atomic():
-        keys = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED])
-        if keys:
-            PasswordGuesses.objects.filter(pk__in=keys).delete()

@@ -25,12 +25,6 @@ from evalhub.teams.models import SignInLink
 from evalhub.web.client_address import client_address
 from evalhub.web.errors import form_expired
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", ""})
-"""An empty address is a Unix socket."""
-
-OWN_SITE = frozenset({"same-origin", "none"})
-"""What browsers say of a form of this site; from another, a link could sign people in to an account that isn't theirs."""
-
 
 class _Throttled:
     """Answers 429 to a guess that came too soon, with the seconds to wait."""
@@ -97,9 +91,15 @@ def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
 
     An embedded evalhub takes links from this machine only; on a server an operator sends them to people.
     """
-    if settings.EMBEDDED and client_address(request) not in LOOPBACK:
+    # An empty address is a Unix socket.
+    if settings.EMBEDDED and client_address(request) not in ("127.0.0.1", "::1", ""):
         raise Http404
-    if request.method == "POST" and request.headers.get("Sec-Fetch-Site", "none") not in OWN_SITE:
+    # What browsers say of a form of this site; from another, a link could sign people in to an account that
+    # isn't theirs.
+    if request.method == "POST" and request.headers.get("Sec-Fetch-Site", "none") not in (
+        "same-origin",
+        "none",
+    ):
         return form_expired(request)
     now = timezone.now()
     user = SignInLink.use(secret, now=now) if request.method == "POST" else None

@@ -86,10 +86,6 @@ class Arguments(Protocol):
     def add_argument(self, *names: str, **options: Any) -> Any: ...
 
 
-HELP_WIDTH = 79
-"""Characters of a line of a command's description."""
-
-
 class _HelpFormatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
     """Keeps the lines of the examples."""
 
@@ -116,7 +112,8 @@ class HelpfulCommand(BaseCommand):
             **kwargs,
         }
         parser = super().create_parser(prog_name, subcommand, **kwargs)
-        parser.description = textwrap.fill(self.help, HELP_WIDTH)
+        # Characters of a line of a command's description.
+        parser.description = textwrap.fill(self.help, 79)
         group = parser.add_argument_group("Django's options")
         for names, options in self._django_options:
             group.add_argument(*names, **options)

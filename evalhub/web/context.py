@@ -10,8 +10,6 @@ from django.middleware.csrf import get_token
 from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
 
-FIELD = '<input type="hidden" name="csrfmiddlewaretoken" value="{}">'
-
 
 def page(request: HttpRequest) -> dict[str, Any]:
     """Return the version, whether this is an embedded evalhub, and the token of the page's forms.
@@ -23,5 +21,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "version": settings.VERSION,
         "embedded": settings.EMBEDDED,
         "csrf_token": token,
-        "csrf_input": SimpleLazyObject(lambda: format_html(FIELD, token)),
+        "csrf_input": SimpleLazyObject(
+            lambda: format_html('<input type="hidden" name="csrfmiddlewaretoken" value="{}">', token)
+        ),
     }

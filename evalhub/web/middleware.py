@@ -93,21 +93,19 @@ class ReadableAddress:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if len(request.get_full_path()) > LONGEST_ADDRESS:
-            return too_long(request)
+            # The page for an address that is too long; `ApiErrors` writes what REST answers.
+            if request.path.startswith(API):
+                return HttpResponse(status=HTTPStatus.REQUEST_URI_TOO_LONG)
+            sentence = (
+                f"The address has more than {LONGEST_ADDRESS} characters. Use fewer or shorter filters."
+            )
+            return error_page(
+                HTTPStatus.REQUEST_URI_TOO_LONG, "This URL is too long", sentence, "web/address-too-long"
+            )
         written = "%00" in request.META.get("QUERY_STRING", "") or "\x00" in request.path
         if written and not request.path.startswith(API):
             raise BadRequest("The URL contains a NUL byte.")
         return self.get_response(request)
-
-
-def too_long(request: HttpRequest) -> HttpResponse:
-    """Return the page for an address that is too long; `ApiErrors` writes what REST answers."""
-    if request.path.startswith(API):
-        return HttpResponse(status=HTTPStatus.REQUEST_URI_TOO_LONG)
-    sentence = f"The address has more than {LONGEST_ADDRESS} characters. Use fewer or shorter filters."
-    return error_page(
-        HTTPStatus.REQUEST_URI_TOO_LONG, "This URL is too long", sentence, "web/address-too-long"
-    )
 
 
 class WrongMethod:

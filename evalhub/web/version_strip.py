@@ -13,8 +13,6 @@ from django.utils.safestring import SafeString, mark_safe
 HEIGHT = 120
 EDGE = 16.0
 FEW = 3
-REACH = 0.3
-"""How far before a point, in columns, the version that it was compared with is drawn unless it is the one beside it."""
 WIDE, NARROW = 1_080, 540
 """Widths for many and for few versions, so that words are about as large in both."""
 
@@ -51,7 +49,9 @@ def draw_versions(
     for place, (previous, point) in enumerate(pairwise([None, *points])):
         if point and point.before is not None:
             is_same = previous is not None and isclose(previous.value, point.before, rel_tol=0.02)
-            parts += _draw_link(x(place) - (step if is_same else step * REACH), x(place), y, point, is_same)
+            # How far before a point, in columns, the version that it was compared with is drawn unless it
+            # is the one beside it.
+            parts += _draw_link(x(place) - (step if is_same else step * 0.3), x(place), y, point, is_same)
     # Above all lines, which may cross a value.
     for place, point in enumerate(points):
         parts += _draw_point(x(place), y, point) if point else []

@@ -58,7 +58,6 @@ _OF_TRIALS = {
 
 READS_COMMANDS = "no_transcript_errors"
 """The type of the gate that reads the commands and their ends."""
-_COMPLETED = ("interaction", "completed")
 _NAMES = {
     "rules": "counting rules",
     "ends": "source of exit codes",
@@ -72,7 +71,7 @@ def parts_of(layer: str, name: str) -> frozenset[str]:
     """Return the parts of a scenario that a measure depends on; unknown measures depend on all that decide."""
     if layer == "trial":
         return _OF_TRIALS.get(name, _TASK)
-    if (layer, name) == _COMPLETED:
+    if (layer, name) == ("interaction", "completed"):
         return _TASK
     if layer == "gates" and name.startswith(READS_COMMANDS):
         return _BY_LAYER[layer] | {"gate_counting"}

@@ -9,9 +9,6 @@ from math import sqrt
 from evaluators.statistics.aggregate import RunAggregate
 from evaluators.statistics.descriptive import student_quantile
 
-MIN_RUNS = 3
-"""The fewest runs that give an interval."""
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -66,7 +63,8 @@ def sum_of_estimates(estimates: Iterable[Estimate]) -> Estimate:
 def _half_share(known: Sequence[RunAggregate], whole: RunAggregate, planned: int) -> float | None:
     """Return half of the interval as a share of the total, for `planned` trials."""
     between = whole.between
-    if between is None or whole.runs < MIN_RUNS or whole.mean_of_runs <= 0:
+    # The fewest runs that give an interval.
+    if between is None or whole.runs < 3 or whole.mean_of_runs <= 0:
         return None
     variance = _variance_of_next_run(between, known, whole, planned) + between / whole.runs
     return student_quantile(0.975, whole.runs - 1) * sqrt(variance) / whole.mean_of_runs

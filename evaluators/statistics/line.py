@@ -54,10 +54,6 @@ WINDOWS = ((1, 2.0), (3, 4.0), (7, 4.0))
 """How many of the newest runs are compared together, and what their p is multiplied with (Bonferroni, by weights)."""
 SCENARIO_WINDOWS = (2, 3, 5, 10)
 """Windows of single scenarios. Of one run, fresh trials decide (`evaluators.statistics.retest`)."""
-AMOUNTS_LEVEL = 0.01
-"""The level of time, cost and tokens."""
-CONFIRMING = 0.1
-"""The one-sided level at which the next run confirms a suspected one."""
 RECENT = MOST_RUNS + max(SCENARIO_WINDOWS) - 1
 """How many earlier runs a comparison reads."""
 DRIFT_RUNS, DRIFT_FEWEST, DRIFT_ENDS, DRIFT_LEVEL = 60, 30, 10, 0.01
@@ -152,7 +148,8 @@ def compare_amount(
     windows = _compare_windows(rule, line, after, has_logs=plain is not None)
     if windows is None:
         return _nothing(rule)
-    corrected = scale_p(windows.strongest.p, AMOUNTS_LEVEL)
+    # The level of time, cost and tokens.
+    corrected = scale_p(windows.strongest.p, 0.01)
     found = windows.shown(corrected)
     change = _judge_change(rule, found, corrected, is_outcome=False)
     if plain is None:
@@ -169,7 +166,8 @@ def is_confirmed_by(change: MeasureChange) -> bool:
     if change.p is None or sign * (change.effect or 0.0) >= 0:
         return False
     # Its p is two-sided, and against a line corrected for windows.
-    return change.p / (WINDOWS[0][1] if change.test is ComparisonTest.LINE else 1) / 2 < CONFIRMING
+    # The one-sided level at which the next run confirms a suspected one.
+    return change.p / (WINDOWS[0][1] if change.test is ComparisonTest.LINE else 1) / 2 < 0.1
 
 
 @dataclass(frozen=True)
@@ -253,7 +251,7 @@ def _compare_window(
     p = factor * student_p(effect, found.error, len(before) - 1)
     if p < ALPHA and rule.scale is Scale.POINTS:
         # Slower, and only where t alone would decide.
-        p = max(p, factor * _within_p(rule, old, new))
+        p = max(p, factor * permuted_p(rule, [(old[key], new[key]) for key in new if key in old]))
     return replace(found, p=min(1.0, p))
 
 
@@ -266,10 +264,6 @@ def _pool(runs: Runs, keys: Mapping[str, object]) -> dict[str, Sample]:
 def _distance(run: Mapping[str, Sample], level: Mapping[str, float]) -> float:
     """Return how far a run's scenarios lie from their means in the line, so that runs may lack scenarios."""
     return fmean(run[key].mean - level[key] for key in run if key in level)
-
-
-def _within_p(rule: MeasureRule, old: Mapping[str, Sample], new: Mapping[str, Sample]) -> float:
-    return permuted_p(rule, [(old[key], new[key]) for key in new if key in old])
 
 
 def _nothing(rule: MeasureRule) -> MeasureChange:
@@ -285,7 +279,17 @@ def _judge_change(
     effect = found.shown(found.effect)
     is_significant = corrected is not None and corrected < ALPHA
     after = fmean(found.new[key].mean for key in found.new)
-    expected = _expected(found, after - found.effect, is_outcome=is_outcome)
+    # Where 95 % of windows like the new one are expected, from 0 to 1.
+    spread = found.deviation**2
+    if is_outcome:
+        # A line without failures varies, too: at least as its trials do.
+        trials = sum(
+            jeffreys_variance(old.mean * old.n, old.n) / found.new[key].n * found.window
+            for key, old in found.old.items()
+            if key in found.new
+        )
+        spread = max(spread, trials / len(found.new) ** 2)
+    expected = _range(after - found.effect, spread * (1 / found.window + 1 / found.runs), found.runs)
     low, high = found.interval(1 - 2 * ALPHA)
     is_near = max(-found.shown(low), found.shown(high)) < rule.smallest_effect
     verdict = verdict_of(
@@ -317,20 +321,6 @@ def _judge_change(
         window=found.window,
         expected=expected if rule.scale is Scale.POINTS else None,
     )
-
-
-def _expected(found: _Compared, before: float, *, is_outcome: bool) -> tuple[float, float]:
-    """Return where 95 % of windows like the new one are expected, from 0 to 1."""
-    spread = found.deviation**2
-    if is_outcome:
-        # A line without failures varies, too: at least as its trials do.
-        trials = sum(
-            jeffreys_variance(old.mean * old.n, old.n) / found.new[key].n * found.window
-            for key, old in found.old.items()
-            if key in found.new
-        )
-        spread = max(spread, trials / len(found.new) ** 2)
-    return _range(before, spread * (1 / found.window + 1 / found.runs), found.runs)
 
 
 def expected_range(earlier: Sequence[tuple[float, int]], trials: int) -> tuple[float, float] | None:

@@ -131,7 +131,9 @@ def _resolve(members: Members, at: float) -> None:
 
 
 def _take(members: Members, run: LineRun) -> None:
-    _count(members)
+    members.since_fixed = {key: n + 1 for key, n in members.since_fixed.items()}
+    if members.decided is not None:
+        members.decided += 1
     if members.pending or (run.decision is not None and (run.is_red or run.named)):
         members.pending.append(run)
         members.improved = None
@@ -148,12 +150,6 @@ def _take(members: Members, run: LineRun) -> None:
     else:
         members.line.append(run.key)
     members.improved = None
-
-
-def _count(members: Members) -> None:
-    members.since_fixed = {key: n + 1 for key, n in members.since_fixed.items()}
-    if members.decided is not None:
-        members.decided += 1
 
 
 def _release(members: Members, run: LineRun) -> None:

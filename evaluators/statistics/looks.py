@@ -30,12 +30,6 @@ MOST_LOOKS = 4
 """The most looks of a plan."""
 LATER_PASS_RATE, LATER_SCENARIOS = 0.01, 0.02
 """What all looks after one that was not planned spend together, because that one had spent its whole level."""
-_FUTILE_FROM = 0.5 - 1e-9
-"""The share of the information below which nothing is called futile."""
-_HOPE = 3
-"""How much larger than the table's level a scenario's p at the limit may be, because its rates may be further apart."""
-_GRID = 201
-"""Points of the numerical integration: levels are exact to 1 % of themselves."""
 _LEAST = 1e-12
 """The level of a look that has no error to spend: nothing is found at it."""
 _NORMAL = NormalDist()
@@ -164,7 +158,8 @@ def levels_of(information: tuple[float, ...], errors: tuple[float, ...]) -> tupl
         else:
             bound = _find_bound(points, density, sqrt(step), look_error, sqrt(now))
         levels.append(max(_LEAST, 2 * float(ndtr(-bound / sqrt(now)))))
-        grid = np.linspace(-bound, bound, _GRID)
+        # Points of the numerical integration: levels are exact to 1 % of themselves.
+        grid = np.linspace(-bound, bound, 201)
         if points is None or density is None:
             following = np.exp(-(grid**2) / (2 * now)) / sqrt(2 * np.pi * now)
         else:
@@ -259,13 +254,16 @@ def _find_undecided(state: LookState) -> tuple[str, ...]:
     if alone:
         is_rest_open = not is_unlikely(state.rest, state.fraction)
     else:
-        is_rest_open = state.fraction < _FUTILE_FROM or not is_unlikely(state.trend, state.fraction)
+        # The share of the information below which nothing is called futile.
+        is_rest_open = state.fraction < 0.5 - 1e-9 or not is_unlikely(state.trend, state.fraction)
     return tuple(state.table) if is_rest_open else alone
 
 
 def may_change(table: Mapping[str, ScenarioState]) -> tuple[str, ...]:
     """Return the scenarios that the table may name at the limit if their pass rates stay about as they are."""
-    share = _HOPE * SCENARIOS_SHARE / max(1, len(table))
+    # How much larger than the table's level a scenario's p at the limit may be, because its rates may be
+    # further apart.
+    share = 3 * SCENARIOS_SHARE / max(1, len(table))
     return tuple(key for key, each in table.items() if each.then < share)
 
 

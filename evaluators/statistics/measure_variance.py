@@ -9,9 +9,6 @@ from evaluators.statistics.measure_change import MeasureRule, Pairs, Sample, Sca
 from evaluators.statistics.power import expected_rates
 from evaluators.statistics.significance import jeffreys_variance, mean_and_error
 
-MANY = 1_000_000
-"""Degrees of freedom of a normal distribution."""
-
 
 def differences_of(rule: MeasureRule, pairs: Pairs) -> list[float]:
     """Return each scenario's difference: of logarithms on the relative scale.
@@ -35,7 +32,8 @@ def within_variance(rule: MeasureRule, pairs: Pairs) -> tuple[float, int]:
     """Return the variance of the mean difference that comes from trials, and its degrees of freedom."""
     if rule.is_outcome:
         sides = ([old for old, _ in pairs], [new for _, new in pairs])
-        return sum(map(_variance_of_passes, sides)) / len(pairs) ** 2, MANY
+        # Degrees of freedom of a normal distribution.
+        return sum(map(_variance_of_passes, sides)) / len(pairs) ** 2, 1_000_000
     unit = None if has_logarithms(pairs) else sum(abs(old.mean) for old, _ in pairs) / len(pairs)
     freedom = sum(old.n + new.n - 2 for old, new in pairs)
     if freedom < 1 and len(pairs) > 1:

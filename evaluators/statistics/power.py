@@ -19,10 +19,6 @@ POWER = 0.8
 RELIABLE = 1.5
 """Advice is for this many times the smallest effect: a change of the smallest effect itself is observed to be smaller
 half of the time, however many trials there are."""
-_ENOUGH_SCENARIOS = 8
-"""Scenarios that lose every trial; with them, any number of trials reaches a verdict."""
-_STEPS = 12
-"""Halvings of the interval in which the detectable change is sought."""
 _NORMAL = NormalDist()
 
 
@@ -104,7 +100,8 @@ def _power(
 
 def can_reach(before: Sequence[int], after: Sequence[int], level: RateTestLevel) -> bool:
     """Return whether the loss of every pass would be found, if every trial before had passed."""
-    lost = [Arms(n, n, 0, m) for n, m in zip(before, after, strict=True)][:_ENOUGH_SCENARIOS]
+    # Scenarios that lose every trial; with them, any number of trials reaches a verdict.
+    lost = [Arms(n, n, 0, m) for n, m in zip(before, after, strict=True)][:8]
     if not lost:
         return False
     p = boschloo_p(lost[0]) if len(lost) == 1 else within_scenario_p(lost, mid=True)
@@ -138,7 +135,8 @@ def _detectable(
         return None
     olds = _with_room(rates)
     low, high = 0.0, fmean(olds)
-    for _ in range(_STEPS):
+    # Halvings of the interval in which the detectable change is sought.
+    for _ in range(12):
         middle = (low + high) / 2
         is_enough = power(olds, before, after, middle, level) >= POWER
         low, high = (low, middle) if is_enough else (middle, high)

@@ -20,8 +20,6 @@ from evaluators.tool_use.diagnosis import (
 )
 from evaluators.tool_use.interaction import Interaction
 
-MOST_COMMANDS = 8
-"""Commands named by a finding."""
 _COUNTED = {
     **dict.fromkeys(ERRING, "errors"),
     "help-instead-of-docs": "helps",
@@ -108,12 +106,12 @@ class Finding(Struct, frozen=True):
     @property
     def verb(self) -> str:
         """Return what the counted calls did."""
-        return verb_of(self.pattern)
-
-
-def verb_of(pattern: str) -> str:
-    """Return what the calls that show a pattern did: `failed`, `asked for help`, …"""
-    return "were not found" if pattern == NOT_FOUND else _WORDS.get(_COUNTED.get(pattern, ""), "calls")
+        # What the calls that show a pattern did: `failed`, `asked for help`, …
+        return (
+            "were not found"
+            if self.pattern == NOT_FOUND
+            else _WORDS.get(_COUNTED.get(self.pattern, ""), "calls")
+        )
 
 
 def diagnose_run(trials: Sequence[DiagnosedTrial], limits: Thresholds) -> list[Finding]:
@@ -177,9 +175,10 @@ def _commands(pattern: str, trials: Sequence[DiagnosedTrial]) -> list[CommandSha
             if shows:
                 seen_in.setdefault(name, set()).add(trial.pk)
                 scenarios.setdefault(name, set()).add(trial.scenario)
+    # Commands named by a finding.
     return [
         CommandShare(name, often, calls[name], len(seen_in[name]), len(scenarios[name]))
-        for name, often in hits.most_common(MOST_COMMANDS)
+        for name, often in hits.most_common(8)
         if often
     ]
 

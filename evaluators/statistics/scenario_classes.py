@@ -8,8 +8,6 @@ from functools import lru_cache
 from math import asin, exp, lgamma, log, pi, sqrt
 from typing import NamedTuple
 
-FEWEST = 3
-"""Fewest trials for a class other than `new`."""
 LEAST_BLOCK = 2
 """Fewest equal outcomes on each side of a change that explains them."""
 BROKEN_SHARE = 0.25
@@ -100,7 +98,8 @@ def classify(outcomes: Sequence[str]) -> ScenarioClass:
     """
     counted = [each for each in outcomes if each in ("pass", "fail")]
     passed = counted.count("pass")
-    if len(counted) < FEWEST:
+    # Fewest trials for a class other than `new`.
+    if len(counted) < 3:
         return ScenarioClass.NEW
     if passed == len(counted):
         return ScenarioClass.SOLID

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DRAWS = 9_999
-SEED = 2024
-"""Makes equal data give equal p."""
-_LONGEST_LATTICE = 200_000
-"""The most points of an exact distribution; above it, permutations are drawn."""
-_FARTHEST_T = 1e6
-"""Where every value of one arm is equal, and differs from every one of the other."""
 _TOLERANCE = 1e-9
 """Two statistics closer than this are equal, because sums of floats depend on their order."""
 
@@ -75,7 +69,8 @@ def within_scenario_p(scenarios: Sequence[Arms], *, mid: bool = False) -> float:
     if not scenarios:
         return 1.0
     scale = lcm(*(n for arms in scenarios for n in (arms.trials_before, arms.trials_after)))
-    if 2 * scale * len(scenarios) > _LONGEST_LATTICE:
+    # The most points of an exact distribution; above it, permutations are drawn.
+    if 2 * scale * len(scenarios) > 200_000:
         return _drawn_within_p(scenarios, mid=mid)
     distribution, lowest, observed = np.ones(1), 0, 0
     for arms in scenarios:
@@ -108,7 +103,8 @@ def _step(arms: Arms, after: int, scale: int) -> int:
 def _drawn_within_p(scenarios: Sequence[Arms], *, mid: bool) -> float:
     import numpy as np
 
-    generator = np.random.default_rng(SEED)
+    # Makes equal data give equal p.
+    generator = np.random.default_rng(2024)
     sums = np.zeros(DRAWS)
     for arms in scenarios:
         passes, n = arms.before + arms.after, arms.trials_before + arms.trials_after
@@ -157,7 +153,8 @@ def within_moments_p(scenarios: Sequence[Values]) -> float:
         return 1.0
     squared = difference**2 / variance
     left = freedom + 1 - squared
-    t = sqrt(squared * freedom / left) if left > _TOLERANCE else _FARTHEST_T
+    # Where every value of one arm is equal, and differs from every one of the other.
+    t = sqrt(squared * freedom / left) if left > _TOLERANCE else 1e6
     lower = float(stdtr(freedom, -t if difference < 0 else t))
     is_even = all(each.n_before == each.n_after for each in scenarios)
     arrangements = prod(comb(each.n_before + each.n_after, each.n_after) for each in scenarios)

@@ -11,8 +11,6 @@ from evaluators.js_text import string_of
 from evaluators.model import Json
 
 HASH_DIGITS = 12
-GROWTH = 1.5
-"""Growth of a registry that triggers a warning, because the evals may not cover new tools."""
 
 
 class RegisteredTool(Struct, frozen=True):
@@ -56,7 +54,11 @@ def check_staleness(metadata: Mapping[str, Json] | None, registry: Registry | No
     """
     if not metadata:
         return Staleness()
-    filled = {key: value for key, value in metadata.items() if not _is_unfilled(value)}
+    filled = {
+        key: value
+        for key, value in metadata.items()
+        if not (is_placeholder(value) or (isinstance(value, str) and not value.strip()))
+    }
     name = filled.get("toolName")
     if registry is None:
         return Staleness((_no_registry(name),))
@@ -69,10 +71,6 @@ def check_staleness(metadata: Mapping[str, Json] | None, registry: Registry | No
 def is_placeholder(value: Json) -> bool:
     """Return whether a value is an unfilled template placeholder."""
     return isinstance(value, str) and value.startswith("{{") and value.endswith("}}")
-
-
-def _is_unfilled(value: Json) -> bool:
-    return is_placeholder(value) or (isinstance(value, str) and not value.strip())
 
 
 def _no_registry(name: Json) -> str:
@@ -92,9 +90,20 @@ def _warnings(filled: Mapping[str, Json], registry: Registry, tool: RegisteredTo
         yield f"Tool {name} is not in the registry, so its description and version were not checked."
     if tool is not None:
         yield from _description(filled, tool)
-    yield from _size(filled, registry)
+    size = filled.get("registrySize")
+    # Growth of a registry that triggers a warning, because the evals may not cover new tools.
+    if isinstance(size, int | float) and not isinstance(size, bool) and registry.size > size * 1.5:
+        yield (
+            f"Registry has grown from {string_of(size)} to {registry.size} tools. "
+            "Labeled evals may have under-specified toolsAcceptable sets."
+        )
     if tool is not None:
-        yield from _version(filled, tool)
+        generated = filled.get("toolVersion")
+        if isinstance(generated, str) and tool.version and _major(generated) != _major(tool.version):
+            yield (
+                f"Tool {filled['toolName']} is version {tool.version}, evals were generated for {generated}. "
+                "Schema may have changed."
+            )
 
 
 def _description(filled: Mapping[str, Json], tool: RegisteredTool) -> Iterator[str]:
@@ -106,24 +115,6 @@ def _description(filled: Mapping[str, Json], tool: RegisteredTool) -> Iterator[s
         yield (
             f"Evals for {name} generated against description hash {generated}, current is {current}. "
             "Results may not reflect current routing contract."
-        )
-
-
-def _size(filled: Mapping[str, Json], registry: Registry) -> Iterator[str]:
-    size = filled.get("registrySize")
-    if isinstance(size, int | float) and not isinstance(size, bool) and registry.size > size * GROWTH:
-        yield (
-            f"Registry has grown from {string_of(size)} to {registry.size} tools. "
-            "Labeled evals may have under-specified toolsAcceptable sets."
-        )
-
-
-def _version(filled: Mapping[str, Json], tool: RegisteredTool) -> Iterator[str]:
-    generated = filled.get("toolVersion")
-    if isinstance(generated, str) and tool.version and _major(generated) != _major(tool.version):
-        yield (
-            f"Tool {filled['toolName']} is version {tool.version}, evals were generated for {generated}. "
-            "Schema may have changed."
         )
 
 

@@ -13,10 +13,7 @@ from evaluators.statistics.measure_change import (
 from evaluators.statistics.measure_power import MOST_TRIALS
 from evaluators.statistics.power import RELIABLE
 
-_NONE_OF_BOTH = "No scenario of both runs can be compared."
 MINUS = "\u2212"
-_ROUNDING = 1e-9
-"""Differences of rates are this exact."""
 TESTS = {
     ComparisonTest.NONE: "no test",
     ComparisonTest.WITHIN_SCENARIOS: "permutation of trials within each scenario",
@@ -55,7 +52,8 @@ def _with_sign(value: float) -> str:
 def worse_undecided(verdict: ChangeVerdict, pass_rate: MeasureChange) -> str:
     """Return `Worse by 12 points, undecided` where an undecided loss reaches the smallest effect, else nothing."""
     effect = pass_rate.effect
-    if verdict not in UNDECIDED or effect is None or effect > _ROUNDING - pass_rate.smallest_effect:
+    # Differences of rates are this exact.
+    if verdict not in UNDECIDED or effect is None or effect > 1e-9 - pass_rate.smallest_effect:
         return ""
     return f"Worse by {size(pass_rate, effect, signed=False)}, undecided"
 
@@ -79,9 +77,23 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     `dollars_a_trial` is the mean cost of one trial, for the price of more trials.
     """
     if change.verdict is ChangeVerdict.NOT_COMPARABLE:
-        return "No scenario of both sides can be compared." if change.runs_before > 1 else _NONE_OF_BOTH
+        return (
+            "No scenario of both sides can be compared."
+            if change.runs_before > 1
+            else "No scenario of both runs can be compared."
+        )
     if change.broke or change.mended:
-        return _named_scenarios(change)
+        # Which scenarios broke or improved, and whether the whole suite's pass rate changed, too.
+        parts = [
+            f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {list_names(keys, _MOST_NAMED)}"
+            for keys, word in ((change.broke, "broke"), (change.mended, "improved"))
+            if keys
+        ]
+        whole = {
+            ChangeVerdict.REGRESSED: "The suite's pass rate fell.",
+            ChangeVerdict.IMPROVED: "The suite's pass rate rose.",
+        }
+        return " ".join(filter(None, (f"{'; '.join(parts)}.", whole.get(change.verdict, ""))))
     if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED, ChangeVerdict.CHANGED):
         scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
         return f"p {sign_of_p(change.p_corrected)} after correction, {TESTS[change.test]}.{scope}"
@@ -91,38 +103,25 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
         limits = f" (95 % interval {interval(change)})" if interval(change) else ""
         return f"The change is real{limits}, and smaller than your threshold of {_smallest(change)}."
     if change.expected is not None:
-        return _against_expected(change)
+        # Where the line expects the run, such as `90 %, expected 84 to 95 %.`.
+        low, high = change.expected or (0.0, 1.0)
+        after = change.after or 0.0
+        return f"{after * 100:.0f} %, expected {low * 100:.0f} to {high * 100:.0f} %."
     return " ".join(filter(None, (could_show(change), _more(change, dollars_a_trial))))
-
-
-def _against_expected(change: MeasureChange) -> str:
-    """Return where the line expects the run, such as `90 %, expected 84 to 95 %.`."""
-    low, high = change.expected or (0.0, 1.0)
-    after = change.after or 0.0
-    return f"{after * 100:.0f} %, expected {low * 100:.0f} to {high * 100:.0f} %."
 
 
 _MOST_NAMED = 5
 
 
-def _named_scenarios(change: MeasureChange) -> str:
-    """Return which scenarios broke or improved, and whether the whole suite's pass rate changed, too."""
-    parts = [
-        f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {list_names(keys, _MOST_NAMED)}"
-        for keys, word in ((change.broke, "broke"), (change.mended, "improved"))
-        if keys
-    ]
-    whole = {
-        ChangeVerdict.REGRESSED: "The suite's pass rate fell.",
-        ChangeVerdict.IMPROVED: "The suite's pass rate rose.",
-    }
-    return " ".join(filter(None, (f"{'; '.join(parts)}.", whole.get(change.verdict, ""))))
-
-
 def could_show(change: MeasureChange) -> str:
     """Return the smallest change that this comparison could have shown."""
     if change.detectable is None:
-        return _no_test(change)
+        if change.test is ComparisonTest.NONE:
+            return "A verdict needs at least three trials."
+        if change.most_found:
+            missed = f"{1 - change.most_found:.0%}".replace("%", " %")
+            return f"Of comparisons this small, {missed} miss even the loss of every pass."
+        return "So few trials can't reach a verdict, whatever they show."
     shown = size(change, change.detectable, signed=False)
     if change.verdict is ChangeVerdict.NO_EVIDENCE:
         return f"A change of {shown} or more would have been found four times out of five."
@@ -150,15 +149,6 @@ def sign_of_p(p: float | None) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def _no_test(change: MeasureChange) -> str:
-    if change.test is ComparisonTest.NONE:
-        return "A verdict needs at least three trials."
-    if change.most_found:
-        missed = f"{1 - change.most_found:.0%}".replace("%", " %")
-        return f"Of comparisons this small, {missed} miss even the loss of every pass."
-    return "So few trials can't reach a verdict, whatever they show."
-
-
 def _smallest(change: MeasureChange) -> str:
     return size(change, change.smallest_effect, signed=False)
 
@@ -171,9 +161,5 @@ def _more(change: MeasureChange, dollars: float | None) -> str:
     if change.more_trials is None:
         return f"To show {wanted} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
     noun = "trial" if change.more_trials == 1 else "trials"
-    price = _price(change, change.more_trials, dollars)
+    price = f", about ${2 * change.more_trials * change.scenarios * dollars:.2f}" if dollars else ""
     return f"{change.more_trials} more {noun} of each scenario in both runs would show {wanted}{price}."
-
-
-def _price(change: MeasureChange, more: int, dollars: float | None) -> str:
-    return f", about ${2 * more * change.scenarios * dollars:.2f}" if dollars else ""

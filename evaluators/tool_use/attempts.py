@@ -23,7 +23,6 @@ _CAUSE = re.compile(
     r"(?i)error\b|\b(?:fatal|fail(?:ed|ure)|cannot|can't|unknown|unexpected|invalid|no such|not found|denied|missing)\b"
 )
 _PREFIX = re.compile(r"(?i)^(?:[\w.-]+:\s+)?(?:error|fatal):\s*")
-_TRACEBACK = "Traceback (most recent call last)"
 
 
 class Attempts(Struct, frozen=True, omit_defaults=True):
@@ -112,5 +111,5 @@ def error_message(output: Json) -> str:
     lines = [" ".join(line.split()) for line in without_ansi(text).split("\n") if line.strip()]
     if not lines:
         return ""
-    cause = None if _TRACEBACK in text else next(filter(_CAUSE.search, lines), None)
+    cause = None if "Traceback (most recent call last)" in text else next(filter(_CAUSE.search, lines), None)
     return _PREFIX.sub("", cause or lines[-1])[:LONGEST_MESSAGE]

@@ -17,8 +17,6 @@ from evaluators.tool_use.shell import segments
 
 MOST_ALIGNED = 200
 """The most commands of a trial that are aligned: the time grows with the product of both numbers."""
-_LONGEST_LINE = 4_000
-"""Characters of a line that are searched for flags."""
 _SAME, _RELATED, _OTHER, _GAP = 4, 1, -1, -1
 
 Pair = tuple[int | None, int | None]
@@ -34,7 +32,8 @@ def command_key(line: str, subcommand: str = "") -> str:
     name, _, arguments = line.partition(" ")
     if arguments.startswith("{"):
         return _cut(" ".join([subcommand or name, *_argument_names(arguments)]))
-    words = next((part.words for part in segments(line[:_LONGEST_LINE]) if part.words), (name,))
+    # Characters of a line that are searched for flags.
+    words = next((part.words for part in segments(line[:4_000]) if part.words), (name,))
     flags = sorted({word.partition("=")[0] for word in words[1:] if _is_flag(word)} - {subcommand})
     return _cut(" ".join([subcommand or _program(words), *flags]))
 

@@ -84,8 +84,6 @@ def error_messages(transcript: Transcript, metrics: Interaction) -> dict[int, st
 
 
 NOT_FOUND = "tool-not-found"
-_SHELL_CODES = (126, 127)
-"""A shell's exit codes for a program that it can't execute or find (POSIX, Shell Command Language, 2.8.2)."""
 _INTERPRETER = re.compile(
     r"(?:\S*/)?(?:python[\d.]*|node|bash|sh|zsh|ruby|perl|php|deno|bun)\s+(?:-\S+\s+)*(\S+)"
 )
@@ -95,7 +93,9 @@ MOST_QUOTED = 3
 
 def is_program_missing(command: Command, message: str) -> bool:
     """Return whether a command failed because its program or script does not exist."""
-    if command.exit_code in _SHELL_CODES:
+    # A shell's exit codes for a program that it can't execute or find (POSIX, Shell Command Language,
+    # 2.8.2).
+    if command.exit_code in (126, 127):
         return True
     script = _INTERPRETER.match(command.line) if command.failed and _NO_FILE.search(message) else None
     return script is not None and script[1].rpartition("/")[2] in message

@@ -23,8 +23,6 @@ CHARACTERS_A_TOKEN = 4
 MOST_QUOTES = 50
 SHORTEST_LINE, FEWEST_WORDS = 24, 4
 """A line of prose is distinctive from this length on."""
-SHORTEST_CODE = 8
-"""Likewise the fixed beginning of a command, which has at least two words."""
 _READERS = frozenset(
     ["awk", "bat", "batcat", "cat", "grep", "head", "less", "more", "nl", "rg", "sed", "tail", "view"]
 )
@@ -200,7 +198,8 @@ def _distinctive(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 def _command(code: str) -> str:
     """Return the fixed beginning of a command; empty if too little of it is fixed."""
     fixed = _plain(_PLACEHOLDER.split(code, maxsplit=1)[0])
-    return fixed if len(fixed) >= SHORTEST_CODE and " " in fixed else ""
+    # The shortest fixed beginning of a command that counts; it has at least two words.
+    return fixed if len(fixed) >= 8 and " " in fixed else ""
 
 
 def _find(text: str, phrase: str) -> int:

@@ -24,8 +24,6 @@ _USAGE = re.compile(r"^[^\S\n]*usage:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.IGNORECASE
 _SECTION = re.compile(r"[ \t]*([A-Za-z][\w ,/()-]*):[ \t]*")
 _COMMAND = re.compile(r"^\s{2,12}([a-z][\w-]*)(?:,\s*[a-z][\w-]*)*(?:\s{2,}|\t|\*|$)")
 _DESCRIBED = re.compile(r"^ {2,12}([a-z][\w-]*) {2,}[A-Z]\w", re.MULTILINE)
-FEWEST_COMMANDS = 3
-"""Described words without a section that count as a list of commands."""
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}")
 _PLACEHOLDERS = frozenset(("options", "option", "command", "subcommand", "commands", "args", "flags", "help"))
 
@@ -82,7 +80,8 @@ def _subcommands(text: str) -> tuple[str, ...]:
     if not names:
         # Git lists its commands under sentences.
         entries = _DESCRIBED.findall(text)
-        names = entries if len(entries) >= FEWEST_COMMANDS else []
+        # Described words without a section that count as a list of commands.
+        names = entries if len(entries) >= 3 else []
     return tuple(dict.fromkeys(name for name in names if name != "help"))
 
 
@@ -102,7 +101,12 @@ def _required_arguments(usage: str) -> tuple[str, ...]:
     """Return the arguments of a usage line that are not within brackets; none of one with alternatives."""
     if "|" in usage:
         return ()
-    words = _without_brackets(usage).split()
+    depth, outside = 0, []
+    for char in usage:
+        depth += (char in "[({") - (char in "])}")
+        if depth <= 0 and char not in "])}":
+            outside.append(char)
+    words = "".join(outside).split()
     arguments = []
     for at, word in enumerate(words):
         if word.startswith("--"):
@@ -110,12 +114,3 @@ def _required_arguments(usage: str) -> tuple[str, ...]:
         elif at and re.fullmatch(r"<[^>]+>|[A-Z][A-Z_]+", word) and not words[at - 1].startswith("-"):
             arguments.append(word.strip("<>"))
     return tuple(name for name in dict.fromkeys(arguments) if name.lower().strip("-") not in _PLACEHOLDERS)
-
-
-def _without_brackets(usage: str) -> str:
-    depth, outside = 0, []
-    for char in usage:
-        depth += (char in "[({") - (char in "])}")
-        if depth <= 0 and char not in "])}":
-            outside.append(char)
-    return "".join(outside)

@@ -28,9 +28,6 @@ from evaluators.tool_use.tool_commands import (
 RULES_VERSION = 3
 """The version of the rules by which commands are counted; a change of a count or an end changes it."""
 
-_COMPLETE = ("stream", "trace")
-"""Sources that have every call: without one, nothing was called, whatever the answer shows."""
-
 RATES = ("error_rate", "retry_rate", "first_try_success_rate", "iteration_ratio")
 COUNTS = (
     "total_commands",
@@ -147,7 +144,13 @@ def analyse(
         return Interaction(source=source, completed=completed, problem=str(error))
     if found_commands is None:
         return Interaction(completed=completed)
-    counted = _count(found_commands, source, completed=completed)
+    counted = msgspec.structs.replace(
+        metrics(found_commands.commands, source=source, completed=completed),
+        not_run=found_commands.not_run,
+        mentioned=found_commands.mentioned,
+        unrecorded=found_commands.unrecorded,
+        unread=found_commands.unread,
+    )
     if source == "transcript" and not counted.available:
         is_complete = bool(transcript.events) or bool(tool and tool.mcp)
         counted = _without_commands(transcript, is_complete=is_complete, completed=completed)
@@ -160,7 +163,8 @@ def analyse(
 
 def _source(transcript: Transcript, *, has_calls: bool) -> Source:
     """Return what the commands are read from."""
-    if has_calls or (transcript.events and transcript.source in _COMPLETE):
+    # Sources that have every call: without one, nothing was called, whatever the answer shows.
+    if has_calls or (transcript.events and transcript.source in ("stream", "trace")):
         return transcript.source
     return "transcript" if transcript.text else "none"
 
@@ -173,17 +177,6 @@ def try_pattern(transcript: Transcript, tool: Tool) -> Interaction:
     if interaction.problem:
         raise PatternError(interaction.problem)
     return interaction
-
-
-def _count(found_commands: FoundCommands, source: Source, *, completed: bool) -> Interaction:
-    counted = metrics(found_commands.commands, source=source, completed=completed)
-    return msgspec.structs.replace(
-        counted,
-        not_run=found_commands.not_run,
-        mentioned=found_commands.mentioned,
-        unrecorded=found_commands.unrecorded,
-        unread=found_commands.unread,
-    )
 
 
 def _without_commands(transcript: Transcript, *, is_complete: bool, completed: bool) -> Interaction:

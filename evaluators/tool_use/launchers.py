@@ -210,7 +210,13 @@ def open_launcher(words: Sequence[Word]) -> Opened | None:
     if program in ("powershell", "pwsh", "cmd"):
         return _windows_shell(program, words)
     if program == "find":
-        return _find(words)
+        for at, word in enumerate(words):
+            if word.value in ("-exec", "-execdir", "-ok", "-okdir"):
+                rest = words[at + 1 :]
+                end = next((n for n, each in enumerate(rest) if each.value in (";", "+")), len(rest))
+                ends_all = end < len(rest) and rest[end].value == "+"
+                return Opened("find +" if ends_all else "find", tuple(rest[:end]), repeats=True)
+        return None
     if launcher := INTERPRETERS.get(interpreter_name(program)):
         return _behind(program, launcher, words, 1, runs_script=True)
     if launcher := LAUNCHERS.get(program):
@@ -336,14 +342,4 @@ def _windows_shell(program: str, words: Sequence[Word]) -> Opened | None:
             return Opened(program, tuple(words[at + 1 :]), runs_script=True)
         if not option.startswith(("-", "/")):
             return None
-    return None
-
-
-def _find(words: Sequence[Word]) -> Opened | None:
-    for at, word in enumerate(words):
-        if word.value in ("-exec", "-execdir", "-ok", "-okdir"):
-            rest = words[at + 1 :]
-            end = next((n for n, each in enumerate(rest) if each.value in (";", "+")), len(rest))
-            ends_all = end < len(rest) and rest[end].value == "+"
-            return Opened("find +" if ends_all else "find", tuple(rest[:end]), repeats=True)
     return None

@@ -15,12 +15,6 @@ from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 
 MOST_PROBLEMS = 20
-MOST_REFERENCES = 10_000
-"""References of a schema that are followed for one call."""
-MOST_STEPS = 200_000
-"""Steps of one call's check: keywords with the entries that they go through, and errors."""
-_COMPARED = 20
-"""Values that are compared in one step."""
 _WRITTEN = 100
 """Characters of errors and patterns' texts that count as one step."""
 _UNCHECKED = (
@@ -136,7 +130,8 @@ class _Steps:
     """Counts the steps of one check, because the schema's size multiplies with that of the arguments."""
 
     def __init__(self) -> None:
-        self.left = MOST_STEPS
+        # Steps of one call's check: keywords with the entries that they go through, and errors.
+        self.left = 200_000
 
     def spend(self, steps: int) -> None:
         self.left -= steps
@@ -148,9 +143,8 @@ class _Steps:
 
         def checked(validator: Any, value: Json, instance: Json, of: Json) -> Iterator[Any]:
             entries = _length(value)
-            self.spend(
-                1 + (_size(instance) * entries // _COMPARED if compared else entries + _length(instance))
-            )
+            # Values that are compared in one step.
+            self.spend(1 + (_size(instance) * entries // 20 if compared else entries + _length(instance)))
             for error in check(validator, value, instance, of) or ():
                 self.spend(1 + len(error.message) // _WRITTEN)
                 yield error
@@ -181,7 +175,8 @@ class _Keywords:
         self._has_ids = b'"$id"' in msgspec.json.encode(parts)
 
     def reference(self, validator: Any, ref: Json, instance: Json, of: Json) -> Iterator[Any]:
-        if next(self._followed) >= MOST_REFERENCES:
+        # References of a schema that are followed for one call.
+        if next(self._followed) >= 10_000:
             raise ValueError("too many references")
         # Anything but a pointer is searched for in the whole schema; so are pointers if parts have an `$id`.
         direct = ref[:2] in ("#", "#/") and not self._has_ids

@@ -357,7 +357,8 @@ def _end_by_record(named: McpCall, surface: McpSurface | None, recorded: Recorde
 def _end_by_events(
     named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool
 ) -> McpCall:
-    exact = _exact(tool, surface)
+    names = [each.name for each in surface.tools] if surface else []
+    exact = tool if tool in names else next((name for name in names if _plain(name) == tool), tool)
     if failure and failure != McpFailure.UNKNOWN_TOOL and not named.help:
         schema = surface.schema(exact) if surface else None
         if surface and schema is None:
@@ -366,12 +367,6 @@ def _end_by_events(
             failure = McpFailure.ARGUMENTS
     code = int(bool(failure)) if ended or failure else None
     return msgspec.structs.replace(named, tool=exact, failure=str(failure), exit_code=code)
-
-
-def _exact(tool: str, surface: McpSurface | None) -> str:
-    """Return the server's own spelling of a tool's name."""
-    names = [each.name for each in surface.tools] if surface else []
-    return tool if tool in names else next((name for name in names if _plain(name) == tool), tool)
 
 
 def _add_events(

@@ -13,8 +13,6 @@ from evaluators.tool_use.mcp_surface import McpSurface, surface_of
 _METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list", "prompts/get")
 _REPEATED = ("inputResponses", "requestState")
 """What a request has that repeats one with the input that the server asked for."""
-_CALL_IDS = ("claudecode/toolUseId", "callId")
-"""Under which Claude Code and Codex send a call's id in `_meta`."""
 _NO_ARGUMENTS = ("_meta", *_REPEATED)
 _MOST_SECONDS = 1e12
 
@@ -191,7 +189,10 @@ class _Asking:
 def _call_id(meta: Json) -> str:
     """Return the id of a call that Claude Code and Codex send with it."""
     fields = meta if isinstance(meta, dict) else {}
-    call_id = next((fields[name] for name in _CALL_IDS if isinstance(fields.get(name), str)), "")
+    # Claude Code and Codex send a call's id in `_meta`.
+    call_id = next(
+        (fields[name] for name in ("claudecode/toolUseId", "callId") if isinstance(fields.get(name), str)), ""
+    )
     return str(call_id)
 
 

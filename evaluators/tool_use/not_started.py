@@ -61,7 +61,11 @@ def find_not_started(
         return None
     if not stated or not _none_started(stated, by_index, matcher.name):
         return None
-    return NotStarted(len(stated), stated[0].line, _code(stated[0], by_index))
+    command = stated[0]
+    call = by_index.get(-1 if command.event is None else command.event)
+    return NotStarted(
+        len(stated), stated[0].line, command.exit_code if call and _stated_code(call) is not None else None
+    )
 
 
 def describe_not_started(found: Sequence[NotStarted], title: str, trials: int) -> str:
@@ -101,11 +105,6 @@ def _stated_code(call: Call) -> int | None:
     """Return the exit code that an agent states; None if it states success alone."""
     known = call.result.exit_code if call.result else None
     return call.event.exit_code if known is None else known
-
-
-def _code(command: Command, by_index: dict[int, Call]) -> int | None:
-    call = by_index.get(-1 if command.event is None else command.event)
-    return command.exit_code if call and _stated_code(call) is not None else None
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,6 @@ _CHUNK = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPED = re.compile(r'`(.)|"(")', re.DOTALL)
-_ENDING = frozenset(["exit", "return", "throw", "break"])
 
 
 def parse_powershell(line: str) -> Statements:
@@ -115,5 +114,5 @@ class _Reader:
         if words and words[0].value == "&":
             words = words[1:]
         if words:
-            self.is_plain &= words[0].value.lower() not in _ENDING
+            self.is_plain &= words[0].value.lower() not in ("exit", "return", "throw", "break")
             self.commands.append(Simple(tuple(words)))

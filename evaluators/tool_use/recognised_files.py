@@ -12,8 +12,6 @@ import msgspec
 from evaluators.model import Json
 
 PROMPTFOO = "a promptfoo configuration"
-_HEAD = 8_000
-"""Characters in which a file shows what it is."""
 
 _TEXTS: Mapping[str, str] = {
     "a chat of aider": r"\A\s*# aider chat started at",
@@ -76,7 +74,8 @@ def recognised_suite(value: Json) -> str:
 
 
 def _find_name(text: str, known: Mapping[str, str]) -> str:
-    head = text[:_HEAD]
+    # Characters in which a file shows what it is.
+    head = text[:8_000]
     return next((name for name, pattern in known.items() if re.search(pattern, head)), "")
 
 
@@ -106,7 +105,6 @@ _OF_PROMPTFOO = {"defaultTest", "evaluateOptions", "commandLineOptions", "derive
 _OF_PROMPTFOO |= {"outputPath", "redteam", "writeLatestResults", "providerPromptMap"}
 _CODE_OF_PROMPTFOO = re.compile(r"\{\{(?!\s*env\.)[^{}]*\|[^{}]*\}\}|\{%")
 """Filters and statements of its templates; AgentV has defaults of environment variables, too."""
-_ASSERTIONS_OF_PROMPTFOO = frozenset(("javascript", "not-javascript"))
 
 
 def is_agentv_suite(value: Any) -> bool:
@@ -157,7 +155,7 @@ def _has_own_assertion(value: Any) -> bool:
         return any(map(_has_own_assertion, value))
     if not isinstance(value, dict):
         return False
-    return value.get("type") in _ASSERTIONS_OF_PROMPTFOO or any(
+    return value.get("type") in ("javascript", "not-javascript") or any(
         _has_own_assertion(value.get(key)) for key in ("assert", "assertions")
     )
 

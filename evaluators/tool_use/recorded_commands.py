@@ -24,10 +24,6 @@ from evaluators.tool_use.tool_commands import (
     remote_commands,
 )
 
-_SIGNAL = 128
-"""What a shell adds to a signal's number (POSIX, Shell Command Language, 2.8.2)."""
-_SEARCHED = 200
-"""Events that are searched for the one of a call; agents run few commands at a time."""
 _QUOTES = re.compile(r"[\s'\"\\]+")
 
 
@@ -60,7 +56,8 @@ def _commands(
         match = match_first(_stages(call, matcher), matcher)
         if match is None:
             continue
-        code = call.exit if call.signal is None else _SIGNAL + call.signal
+        # What a shell adds to a signal's number (POSIX, Shell Command Language, 2.8.2).
+        code = call.exit if call.signal is None else 128 + call.signal
         command = ended_command(match, Ending(code, failed=code not in (None, 0)))
         yield replace(command, end="recorded", seconds=call.seconds), events.get(call.n)
 
@@ -123,7 +120,8 @@ def _place_of(text: str, waiting: Sequence[tuple[int, str]]) -> int | None:
 
     A command that is itself a shell with a script may leave only that script to be seen.
     """
-    near = waiting[:_SEARCHED]
+    # Events that are searched for the one of a call; agents run few commands at a time.
+    near = waiting[:200]
     lengths = {n: len(command) for n, (_, command) in enumerate(near) if command and command in text}
     if lengths:
         return max(lengths, key=lambda n: (lengths[n], -n))

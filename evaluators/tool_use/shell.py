@@ -42,14 +42,11 @@ PROMPT = re.compile(
 )
 _DEEPEST = 5
 """The deepest nesting of scripts in scripts that is opened."""
-_MOST_CALLS = 1_000
-"""Calls of a line's own functions that are followed."""
 _MOST_STAGES = 12
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ARGUMENT = re.compile(r"\$(?:\{(\d|[@*#])\}|(\d|[@*#]))")
 _STATUS = re.compile(r"(\w+)=(?:\$\?|\$\{\?\}|\$\{PIPESTATUS\[(\d)\]\})")
 _LOOKED_UP = re.compile(r"(?:command\s+-v|which|type\s+-P)\s+([\w./-]+)")
-_DECLARING = frozenset(["export", "declare", "typeset", "local", "readonly"])
 
 
 class LaunchedCommand(Struct, frozen=True):
@@ -221,7 +218,8 @@ class _Reader:
         if at == len(words) or not (command := self.expanded(words[at:])):
             return self.assigned(words, depth)
         name = command[0].value
-        if name in self.functions and depth < _DEEPEST and self.calls < _MOST_CALLS:
+        # Calls of a line's own functions that are followed.
+        if name in self.functions and depth < _DEEPEST and self.calls < 1_000:
             self.calls += 1
             body = self.functions.pop(name)
             called = self.node(substitute_arguments(body, [word.value for word in command[1:]]), depth + 1)
@@ -253,7 +251,7 @@ class _Reader:
 
     def define(self, command: Sequence[Word]) -> None:
         name = command[0].value
-        if name in _DECLARING:
+        if name in ("export", "declare", "typeset", "local", "readonly"):
             self.remember(command[1:])
         elif name == "alias":
             for word in command[1:]:
@@ -286,7 +284,11 @@ class _Reader:
         words = tuple(command)
         is_script = repeats = False
         while len(stages) < _MOST_STAGES:
-            words = _without_assignments(words)
+            at = next(
+                (n for n, word in enumerate(words) if not word.redirect and not is_assignment(word)),
+                len(words),
+            )
+            words = (*(word for word in words[:at] if word.redirect), *words[at:])
             if not any(not word.redirect for word in words):
                 break
             opened = open_launcher(_arguments(words))
@@ -348,13 +350,6 @@ def _arguments(words: Sequence[Word]) -> Sequence[Word]:
     if program_name(words[0].value) in SHELLS:
         return words
     return [word for word in words if not word.redirect]
-
-
-def _without_assignments(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    at = next(
-        (n for n, word in enumerate(words) if not word.redirect and not is_assignment(word)), len(words)
-    )
-    return (*(word for word in words[:at] if word.redirect), *words[at:])
 
 
 def _stage(words: Sequence[Word], *, is_script: bool = False) -> LaunchedCommand:

@@ -33,8 +33,6 @@ from evaluators.tool_use.shell_syntax import (
 
 FAILED = -1_000_000
 """In place of an exit code: it failed with an unknown one."""
-_MOST_ENUMERATED = 8
-"""Commands of a chain whose outcomes are enumerated."""
 _ALWAYS_SUCCEED = frozenset(["true", ":", "echo", "printf", "sleep", "pwd", "set", "export", "wait"])
 _FILTERS = frozenset(
     ["cat", "head", "tail", "tee", "sort", "uniq", "wc", "tr", "nl", "less", "more", "fold", "column"]
@@ -141,8 +139,8 @@ class _Ends:
             known = status if at == last else 0 if self.must_succeed(statement.node, status) else None
             if self.errexit and len(block.items) > 1:
                 # Only a failure of these ends the shell.
-                ends = isinstance(statement.node, Leaf | Pipeline | Statements) and not _is_negated(
-                    statement.node
+                ends = isinstance(statement.node, Leaf | Pipeline | Statements) and not (
+                    isinstance(statement.node, Pipeline) and statement.node.is_negated
                 )
                 known = 0 if status == 0 and ends else None
             if not repeats:
@@ -275,7 +273,8 @@ class _Ends:
     ) -> Iterator[tuple[bool | None, ...]]:
         """Yield the outcomes of a chain's commands that agree with its status and output: None is *did not run*."""
         n = len(node.items)
-        if n > _MOST_ENUMERATED:
+        # Commands of a chain whose outcomes are enumerated.
+        if n > 8:
             if status == 0 and set(node.joiners) == {"&&"}:
                 yield (True,) * n
             return
@@ -311,22 +310,23 @@ class _Ends:
             return {True, False}
         segment = self.segments[node.segment]
         program, *arguments = segment.words
-        if program in _ALWAYS_SUCCEED or (program in _FILTERS and not _reads_files(arguments)):
+        # Whether a filter reads files, which may be missing.
+        if program in _ALWAYS_SUCCEED or (
+            program in _FILTERS
+            and not any(not word.startswith("-") and not word.isdigit() for word in arguments)
+        ):
             return {True}
         if program == "false":
             return {False}
         if program in _ENDING and arguments and arguments[0].isdigit():
             return {arguments[0] == "0"}
         if program in ("cd", "pushd") and self.output is not None and not segment.hides_errors:
-            return self.of_cd()
+            # What the shell's own words say of `cd`, which never fails without them.
+            if not _CD_FAILED.search(self.output or ""):
+                return {True}
+            changes = sum(each.words[0] in ("cd", "pushd") for each in self.segments)
+            return {False} if changes == 1 else {True, False}
         return {True, False}
-
-    def of_cd(self) -> set[bool]:
-        """Return what the shell's own words say of `cd`, which never fails without them."""
-        if not _CD_FAILED.search(self.output or ""):
-            return {True}
-        changes = sum(each.words[0] in ("cd", "pushd") for each in self.segments)
-        return {False} if changes == 1 else {True, False}
 
 
 def _only_leaf(node: Node) -> Leaf | None:
@@ -334,15 +334,6 @@ def _only_leaf(node: Node) -> Leaf | None:
     while isinstance(node, Statements) and len(node.items) == 1 and not node.items[0].in_background:
         node = node.items[0].node
     return node if isinstance(node, Leaf) else None
-
-
-def _is_negated(node: Node) -> bool:
-    return isinstance(node, Pipeline) and node.is_negated
-
-
-def _reads_files(arguments: Sequence[str]) -> bool:
-    """Return whether a filter reads files, which may be missing."""
-    return any(not word.startswith("-") and not word.isdigit() for word in arguments)
 
 
 def _run(wanted: Sequence[bool], joiners: Sequence[str]) -> tuple[bool | None, ...]:

@@ -32,9 +32,6 @@ MOST_COMMANDS = 50_000
 READING_SECONDS = 10.0
 """The time in which the lines of one session are read; the rest are counted as unread."""
 
-_CACHED_LENGTH = 2_000
-"""The longest line in a cache, in characters, to limit memory."""
-
 TEXT_PROGRAMS = frozenset(
     [
         "[",
@@ -258,7 +255,12 @@ class _ShellCalls:
             self.not_run += bool(matched_line.matches)
             return []
         if name in _ONE_SHELL:
-            self.definitions = _relevant(matched_line.line.definitions, self.matcher)
+            # Only those that lead to the tool, for the session's later lines.
+            found, wanted = matched_line.line.definitions, self.matcher.name or self.matcher.literal()
+            self.definitions = Definitions(
+                tuple(each for each in found.values if any(wanted in word for word in each[1])),
+                tuple(each for each in found.functions if wanted in repr(each[1])),
+            )
         if self.only_remote:
             segments, matches = matched_line.line.segments, matched_line.matches
             remote = {n: each for n, each in matches.items() if REMOTE.intersection(segments[n].launchers)}
@@ -286,15 +288,6 @@ def mention_pattern(matcher: Matcher) -> re.Pattern[str] | None:
     """Return what finds the tool's name as a word; None for a pattern without a certain word."""
     name = matcher.name
     return re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])") if name else None
-
-
-def _relevant(definitions: Definitions, matcher: Matcher) -> Definitions:
-    """Return the definitions that lead to the tool, for the session's later lines."""
-    name = matcher.name or matcher.literal()
-    return Definitions(
-        tuple(each for each in definitions.values if any(name in word for word in each[1])),
-        tuple(each for each in definitions.functions if name in repr(each[1])),
-    )
 
 
 def find_in_tool_calls(paired: Sequence[Call]) -> FoundCommands:
@@ -352,7 +345,8 @@ def match_line(
     is_powershell: bool = False,
 ) -> MatchedLine:
     """Return the tool's commands in a shell line. Raises `SlowPattern`."""
-    if len(line) <= _CACHED_LENGTH and not definitions.functions:
+    # The longest line in a cache, in characters, to limit memory.
+    if len(line) <= 2_000 and not definitions.functions:
         return _cached_match(line, matcher, definitions, is_powershell=is_powershell)
     return _match(line, matcher, definitions, is_powershell=is_powershell)
 

@@ -15,7 +15,6 @@ from msgspec import Struct
 from evaluators.model import Command, Score, Transcript
 
 FAILED, HELP, AFTER = "tokens_in_failed_commands", "tokens_in_repeated_help", "tokens_after_done"
-WASTED = "wasted_tokens"
 
 
 class _Turn(Struct):
@@ -43,7 +42,7 @@ def waste_scores(transcript: Transcript, commands: Sequence[Command], *, passed:
             if cause:
                 wasted[cause] += turn.tokens / len(turn.calls)
     scores = tuple(Score("interaction", name, round(value, 1)) for name, value in wasted.items())
-    return (*scores, Score("interaction", WASTED, round(sum(wasted.values()), 1)))
+    return (*scores, Score("interaction", "wasted_tokens", round(sum(wasted.values()), 1)))
 
 
 def _turns(transcript: Transcript) -> list[_Turn]:

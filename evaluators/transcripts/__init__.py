@@ -80,7 +80,18 @@ def _parse_with(parser: str, raw: bytes, events: bytes | None, *, events_are_tra
     if beside is None:
         main = PARSERS[parser](raw)
         return msgspec.structs.replace(main, problems=main.problems + problems)
-    return _join(beside, _main(parser, raw))
+    main = _main(parser, raw)
+    return msgspec.structs.replace(
+        beside,
+        # An own agent's events without a call don't say that there was none.
+        source=beside.source if structured.holds_call(beside) else "events",
+        text=main.text or beside.text,
+        answer=main.answer or beside.answer,
+        usage=main.usage or beside.usage,
+        usage_by_model=main.usage_by_model if main.usage else beside.usage_by_model,
+        cost_usd=main.cost_usd if main.cost_usd is not None else beside.cost_usd,
+        problems=beside.problems + main.problems,
+    )
 
 
 def _beside(events: bytes, *, are_trace: bool) -> tuple[Transcript | None, tuple[str, ...]]:
@@ -106,17 +117,3 @@ def _main(parser: str, raw: bytes) -> Transcript:
     except UnreadableTranscript as error:
         # The events suffice; the output stays readable as text.
         return msgspec.structs.replace(plain_text.parse(raw), problems=(str(error),))
-
-
-def _join(beside: Transcript, main: Transcript) -> Transcript:
-    return msgspec.structs.replace(
-        beside,
-        # An own agent's events without a call don't say that there was none.
-        source=beside.source if structured.holds_call(beside) else "events",
-        text=main.text or beside.text,
-        answer=main.answer or beside.answer,
-        usage=main.usage or beside.usage,
-        usage_by_model=main.usage_by_model if main.usage else beside.usage_by_model,
-        cost_usd=main.cost_usd if main.cost_usd is not None else beside.cost_usd,
-        problems=beside.problems + main.problems,
-    )

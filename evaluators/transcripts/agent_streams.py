@@ -12,8 +12,6 @@ from evalhub.lib.limits import MOST_LINES
 from evaluators.model import Json
 
 FEWEST_LINES = 3
-_MOST_OTHERS = 0.5
-"""Other lines, such as warnings, by the number of JSON lines."""
 _WORDS = frozenset(
     [
         "agent",
@@ -49,9 +47,10 @@ def is_agent_stream(text: str) -> bool:
     lines = [line for line in islice(_lines(text), MOST_LINES) if line.strip()]
     objects = [value for line in lines if isinstance(value := _decode(line), dict)]
     others = len(lines) - len(objects)
+    # Other lines, such as warnings, by the number of JSON lines.
     if (
         len(objects) < FEWEST_LINES
-        or others > _MOST_OTHERS * len(objects)
+        or others > 0.5 * len(objects)
         or any(line.lstrip().startswith("```") for line in lines)
     ):
         return False

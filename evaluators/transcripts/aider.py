@@ -27,8 +27,6 @@ _TOKENS = re.compile(
 _COST = re.compile(r"Cost: \$(\d+\.\d+) (?:message|request),")
 _QUESTION = re.compile(r"Run shell commands?\? .*: (?P<answer>\S*)\Z")
 _RUNNING = "Running "
-_OWN = ("/run ", "/test ", "!")
-"""How a person lets aider run a command."""
 _NAME = "shell"
 
 
@@ -103,8 +101,26 @@ def _read(started: str, text: str) -> _Chat:
     for line in text.splitlines():
         if line.startswith("#### ") and line.endswith("  "):
             _end_answer(chat)
-            _read_person(chat, line[5:].strip())
-        elif line.startswith("> ") and (chat.in_notes or _is_note(line)):
+            said = line[5:].strip()
+            # Add a line that a person wrote; further lines of the same message are further events.
+            chat.in_notes = chat.may_run = False
+            # How a person lets aider run a command.
+            command = next(
+                (
+                    said.removeprefix(prefix).strip()
+                    for prefix in ("/run ", "/test ", "!")
+                    if said.startswith(prefix)
+                ),
+                "",
+            )
+            if command:
+                chat.events += _call(len(chat.events), command, ran=True)
+            elif said and not said.startswith("/"):
+                chat.first = chat.first or said
+                chat.events.append(Event("message", role="user", text=said))
+        elif line.startswith("> ") and (
+            chat.in_notes or (line.endswith("  ") or _TOKENS.fullmatch(line[2:]) is not None)
+        ):
             _end_answer(chat)
             chat.in_notes = True
             _read_note(chat, line[2:].strip())
@@ -119,27 +135,11 @@ def _read(started: str, text: str) -> _Chat:
     return chat
 
 
-def _is_note(line: str) -> bool:
-    """Return whether a quote is aider's own; its report of tokens may go on in the next line, without the two spaces."""
-    return line.endswith("  ") or _TOKENS.fullmatch(line[2:]) is not None
-
-
 def _end_answer(chat: _Chat) -> None:
     said = "\n".join(chat.said).strip()
     chat.said = []
     if said:
         chat.events.append(Event("message", role="assistant", text=said))
-
-
-def _read_person(chat: _Chat, said: str) -> None:
-    """Add a line that a person wrote; further lines of the same message are further events."""
-    chat.in_notes = chat.may_run = False
-    command = next((said.removeprefix(prefix).strip() for prefix in _OWN if said.startswith(prefix)), "")
-    if command:
-        chat.events += _call(len(chat.events), command, ran=True)
-    elif said and not said.startswith("/"):
-        chat.first = chat.first or said
-        chat.events.append(Event("message", role="user", text=said))
 
 
 def _read_note(chat: _Chat, note: str) -> None:

@@ -16,8 +16,6 @@ from evaluators.tool_use.shell import without_ansi
 COLUMNS, ROWS = 100, 24
 LONGEST_OUTPUT = 10_000
 """Characters of one output: its beginning and its end."""
-_PAUSE = 1.0
-"""Seconds between two calls whose times are unknown."""
 _RUNS = 0.5
 """Seconds that a call takes if that is unknown."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -49,7 +47,8 @@ def recording_steps(transcript: Transcript) -> list[RecordingStep]:
             clock = max(clock, began - first)
         seconds = _RUNS if took is None else took
         steps.append(_step(number, round(clock, 3), call, round(seconds, 3)))
-        clock += seconds + _PAUSE
+        # Seconds between two calls whose times are unknown.
+        clock += seconds + 1.0
     return steps
 
 

@@ -108,14 +108,10 @@ def _events(step: Object, names: dict[str, str | None]) -> Iterator[Event]:
         # Some agents write what they observed with the next step.
         if call_id in names:
             output, name = text_of_message(result.get("content")), names[call_id]
-            code = _code(name, output)
+            # Of Gemini CLI's and Qwen Code's tool as those programs state it.
+            code = stated_code(output) if name == "run_shell_command" else None
+            code = returned_code(output) if code is None else code
             yield Event("tool_result", call_id, name, output=output, exit_code=code, timestamp=time)
-
-
-def _code(name: str | None, output: str) -> int | None:
-    """Return the exit code in an observation; of Gemini CLI's and Qwen Code's tool as those programs state it."""
-    code = stated_code(output) if name == "run_shell_command" else None
-    return returned_code(output) if code is None else code
 
 
 def _command(name: str | None, arguments: Json) -> str | None:

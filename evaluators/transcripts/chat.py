@@ -38,7 +38,6 @@ _REASONING = (
     "reasoningTokens",
     "outputTokenDetails.reasoningTokens",
 )
-_CALL_PARTS = ("function_call", "tool_use")
 _MILLISECONDS = ("durationMs", "duration_ms")
 _COSTS = ("costUsd", "cost_usd", "cost")
 _FIRST_FAILURE = 400
@@ -67,7 +66,12 @@ def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
     answer = _first(value, (text_at, *TEXTS))
     calls = _first(value, (calls_at, *CALLS))
     if calls is MISSING:
-        calls = _calls_among_parts(answer)
+        # The calls in an answer's list of parts, as OpenAI's Responses and Anthropic's Messages have them.
+        parts = mapping_or_empty(answer).get("content", answer)
+        listed = parts if isinstance(parts, list) else []
+        calls = [
+            part for part in listed if mapping_or_empty(part).get("type") in ("function_call", "tool_use")
+        ] or MISSING
     if answer is MISSING and calls is MISSING:
         raise UnreadableTranscript(
             f"The endpoint's answer has no field for its text (its fields: {', '.join(value) or 'none'}). "
@@ -98,13 +102,6 @@ def _decode_text(text: str) -> Json:
 def _first(value: Json, paths: tuple[str, ...]) -> Json:
     values = (at(value, path) for path in paths if path)
     return next((each for each in values if each is not MISSING), MISSING)
-
-
-def _calls_among_parts(answer: Json) -> Json:
-    """Return the calls in an answer's list of parts, as OpenAI's Responses and Anthropic's Messages have them."""
-    parts = mapping_or_empty(answer).get("content", answer)
-    listed = parts if isinstance(parts, list) else []
-    return [part for part in listed if mapping_or_empty(part).get("type") in _CALL_PARTS] or MISSING
 
 
 def _text(value: Json) -> str:

@@ -35,7 +35,6 @@ NEWEST_MAJOR = 2
 _PASSING = frozenset(("system", "stream_event", "rate_limit_event"))
 _SILENT = _PASSING | {"assistant", "user", "result"}
 _EXIT_CODE = re.compile(r"Exit code (\d{1,5})\b")
-_ABORTED = "<error>Command was aborted before completion</error>"
 
 
 def parse(raw: bytes) -> Transcript:
@@ -61,7 +60,13 @@ def parse(raw: bytes) -> Transcript:
                 name: structs.replace(used, output=0, output_unknown=True) for name, used in by_model.items()
             }
         usage = total_usage(by_model.values())
-    events = _without_denied(_read(lines), result)
+    turns, ends = Turns(), TaskEnds()
+    for line in lines:
+        kind = text_or_none(line.get("type")) or ""
+        if kind == "system":
+            ends.add_status(line)
+        turns.add(line, kind, _events(line, kind))
+    events = _without_denied(with_task_ends(turns.events, ends), result)
     if is_qwen:
         events = [_carried_out(event) for event in events]
     return transcript(
@@ -92,16 +97,6 @@ class Turns:
             self.events[at] = structs.replace(
                 self.events[at], usage=self._read_usage(mapping_or_empty(message["usage"]))
             )
-
-
-def _read(lines: list[Object]) -> list[Event]:
-    turns, ends = Turns(), TaskEnds()
-    for line in lines:
-        kind = text_or_none(line.get("type")) or ""
-        if kind == "system":
-            ends.add_status(line)
-        turns.add(line, kind, _events(line, kind))
-    return with_task_ends(turns.events, ends)
 
 
 def _without_denied(events: list[Event], result: Object) -> list[Event]:
@@ -208,7 +203,7 @@ def _result(block: Object, time: str | None) -> Event:
     failed = block.get("is_error") is True
     code = _EXIT_CODE.match(output) if failed else None
     not_run = find_refusal(output, CLAUDE_CODE) if failed else ""
-    is_unknown = bool(not_run) or _ABORTED in output[-200:]
+    is_unknown = bool(not_run) or "<error>Command was aborted before completion</error>" in output[-200:]
     is_unknown |= failed and CLAUDE_CODE_UNKNOWN.match(output.lstrip()) is not None
     return Event(
         "tool_result",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
+from evaluators.model import Event, Json, Transcript, Usage, total_usage
 from evaluators.transcripts.refusals import CODEX, find_refusal
 from evaluators.transcripts.stream import (
     Object,
@@ -20,7 +20,6 @@ from evaluators.transcripts.stream import (
 
 _PASSING = frozenset(("thread.started", "turn.started"))
 _SILENT = _PASSING | {"turn.completed", "item.started", "item.updated", "item.completed"}
-_ANSWERS = frozenset(("agent_message", "response", "output"))
 _CALLS = frozenset(("command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"))
 _FAILED = frozenset(("failed", "declined"))
 
@@ -54,7 +53,7 @@ class _Reader:
         if kind.startswith("item."):
             yield from self._item(mapping_or_empty(line.get("item")), done=kind == "item.completed")
         elif kind == "turn.completed":
-            self._add(mapping_or_empty(line.get("usage")))
+            self.usage = total_usage([self.usage, usage_of(mapping_or_empty(line.get("usage")))])
         elif kind in ("turn.failed", "error"):
             yield Event("error", text=_message(line.get("error", line.get("message"))))
         elif kind not in _PASSING:
@@ -66,7 +65,7 @@ class _Reader:
             yield from self._call(item, kind, done=done)
         elif not done:
             return
-        elif kind in _ANSWERS:
+        elif kind in ("agent_message", "response", "output"):
             text = _text(next((item[name] for name in ("text", "content", "output") if name in item), None))
             yield Event("message", _id(item), role="assistant", text=text)
         elif kind in ("reasoning", "todo_list"):
@@ -91,9 +90,6 @@ class _Reader:
                 self.agents.update(_threads(item))
             yield _result(item, kind)
 
-    def _add(self, usage: Object) -> None:
-        self.usage = total_usage([self.usage, usage_of(usage)])
-
 
 def usage_of(tokens: Object) -> Usage:
     """Return the tokens of a turn or session: as with OpenAI's API, input includes the cache, output reasoning."""
@@ -112,7 +108,10 @@ def _result(item: Object, kind: str) -> Event:
     success = None if status is None else status not in _FAILED
     output = item.get("aggregated_output", item.get("result"))
     error = item.get("error")
-    not_run = _not_run(item, kind, status, code)
+    # Why an item never ran; Codex gives -1 as the exit code of a command that did not start.
+    printed = text_or_none(item.get("aggregated_output")) or ""
+    refusal = find_refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
+    not_run = refusal or ("denied" if status == "declined" else "")
     return Event(
         "tool_result",
         _id(item),
@@ -124,13 +123,6 @@ def _result(item: Object, kind: str) -> Event:
         metadata={"protocol": True} if error is not None and kind == "mcp_tool_call" else {},
         not_run=not_run,
     )
-
-
-def _not_run(item: Object, kind: str, status: str | None, code: Json) -> NotRun:
-    """Return why an item never ran; Codex gives -1 as the exit code of a command that did not start."""
-    printed = text_or_none(item.get("aggregated_output")) or ""
-    refusal = find_refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
-    return refusal or ("denied" if status == "declined" else "")
 
 
 def _threads(item: Object) -> Iterator[str]:

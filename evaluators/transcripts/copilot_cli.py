@@ -21,13 +21,10 @@ from evaluators.transcripts.traces import shell_command, timestamp
 
 _PASSING = ("session.", "model.", "assistant.", "tool.", "system.", "permission.", "hook.", "subagent.")
 """Kinds of events that say nothing that is read, by their beginning; a call is only in those that are read."""
-_STATEMENT = 200
-"""Characters at the end of a result that hold its statement."""
 _EXITED = re.compile(
     r"(?:\A|\n)<(?:exited|shellId: [\w.-]{1,100} completed) with exit code (-?\d{1,9})>\s*\Z"
 )
 """How releases before `shellExecution.exitCode` state the end of a command."""
-_REFUSED = frozenset(("denied", "rejected"))
 
 
 def parse(raw: bytes) -> Transcript:
@@ -92,18 +89,15 @@ def usage_by_model(lines: Iterable[Object]) -> dict[str, Usage]:
             "modelMetrics"
         )
         for model, metric in mapping_or_empty(metrics).items():
-            usages[model] = _usage(mapping_or_empty(mapping_or_empty(metric).get("usage")))
+            tokens = mapping_or_empty(mapping_or_empty(metric).get("usage"))
+            usages[model] = Usage(
+                whole(tokens.get("inputTokens")),
+                whole(tokens.get("outputTokens")),
+                cache_read=whole(tokens.get("cacheReadTokens")),
+                cache_write=whole(tokens.get("cacheWriteTokens")),
+                reasoning=whole(tokens.get("reasoningTokens")),
+            )
     return usages
-
-
-def _usage(tokens: Object) -> Usage:
-    return Usage(
-        whole(tokens.get("inputTokens")),
-        whole(tokens.get("outputTokens")),
-        cache_read=whole(tokens.get("cacheReadTokens")),
-        cache_write=whole(tokens.get("cacheWriteTokens")),
-        reasoning=whole(tokens.get("reasoningTokens")),
-    )
 
 
 def _is_own(kind: str, line: Object) -> bool:
@@ -123,7 +117,11 @@ def _result(data: Object, time: str | None, *, is_shell: bool) -> Event:
     known = not not_run and not (is_shell and ran)
     content = result.get("content")
     if is_shell and ran and int_or_none(code) is None:
-        code = _stated_code(content)
+        # The exit code that the program writes below a command's output; the command itself may print the
+        # words.
+        # Characters at the end of a result that hold its statement.
+        match = _EXITED.search(content[-200:]) if isinstance(content, str) else None
+        code = int(match[1]) if match else None
     return Event(
         "tool_result",
         text_or_none(data.get("toolCallId")),
@@ -135,17 +133,11 @@ def _result(data: Object, time: str | None, *, is_shell: bool) -> Event:
     )
 
 
-def _stated_code(content: Json) -> int | None:
-    """Return the exit code that the program writes below a command's output; the command itself may print the words."""
-    match = _EXITED.search(content[-_STATEMENT:]) if isinstance(content, str) else None
-    return int(match[1]) if match else None
-
-
 def _not_run(error: Object) -> NotRun:
     """Return why a call never ran. Arguments that don't fit are recognised by the schema's sentence alone."""
     code, message = text_or_none(error.get("code")) or "", text_or_none(error.get("message")) or ""
     if code == "rejected":
         return "rejected"
-    if code in _REFUSED or message.startswith("Permission to run this tool was denied"):
+    if code in ("denied", "rejected") or message.startswith("Permission to run this tool was denied"):
         return "denied"
     return "invalid" if message.endswith(": Required") and message.startswith('"') else ""

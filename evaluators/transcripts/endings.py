@@ -112,13 +112,20 @@ _WORDS_ALONE = re.compile(
     r"|Not logged in\b|OAuth (?:token|account|session)\b|Failed to authenticate\b|Claude (?:AI )?usage limit reached"
 )
 """How the results of older versions begin, which name neither kind nor status."""
-_SPEAKING = frozenset(("assistant", "user", "result", "stream_event"))
 
 
 def _claude_code(lines: list[Object]) -> SessionEnd:
     results = [line for line in lines if line.get("type") == "result"]
     answered = any(not line.get("is_error") for line in results)
-    last = next((line for line in reversed(lines) if _is_step(line)), {})
+    last = next(
+        (
+            line
+            for line in reversed(lines)
+            if line.get("type") in ("assistant", "user", "result", "stream_event")
+            or line.get("subtype") == "api_retry"
+        ),
+        {},
+    )
     failure, status = "", None
     if last.get("type") == "result" and last.get("is_error"):
         failure, status = _claude_failure(last, _api_error_message(lines))
@@ -128,10 +135,6 @@ def _claude_code(lines: list[Object]) -> SessionEnd:
     elif last.get("is_api_error_message"):
         failure, status = _claude_failure({}, last)
     return _ending(closed=bool(results), answered=answered, failure=failure, status=status)
-
-
-def _is_step(line: Object) -> bool:
-    return line.get("type") in _SPEAKING or line.get("subtype") == "api_retry"
 
 
 def _api_error_message(lines: list[Object]) -> Object:
@@ -208,7 +211,6 @@ def _codex_failure(message: str) -> tuple[str, int | None]:
 
 # opencode.
 
-_OPENCODE_NAMES = frozenset(("APIError", "ProviderAuthError"))
 _RETRIES = re.compile(r'message="stream error" .*\berror\.error="((?:[^"\\]|\\.)*)"')
 _GOES_ON = re.compile(r"message=(?:loop|process|evaluated)\b")
 _CLASS = re.compile(r"\w+Error: ")
@@ -229,7 +231,7 @@ def _opencode(lines: list[Object]) -> SessionEnd:
 def _opencode_failure(error: Object) -> tuple[str, int | None]:
     data, name = mapping_or_empty(error.get("data")), text_or_none(error.get("name"))
     status = int_or_none(data.get("statusCode"))
-    if name not in _OPENCODE_NAMES:
+    if name not in ("APIError", "ProviderAuthError"):
         return "", None
     if status is None and name == "APIError" and data.get("isRetryable") is False:
         return "", None

@@ -15,13 +15,10 @@ from evaluators.model import Json
 from evaluators.transcripts.paths import MISSING, at
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
-_END = "[DONE]"
 _WHOLE = frozenset(("done", "complete", "completed", "end", "final", "result", "response", "message_stop"))
 _CALLED = frozenset(("tool_call", "toolcall", "tool_use", "tool_start", "tool_call_start"))
 _RETURNED = frozenset(("tool_result", "toolresult", "tool_end", "tool_call_end", "tool_output"))
 _PIECES = ("delta", "text", "content", "token", "chunk", "value")
-_FULL = ("response", "text", "message", "output", "content")
-_CARRIED = ("usage", "cost", "costUsd", "cost_usd")
 _RESPONSES = "response."
 _KEPT = ("result", "output", "error", "success", "isError", "durationMs", "duration_ms")
 """Fields of a result that are joined to its call."""
@@ -73,7 +70,7 @@ class _Folded:
         self._has_events = False
 
     def take(self, name: str, data: str) -> None:
-        if data.strip() == _END:
+        if data.strip() == "[DONE]":
             return
         self._has_events = True
         try:
@@ -109,7 +106,13 @@ class _Folded:
         elif kind.startswith(_RESPONSES):
             self._of_responses(value, kind.removeprefix(_RESPONSES))
         elif kind in ("content_block_start", "content_block_delta"):
-            self._of_messages(value)
+            # Take an event of Anthropic's Messages; the arguments of a call come in pieces.
+            index, block = str(value.get("index")), mapping_or_empty(value.get("content_block"))
+            if block.get("type") == "tool_use":
+                self._piece_of_call(index, text_or_none(block.get("name")), None)
+            elif index in self._in_pieces:
+                self._piece_of_call(index, None, text_or_none(at(value, "delta.partial_json")))
+            self._pieces.append(_piece(value))
         elif isinstance(value.get("choices"), list):
             self._choice(value)
         elif kind in _WHOLE or (not kind and not any(key in value for key in _PIECES)):
@@ -118,7 +121,9 @@ class _Folded:
             self._pieces.append(_piece(value))
 
     def _carry(self, value: Object) -> None:
-        self._others |= {key: value[key] for key in _CARRIED if value.get(key) is not None}
+        self._others |= {
+            key: value[key] for key in ("usage", "cost", "costUsd", "cost_usd") if value.get(key) is not None
+        }
 
     def _of_responses(self, value: Object, kind: str) -> None:
         """Take an event of OpenAI's Responses; most repeat what others say."""
@@ -133,22 +138,20 @@ class _Folded:
             if ended.get("error") or kind == "failed":
                 self._others["error"] = ended.get("error") or "unknown"
 
-    def _of_messages(self, value: Object) -> None:
-        """Take an event of Anthropic's Messages; the arguments of a call come in pieces."""
-        index, block = str(value.get("index")), mapping_or_empty(value.get("content_block"))
-        if block.get("type") == "tool_use":
-            self._piece_of_call(index, text_or_none(block.get("name")), None)
-        elif index in self._in_pieces:
-            self._piece_of_call(index, None, text_or_none(at(value, "delta.partial_json")))
-        self._pieces.append(_piece(value))
-
     def _add_call(self, call: Object) -> None:
         self._calls.append(call)
         for key in _keys(call.get("id"), call.get("name", call.get("tool"))):
             self._open[key].append(call)
 
     def _add_finish(self, value: Object) -> None:
-        text = next((value[key] for key in _FULL if isinstance(value.get(key), str) and value[key]), None)
+        text = next(
+            (
+                value[key]
+                for key in ("response", "text", "message", "output", "content")
+                if isinstance(value.get(key), str) and value[key]
+            ),
+            None,
+        )
         self._whole = text if text is not None else self._whole
         calls = value.get("toolCalls", value.get("tool_calls", value.get("toolsCalled")))
         self._complete_calls = calls if isinstance(calls, list) else self._complete_calls

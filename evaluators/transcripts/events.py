@@ -52,7 +52,17 @@ def parse(raw: bytes) -> Transcript:
     if events and all(_is_unknown(event) and event.name not in MAKERS for event in events):
         raise no_events("log of structured events", (event.name or "" for event in events))
     refuse_unread_calls(events, "log of structured events", passing=_KNOWN_RAW | MAKERS.keys())
-    return _transcript(events, others, line_problems(bad, "aren't events"))
+    calling = any(event.type == "tool_call" for event in events)
+    messages = (event.text for event in reversed(events) if event.type == "message" and event.role != "user")
+    return Transcript(
+        events=tuple(events),
+        source="events" if events else "none",
+        # Only without calls is anything sought in the text.
+        text="" if calling else "\n".join(event.text for event in events if event.text),
+        answer=next((text.strip() for text in messages if text), ""),
+        problems=line_problems(bad, "aren't events"),
+        unknown_events=sum(map(_is_unknown, others)),
+    )
 
 
 def holds_call(transcript: Transcript) -> bool:
@@ -91,20 +101,6 @@ def _second_try(line: bytes) -> Event | None:
         return _event(_decode(text), text)
     except ValueError:
         return Event("raw", name=str(value.get("type") or value.get("event") or ""), metadata=value)
-
-
-def _transcript(events: list[Event], others: list[Event], problems: tuple[str, ...]) -> Transcript:
-    calling = any(event.type == "tool_call" for event in events)
-    messages = (event.text for event in reversed(events) if event.type == "message" and event.role != "user")
-    return Transcript(
-        events=tuple(events),
-        source="events" if events else "none",
-        # Only without calls is anything sought in the text.
-        text="" if calling else "\n".join(event.text for event in events if event.text),
-        answer=next((text.strip() for text in messages if text), ""),
-        problems=problems,
-        unknown_events=sum(map(_is_unknown, others)),
-    )
 
 
 def _is_unknown(event: Event) -> bool:

@@ -38,7 +38,6 @@ NOT_RUN: Mapping[str, NotRun] = {
 }
 """Why a call never ran, by the type of its error; Qwen Code has these words, too."""
 _SILENT = frozenset(("init", "message", "result"))
-_OWN = frozenset(("init", "tool_use", "tool_result"))
 _TAIL = 2_000
 """Characters at a result's end that may be the program's own lines."""
 _LISTED = re.compile(
@@ -58,12 +57,22 @@ def parse(raw: bytes) -> Transcript:
     """Return the stream of a Gemini CLI session. Raises `UnreadableTranscript` where it holds no event of one."""
     lines, problems = parse_objects(raw, "Gemini CLI")
     # Codex kept its sessions as lines of messages, too.
-    silent = _SILENT if any(line.get("type") in _OWN for line in lines) else frozenset(("result",))
+    silent = (
+        _SILENT
+        if any(line.get("type") in ("init", "tool_use", "tool_result") for line in lines)
+        else frozenset(("result",))
+    )
     events = check_known(_read(lines), lines, "Gemini CLI", silent)
     by_model = _models_usage(lines)
+    text = ""
+    for event in events:
+        if event.type == "tool_call":
+            text = ""
+        elif event.type == "message" and event.role == "assistant":
+            text = event.text or ""
     read = transcript(
         events,
-        answer=_answer(events),
+        answer=text,
         usage=total_usage(by_model.values()),
         usage_by_model=by_model,
         problems=problems,
@@ -149,17 +158,6 @@ def _result(line: Object, name: str, time: str | None) -> Event:
         timestamp=time,
         not_run=not_run,
     )
-
-
-def _answer(events: Iterable[Event]) -> str:
-    """Return what the agent said after its last call."""
-    text = ""
-    for event in events:
-        if event.type == "tool_call":
-            text = ""
-        elif event.type == "message" and event.role == "assistant":
-            text = event.text or ""
-    return text
 
 
 def _models_usage(lines: Iterable[Object]) -> dict[str, Usage]:

@@ -14,8 +14,6 @@ from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.stream import Object, mapping_or_empty
 
-_ZSTANDARD = 93
-"""The number of its method in zip archives, which zipfile doesn't unpack before Python 3.14."""
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
 _LOCAL_HEADER = 30
 """Bytes of an entry's header before its name."""
@@ -69,7 +67,8 @@ def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, raw: bytes, most: 
     if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         with archive.open(entry) as file:
             return file.read(most)
-    if entry.compress_type != _ZSTANDARD:
+    # The number of its method in zip archives, which zipfile doesn't unpack before Python 3.14.
+    if entry.compress_type != 93:
         raise UnreadableTranscript(
             f"The log can't be unpacked: {entry.filename} is compressed by another method than Deflate or Zstandard."
         )

@@ -20,8 +20,6 @@ from evaluators.transcripts.traces import shell_command, timestamp
 
 _NOT_RUN: Mapping[str, NotRun] = {"parsing": "invalid", "approval": "denied"}
 """Why a call never ran, by the type of its error."""
-_CUT = frozenset(("timeout", "limit", "cancelled"))
-"""Errors of calls that ran and were ended."""
 
 
 def parse(raw: bytes) -> Transcript:
@@ -106,7 +104,8 @@ def _result(
     kind = text_or_none(error.get("type")) or ""
     not_run = _NOT_RUN.get(kind, "")
     is_shell = shell_command(name, {"command": ""}) is not None
-    failed = bool(error) and not not_run and kind not in _CUT
+    # Errors of calls that ran and were ended.
+    failed = bool(error) and not not_run and kind not in ("timeout", "limit", "cancelled")
     return Event(
         "tool_result",
         id,

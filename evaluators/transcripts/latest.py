@@ -81,7 +81,12 @@ class CallsSoFar:
                 self._last = _call_text(event) or self._last
                 self._call, self._exit_code = event, Call(0, event).exit_code
                 self._nameless += event.id is None
-                self._count_call(event.id)
+                # Count a call once: some agents report it when it begins and again when it ends.
+                if event.id is None:
+                    self._count += 1
+                elif self._count <= MOST_CALLS and event.id not in self._ids:
+                    self._ids.add(event.id)
+                    self._count += 1
             elif event.type in ("tool_result", "error") and self._call and self._ends(event, self._call):
                 self._exit_code = Call(0, self._call, event).exit_code
 
@@ -93,14 +98,6 @@ class CallsSoFar:
             return False
         self._nameless -= 1
         return not self._nameless and not self._incomplete
-
-    def _count_call(self, id: str | None) -> None:
-        """Count a call once: some agents report it when it begins and again when it ends."""
-        if id is None:
-            self._count += 1
-        elif self._count <= MOST_CALLS and id not in self._ids:
-            self._ids.add(id)
-            self._count += 1
 
 
 def _call_text(event: Event) -> str:

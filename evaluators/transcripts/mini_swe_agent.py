@@ -26,7 +26,6 @@ from evaluators.transcripts.stream import (
 _FENCED = re.compile(r"```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n?```", re.DOTALL)
 _RETURNED = re.compile(r"\A\s*<returncode>\s*(-?\d{1,9})\s*</returncode>")
 _REJECTED = re.compile(r"Commands? not executed\b")
-_NOT_EXECUTED = "action was not executed"
 
 
 def parse(raw: bytes) -> Transcript:
@@ -122,7 +121,7 @@ def _result(
     else:
         return None
     failure = text_or_none(extra.get("exception_info")) or ""
-    not_run: NotRun = "cancelled" if failure == _NOT_EXECUTED else ""
+    not_run: NotRun = "cancelled" if failure == "action was not executed" else ""
     # -1 beside a failure of its own, such as a time limit, isn't an exit code.
     return Event(
         "tool_result",

@@ -23,7 +23,6 @@ from evaluators.transcripts.stream import (
 )
 from evaluators.transcripts.traces import shell_command
 
-_ABORTED = "User aborted the command"
 _PASSING = frozenset(("step_start", "step_finish"))
 
 
@@ -105,7 +104,11 @@ def _not_run(state: Object) -> NotRun:
     error = text_or_none(state.get("error")) or ""
     refusal = find_refusal(error, OPENCODE) if state.get("status") == "error" else ""
     # An aborted command that printed something ran.
-    return "" if refusal == "cancelled" and _has_output(state) else refusal
+    return (
+        ""
+        if refusal == "cancelled" and bool(mapping_or_empty(state.get("metadata")).get("output"))
+        else refusal
+    )
 
 
 def _has_succeeded(state: Object) -> bool | None:
@@ -117,13 +120,9 @@ def _has_succeeded(state: Object) -> bool | None:
         )
     # A command that was aborted or took too long is "completed", too, with null as its exit code.
     was_ended = "exit" in metadata and metadata["exit"] is None
-    if was_ended and _ABORTED in output[-1000:]:
+    if was_ended and "User aborted the command" in output[-1000:]:
         return None
     return state.get("status") == "completed" and not was_ended
-
-
-def _has_output(state: Object) -> bool:
-    return bool(mapping_or_empty(state.get("metadata")).get("output"))
 
 
 def _between(began: Json, ended: Json) -> float | None:

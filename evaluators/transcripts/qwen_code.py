@@ -28,7 +28,6 @@ from evaluators.transcripts.stream import (
 
 _PASSING = frozenset(("system", "stream_event"))
 _SILENT = _PASSING | {"assistant", "user", "result"}
-_SUB_AGENTS = frozenset(("agent", "task"))
 _REFUSALS: Mapping[NotRun, re.Pattern[str]] = {
     "denied": re.compile(
         r'Tool "[^"\n]*" (?:is denied by permission rules|is disabled|requires permission)'
@@ -46,7 +45,14 @@ def parse(raw: bytes) -> Transcript:
     lines, problems = parse_objects(raw, "Qwen Code")
     results = [line for line in lines if line.get("type") == "result"]
     result = results[-1] if results else {}
-    events = check_known(_read(lines, _denied_ids(result)), lines, "Qwen Code", _SILENT)
+    listed = result.get("permission_denials")
+    ids = (mapping_or_empty(each).get("tool_use_id") for each in (listed if isinstance(listed, list) else ()))
+    denied = frozenset(id for id in ids if isinstance(id, str))
+    turns, names = Turns(usage_of), dict[str, str]()
+    for line in lines:
+        kind = text_or_none(line.get("type")) or ""
+        turns.add(line, kind, [_mark(event, names, denied) for event in _events(line, kind)])
+    events = check_known(turns.events, lines, "Qwen Code", _SILENT)
     usage = usage_of(mapping_or_empty(result.get("usage"))) if "usage" in result else _sum_of_messages(lines)
     read = transcript(events, answer=text_or_none(result.get("result")) or "", usage=usage, problems=problems)
     return with_unseen_agents(read, _count_unseen(events))
@@ -78,23 +84,9 @@ def _count_unseen(events: Iterable[Event]) -> int:
     events = tuple(events)
     seen = {event.metadata.get("agent") for event in events if event.role != "agent"}
     return sum(
-        call.event.name in _SUB_AGENTS and not call.not_run and call.event.id not in seen
+        call.event.name in ("agent", "task") and not call.not_run and call.event.id not in seen
         for call in calls(events)
     )
-
-
-def _denied_ids(result: Object) -> frozenset[str]:
-    listed = result.get("permission_denials")
-    ids = (mapping_or_empty(each).get("tool_use_id") for each in (listed if isinstance(listed, list) else ()))
-    return frozenset(id for id in ids if isinstance(id, str))
-
-
-def _read(lines: Iterable[Object], denied: frozenset[str]) -> list[Event]:
-    turns, names = Turns(usage_of), dict[str, str]()
-    for line in lines:
-        kind = text_or_none(line.get("type")) or ""
-        turns.add(line, kind, [_mark(event, names, denied) for event in _events(line, kind)])
-    return turns.events
 
 
 def _events(line: Object, kind: str) -> Iterator[Event]:

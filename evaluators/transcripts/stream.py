@@ -19,8 +19,6 @@ from evaluators.transcripts.reading import (
     shown_kinds,
 )
 
-_INNER = ("item", "payload", "part")
-"""Where Codex, its session files and opencode have what happened."""
 _CALL = re.compile(r"tool|function|call|command", re.IGNORECASE)
 
 
@@ -45,7 +43,8 @@ def _kinds(event: Event) -> Iterator[str]:
     """Yield the type of an unknown event, and those of what other programs' events hold."""
     yield event.name or ""
     held = event.metadata
-    yield from (_type(held.get(name)) for name in _INNER)
+    # Where Codex, its session files and opencode have what happened.
+    yield from (_type(held.get(name)) for name in ("item", "payload", "part"))
     message = held.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, list):

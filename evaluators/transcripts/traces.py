@@ -18,12 +18,10 @@ from evaluators.tool_use.powershell import POWERSHELLS
 TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
 """The event types that are evaluated (AgentV evaluation, Trace Data Model)."""
 
-_FIELDS = ("id", "name", "input", "output", "text", "metadata")
 _SHELL_TOOLS = frozenset(("bash", "shell", "sh", "zsh", "terminal", "exec", "local_shell"))
 _SHELL_TOOLS |= {"exec_command", "execute_bash", "execute_command", "execute_shell_command", "run_command"}
 _SHELL_TOOLS |= {"run_shell", "run_shell_command", "run_terminal_cmd", "shell_command"} | POWERSHELLS
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
-_CODES = ("exit_code", "exitCode", "returncode", "return_code")
 _STATED = re.compile(
     r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
     r"|(?:\A|\n)<(?:exited|shellId: [\w-]{1,60} completed) with exit code (?P<d>-?\d{1,9})>\s*\Z"
@@ -144,7 +142,9 @@ def line_of_shell(words: Json) -> str | None:
 def returned_code(output: Json) -> int | None:
     """Return the exit code in what a shell tool returned: of a key, or of a line in its text's beginning or end."""
     if isinstance(output, dict):
-        codes = map(int_or_none, (output.get(name) for name in _CODES))
+        codes = map(
+            int_or_none, (output.get(name) for name in ("exit_code", "exitCode", "returncode", "return_code"))
+        )
         return next((code for code in codes if code is not None), None)
     if not isinstance(output, str):
         return None
@@ -197,7 +197,7 @@ def not_run(value: Json) -> NotRun:
 
 def _fields(event: Event) -> dict[str, Json]:
     fields: dict[str, Json] = {"type": event.type, "timestamp": event.timestamp}
-    for name in _FIELDS:
+    for name in ("id", "name", "input", "output", "text", "metadata"):
         value = getattr(event, name)
         if value is not None and value != {}:
             fields[name] = value

@@ -18,13 +18,7 @@ from evalhub.lib.disk_errors import FULL, is_database_full
 
 logger = logging.getLogger(__name__)
 
-PROBE_SECONDS = 5.0
-"""Interval of write attempts after an error."""
 PROBE_BYTES = 64 * 1024
-LEAST_FOR_COMMANDS = 256 * 1024
-"""With less free space, failures of agents, gates and checks may come from the disk."""
-LEAST_INODES = 16
-"""With fewer free inodes, too: no more files can be made."""
 MEGABYTE = 1_000_000
 ADVICE = "Free some space there; evalhub then continues automatically."
 
@@ -128,11 +122,13 @@ def disk_shortage() -> str:
 def check_room_for_commands() -> None:
     """Raise `DiskFull` if the work folders are so full that a command's writes may have failed."""
     free = free_bytes(settings.WORK_DIR)
-    if free < LEAST_FOR_COMMANDS:
+    # With less free space, failures of agents, gates and checks may come from the disk.
+    if free < 256 * 1024:
         raise DiskFull(describe_blocking(settings.WORK_DIR, f"{free} bytes were free for commands"))
     inodes = os.statvfs(_existing(settings.WORK_DIR))
     # File systems without a fixed number of inodes say 0 of 0.
-    if inodes.f_files and inodes.f_favail < LEAST_INODES:
+    # With fewer free inodes, too: no more files can be made.
+    if inodes.f_files and inodes.f_favail < 16:
         raise DiskFull(
             describe_blocking(settings.WORK_DIR, f"{inodes.f_favail} inodes were free for commands")
         )
@@ -162,7 +158,8 @@ class StorageGuard:
     def _probe(self) -> None:
         """Try to write until it works, in a thread of its own: the file store may not answer."""
         while True:
-            time.sleep(PROBE_SECONDS)
+            # Interval of write attempts after an error.
+            time.sleep(5.0)
             noted = self._noted
             problem = _remains(noted) if noted else ""
             with self._lock:

@@ -71,7 +71,9 @@ def _record_event(
     """
     channels = [each for each in Channel.objects.filter(project=project_id) if event in each.events]
     if event is NotificationEvent.ASSIGNED:
-        channels = _one_mail(channels)
+        # The channels with only the first one by e-mail: each would write to the same person.
+        mails = [each for each in channels if each.kind == ChannelKind.EMAIL]
+        channels = [each for each in channels if each not in mails[1:]]
     if not channels:
         return
     values = {"project_id": project_id, "event": event, "run_id": run_id, "alert": alert, "to": to, "by": by}
@@ -82,9 +84,3 @@ def _record_event(
         )
         for channel in channels:
             request_job(Job.Kind.CHANNEL, channel.pk)
-
-
-def _one_mail(channels: list[Channel]) -> list[Channel]:
-    """Return the channels with only the first one by e-mail: each would write to the same person."""
-    mails = [each for each in channels if each.kind == ChannelKind.EMAIL]
-    return [each for each in channels if each not in mails[1:]]

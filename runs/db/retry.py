@@ -17,8 +17,6 @@ from runs.db.outage import outage
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 2.0
-RETRIED_STATES = ("08", "40", "57P", "53300", "55P03")
-"""SQLSTATEs, or their beginnings: connection lost, transaction rolled back, server restarting, server busy."""
 SQLITE_BUSY = (5, 6)
 """SQLITE_BUSY and SQLITE_LOCKED."""
 
@@ -36,7 +34,9 @@ def is_connection_lost(error: BaseException) -> bool:
         # The extended code's lowest byte is the plain one.
         return code & 0xFF in SQLITE_BUSY
     state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state.startswith(RETRIED_STATES)
+    # SQLSTATEs, or their beginnings: connection lost, transaction rolled back, server restarting, server
+    # busy.
+    return state is None or state.startswith(("08", "40", "57P", "53300", "55P03"))
 
 
 def retry_when_lost(

@@ -179,12 +179,12 @@ def _column(model: type[models.Model], name: str) -> str:
     return connection.ops.quote_name(column)
 
 
-def _is_json(model: type[models.Model], name: str) -> bool:
-    return isinstance(model._meta.get_field(name), models.JSONField)
-
-
 def _placeholder(vendor: str, model: type[models.Model], name: str) -> str:
-    return "%s::jsonb" if vendor == "postgresql" and _is_json(model, name) else "%s"
+    return (
+        "%s::jsonb"
+        if vendor == "postgresql" and isinstance(model._meta.get_field(name), models.JSONField)
+        else "%s"
+    )
 
 
 Adapter = Callable[[Any], Any]

@@ -17,7 +17,8 @@ def one_writer() -> Iterator[None]:
 
     SQLite makes waiting threads sleep for milliseconds; this lock wakes them at once.
     """
-    if _takes_turns():
+    database = connections[DEFAULT_DB_ALIAS]
+    if database.vendor == "sqlite" and not database.in_atomic_block:
         with _lock:
             yield
     else:
@@ -29,8 +30,3 @@ def write_transaction() -> Iterator[None]:
     """Open a transaction for a few writes; never hold it across an agent's call."""
     with one_writer(), transaction.atomic():
         yield
-
-
-def _takes_turns() -> bool:
-    database = connections[DEFAULT_DB_ALIAS]
-    return database.vendor == "sqlite" and not database.in_atomic_block

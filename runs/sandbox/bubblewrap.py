@@ -34,7 +34,6 @@ SYSTEM = (
     *ETC,
 )
 """What every program needs of a system, read-only."""
-_MOUNTED_OR_LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SHARED_MEMORY_BYTES = 64 << 20
 _HOME_BEHIND = "/tmp/.home"  # noqa: S108  # the sandbox's own
 """Target of HOME; saves mounting a file system."""
@@ -89,7 +88,7 @@ def _isolation(*, network: bool) -> list[str]:
 def _system(etc: Path | None) -> Iterator[str]:
     for name in SYSTEM:
         path = Path(name)
-        if name in _MOUNTED_OR_LINKED and path.is_symlink():
+        if name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64") and path.is_symlink():
             yield from ("--symlink", str(path.readlink()), name)
         elif etc is None or name not in ETC:
             yield from ("--ro-bind-try", name, name)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CONTROLLERS = ("memory", "pids")
-TASKS_OF_A_PROCESS = 8
-"""The kernel counts threads; the worker still counts processes."""
 OWN = "evalhub"
 """Name of the worker's own group below the delegated one."""
 _REMOVAL_SECONDS = 2.0
@@ -62,7 +60,8 @@ def group(limits: GroupLimits) -> Iterator[ControlGroup]:
             with suppress(FileNotFoundError):  # a kernel without swap
                 (folder / "memory.swap.max").write_text("0")
         if limits.processes is not None:
-            (folder / "pids.max").write_text(str(limits.processes * TASKS_OF_A_PROCESS))
+            # The kernel counts threads; the worker still counts processes.
+            (folder / "pids.max").write_text(str(limits.processes * 8))
         yield ControlGroup(folder)
     finally:
         _remove(folder)

@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO
 
 from runs.errors import ProviderError
 from runs.sandbox.egress import (
@@ -33,7 +32,6 @@ from runs.sandbox.egress import (
 from runs.sandbox.helper_processes import HELPER_ENV, memory_file
 from runs.sandbox.user_namespaces import NAMESPACES, setting_limits
 
-PROGRAMS = ("slirp4netns", "nft", "ip", "unshare", "nsenter")
 PACKAGES = "slirp4netns, nftables, iproute2 and util-linux"
 _PATIENCE = 20.0
 _RESOLVER = Path("/etc/resolv.conf")
@@ -90,7 +88,11 @@ def filtered_network(allowed: tuple[Allowed, ...]) -> Iterator[FilteredNetwork]:
 @cache
 def filtering_problem() -> str:
     """Return why networks can't be filtered here, without a full stop; empty if they can."""
-    if missing := [name for name in PROGRAMS if not shutil.which(name, path=HELPER_ENV["PATH"])]:
+    if missing := [
+        name
+        for name in ("slirp4netns", "nft", "ip", "unshare", "nsenter")
+        if not shutil.which(name, path=HELPER_ENV["PATH"])
+    ]:
         return f"the worker has no {', '.join(missing)}"
     try:
         with filtered_network(()) as network:
@@ -168,15 +170,13 @@ def _send(holder: subprocess.Popen[bytes], word: str) -> None:
 
 
 def _expect_ready(holder: subprocess.Popen[bytes]) -> None:
-    answer = _line(holder.stdout)
+    answer = (
+        b""
+        if holder.stdout is None or not select.select([holder.stdout], [], [], _PATIENCE)[0]
+        else holder.stdout.readline()
+    )
     if answer != b"ready\n":
         raise OSError(f"{answer.decode('utf-8', 'replace').strip()} {_rest(holder)}".strip() or "no answer")
-
-
-def _line(pipe: IO[bytes] | None) -> bytes:
-    if pipe is None or not select.select([pipe], [], [], _PATIENCE)[0]:
-        return b""
-    return pipe.readline()
 
 
 def _rest(process: subprocess.Popen[bytes]) -> str:

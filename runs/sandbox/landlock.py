@@ -66,25 +66,22 @@ def confine(*, read: Iterable[str], write: Iterable[str], network: bool) -> None
     finally:
         os.close(ruleset)
     if not network:
-        _refuse_sockets()
-
-
-def _refuse_sockets() -> None:
-    """Refuse to open sockets: Landlock knows plain TCP only, not UDP, Multipath TCP, Fast Open or Unix sockets."""
-    architecture, socket = _SYSTEM_CALLS[os.uname().machine]
-    # Each is an operation, how many to skip if it is true and if not, and a number.
-    program = (
-        (_LOAD, 0, 0, _ARCHITECTURE),
-        (_IS_EQUAL, 1, 0, architecture),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _CALL),
-        (_IS_AT_LEAST, 3, 0, _X32_CALLS),
-        (_IS_EQUAL, 2, 0, socket),
-        (_IS_EQUAL, 1, 0, _IO_URING_SETUP),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _REFUSE),
-    )
-    install_filter(b"".join(struct.pack("HBBI", *each) for each in program))
+        # Refuse to open sockets: Landlock knows plain TCP only, not UDP, Multipath TCP, Fast Open or Unix
+        # sockets.
+        architecture, socket = _SYSTEM_CALLS[os.uname().machine]
+        # Each is an operation, how many to skip if it is true and if not, and a number.
+        program = (
+            (_LOAD, 0, 0, _ARCHITECTURE),
+            (_IS_EQUAL, 1, 0, architecture),
+            (_RETURN, 0, 0, _KILL),
+            (_LOAD, 0, 0, _CALL),
+            (_IS_AT_LEAST, 3, 0, _X32_CALLS),
+            (_IS_EQUAL, 2, 0, socket),
+            (_IS_EQUAL, 1, 0, _IO_URING_SETUP),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _REFUSE),
+        )
+        install_filter(b"".join(struct.pack("HBBI", *each) for each in program))
 
 
 def install_filter(program: bytes) -> None:

@@ -76,7 +76,12 @@ class Outbound:
             if network := _network(word):
                 networks.append(network)
             else:
-                hosts.add(_name(word))
+                if not word or any(sign in word for sign in "/:*@ "):
+                    raise ValueError(
+                        f"EVALHUB_HTTP_ALLOW: '{word}' is neither a host nor a network. "
+                        "Write a name such as agents.internal, or a network such as 10.1.0.0/16."
+                    )
+                hosts.add(word.lower().rstrip("."))
         return cls(loopback, frozenset(hosts), tuple(networks))
 
     def refusal(self, host: str, address: Address) -> str:
@@ -134,15 +139,6 @@ def _network(word: str) -> str:
         return str(ip_network(word.strip("[]")))
     except ValueError:
         return ""
-
-
-def _name(word: str) -> str:
-    if not word or any(sign in word for sign in "/:*@ "):
-        raise ValueError(
-            f"EVALHUB_HTTP_ALLOW: '{word}' is neither a host nor a network. "
-            "Write a name such as agents.internal, or a network such as 10.1.0.0/16."
-        )
-    return word.lower().rstrip(".")
 
 
 def _meanings(address: Address) -> list[Address]:

@@ -23,7 +23,6 @@ from runs.sandbox.outbound import AddressRefused, Outbound, parse_address
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
-REDIRECTS = 5
 
 
 class DeadlineExceeded(Exception):
@@ -83,7 +82,7 @@ def client(
         trust_env=False,
         timeout=None,  # noqa: S113  # the deadline limits the exchange
         follow_redirects=follow_redirects,
-        max_redirects=REDIRECTS,
+        max_redirects=5,
     )
 
 
@@ -212,8 +211,13 @@ class Backend(httpcore.NetworkBackend):
                 failure = failure or AddressRefused(refusal)
                 continue
             try:
+                asked = CONNECT_SECONDS if timeout is None else min(timeout, CONNECT_SECONDS)
                 stream = self._inner.connect_tcp(
-                    address, port, self._wait(timeout), local_address, socket_options
+                    address,
+                    port,
+                    min(self._patience.left(), asked) if self._patience else asked,
+                    local_address,
+                    socket_options,
                 )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
@@ -231,10 +235,6 @@ class Backend(httpcore.NetworkBackend):
             return self._resolve(host, port)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
-
-    def _wait(self, timeout: float | None) -> float:
-        asked = CONNECT_SECONDS if timeout is None else min(timeout, CONNECT_SECONDS)
-        return min(self._patience.left(), asked) if self._patience else asked
 
 
 class _Stream(httpcore.NetworkStream):

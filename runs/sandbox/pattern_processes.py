@@ -12,8 +12,6 @@ from evaluators.patterns import Engine, PatternAnswer
 from runs.sandbox.helper_processes import HelperEnded, HelperProcesses, HelpersBusy
 
 HELPER = Path(__file__).with_name("pattern_helper.py")
-MOST = 4
-"""Processes at once, each of 30 MB."""
 PATIENCE = 5.0
 """Seconds to wait for a free process, and for its answer: several times its processor time, for a busy machine."""
 
@@ -25,7 +23,8 @@ class PatternProcesses(HelperProcesses):
     """Helpers that search texts for patterns."""
 
     def __init__(self) -> None:
-        super().__init__([sys.executable, "-I", str(HELPER)], most=MOST, wait=PATIENCE, patience=PATIENCE)
+        # Processes at once, each of 30 MB.
+        super().__init__([sys.executable, "-I", str(HELPER)], most=4, wait=PATIENCE, patience=PATIENCE)
 
     def __call__(self, engine: Engine, source: str, text: str | None, seconds: float) -> PatternAnswer:
         """Return a helper's answer within so many seconds of processor time."""

@@ -117,7 +117,20 @@ def run_process(
             conversation.reason, conversation.sentence = "limits", too_much_memory(limits.rss_bytes)
     if conversation.reason == "worker":
         raise ProviderError(conversation.sentence, kind="memory")
-    return _result(conversation)
+    streams = conversation.streams
+    return ProcessResult(
+        exit_code=conversation.exit_code,
+        stdout=streams.stdout.content(),
+        stderr=streams.stderr.content(),
+        output=streams.merged.content(),
+        timed_out=conversation.reason == "timeout",
+        cancelled=conversation.reason == "cancelled",
+        truncated=streams.truncated,
+        seconds=conversation.seconds,
+        error=conversation.sentence,
+        left_behind=conversation.left_behind,
+        lingered=conversation.reason == "lingered",
+    )
 
 
 def _mark_descendants(spawn: Spawn) -> tuple[Spawn, str]:
@@ -168,20 +181,3 @@ def _cannot_start(program: str, error: OSError | ValueError) -> str:
             "Let it read the prompt from a file or from standard input."
         )
     return f"The command cannot start: {program}: {error}. Correct the command."
-
-
-def _result(conversation: ProcessDialogue) -> ProcessResult:
-    streams = conversation.streams
-    return ProcessResult(
-        exit_code=conversation.exit_code,
-        stdout=streams.stdout.content(),
-        stderr=streams.stderr.content(),
-        output=streams.merged.content(),
-        timed_out=conversation.reason == "timeout",
-        cancelled=conversation.reason == "cancelled",
-        truncated=streams.truncated,
-        seconds=conversation.seconds,
-        error=conversation.sentence,
-        left_behind=conversation.left_behind,
-        lingered=conversation.reason == "lingered",
-    )

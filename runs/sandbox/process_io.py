@@ -32,10 +32,6 @@ from runs.sandbox.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded_limit
 Reason = Literal["", "timeout", "cancelled", "lingered", "flood", "limits", "worker"]
 
 CANCEL_SECONDS = 0.15
-DRAIN_SECONDS = 1.0
-"""Seconds to keep reading the pipes after the process and its leftovers have ended."""
-UNKILLABLE_SECONDS = 5.0
-"""Seconds after SIGKILL until a process counts as stuck in the kernel."""
 WITHOUT_PIDFD_SECONDS = 0.02
 _worker_memory = WorkerMemory()
 
@@ -198,7 +194,8 @@ class ProcessDialogue:
 
     def _kill(self, now: float) -> None:
         self._kill_at = float("inf")
-        self._give_up_at = now + UNKILLABLE_SECONDS
+        # Seconds after SIGKILL until a process counts as stuck in the kernel.
+        self._give_up_at = now + 5.0
         self._known.update(descendants(self.process.pid))
         send_group(self.process.pid, signal.SIGKILL)
 
@@ -217,7 +214,8 @@ class ProcessDialogue:
         if self.kept_end is not None:
             self.kept_end.close()
             self.kept_end = None
-        self._give_up_at = time.monotonic() + DRAIN_SECONDS
+        # Seconds to keep reading the pipes after the process and its leftovers have ended.
+        self._give_up_at = time.monotonic() + 1.0
         if self._pidfd >= 0:
             self._waiting.remove(self._pidfd)
 

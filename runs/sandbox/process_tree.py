@@ -20,8 +20,6 @@ MARKER = "EVALHUB_PROCESS"
 """Environment variable that marks a command's descendants."""
 SHARED_SECONDS = 0.1
 """Seconds that concurrently watched commands share one process listing."""
-NEAR = 512
-"""Up to so many new process ids are probed one by one; beyond that, processes are listed."""
 _LOOKS = 3
 
 
@@ -44,22 +42,18 @@ class _Table:
     def children(self, max_age: float) -> dict[int, list[LiveProcess]]:
         with self._lock:
             if time.monotonic() - self._read_at > max_age:
-                self._children = _read_all()
+                children: dict[int, list[LiveProcess]] = defaultdict(list)
+                for process in psutil.process_iter(["ppid", "memory_info", "status"]):
+                    info = process.info
+                    if info["status"] != psutil.STATUS_ZOMBIE:
+                        memory = info["memory_info"]
+                        children[info["ppid"]].append(LiveProcess(process, memory.rss if memory else 0))
+                self._children = children
                 self._read_at = time.monotonic()
             return self._children
 
 
 _table = _Table()
-
-
-def _read_all() -> dict[int, list[LiveProcess]]:
-    children: dict[int, list[LiveProcess]] = defaultdict(list)
-    for process in psutil.process_iter(["ppid", "memory_info", "status"]):
-        info = process.info
-        if info["status"] != psutil.STATUS_ZOMBIE:
-            memory = info["memory_info"]
-            children[info["ppid"]].append(LiveProcess(process, memory.rss if memory else 0))
-    return children
 
 
 def descendants(root: int, *, max_age: float = 0.0) -> list[LiveProcess]:
@@ -106,8 +100,12 @@ def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
     marked: list[LiveProcess] = []
     complete = True
     newest = _newest_pid()
-    near = root <= newest <= root + NEAR
-    for pid in range(root + 1, newest + 1) if near else _list_candidates(root, newest):
+    # Up to so many new process ids are probed one by one; beyond that, processes are listed.
+    near = root <= newest <= root + 512
+    # Possible descendants: every process if the ids wrapped.
+    for pid in (
+        range(root + 1, newest + 1) if near else [pid for pid in psutil.pids() if pid > root or newest < root]
+    ):
         try:
             session = os.getsid(pid)
             # A session is inherited or new; the kernel's own processes are in none.
@@ -119,11 +117,6 @@ def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
             # Another user's.
             continue
     return marked, complete and newest == _newest_pid()
-
-
-def _list_candidates(root: int, newest: int) -> list[int]:
-    """Return possible descendants: every process if the ids wrapped."""
-    return [pid for pid in psutil.pids() if pid > root or newest < root]
 
 
 def _newest_pid() -> int:

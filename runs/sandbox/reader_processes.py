@@ -30,14 +30,10 @@ from scenarios.reading import FileReader
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from runs.sandbox.reader_program import main; main({{}}, {{}})"
-MOST = 2
-"""Processes of a server's process, each of 60 MB and started when a file is uploaded. A project has one at a time."""
 WAIT = 5.0
 """Seconds to wait for a free process."""
 PATIENCE = 30.0
 """Seconds to wait for its answer: several times its processor time, for a busy machine."""
-LARGEST_ANSWER = 192 << 20
-"""Bytes: the files of the largest upload, and what is read of them."""
 BUSY = "Other files are being read. Nothing was stored; try again in a minute."
 
 
@@ -51,9 +47,11 @@ class ReaderProcesses(HelperProcesses):
         """The projects whose files are being read."""
         self._is_read = threading.Condition()
         environment = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        # Processes of a server's process, each of 60 MB and started when a file is uploaded. A project has
+        # one at a time.
         super().__init__(
             [sys.executable, "-I", "-c", PROGRAM.format(seconds, memory)],
-            most=MOST,
+            most=2,
             wait=WAIT,
             patience=PATIENCE,
             environment=environment,
@@ -64,7 +62,8 @@ class ReaderProcesses(HelperProcesses):
         job = encode(ReadingJob(reader.name, msgspec.Raw(encode(arguments))))
         try:
             with self._in_turn(asking_project.get()):
-                answer = msgpack.decode(self.ask(job, LARGEST_ANSWER), type=ReadingAnswer)
+                # Bytes: the files of the largest upload, and what is read of them.
+                answer = msgpack.decode(self.ask(job, 192 << 20), type=ReadingAnswer)
         except HelpersBusy as error:
             raise TryLater(BUSY) from error
         except (HelperEnded, msgspec.DecodeError) as error:

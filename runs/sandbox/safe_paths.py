@@ -21,8 +21,6 @@ from runs.errors import ProviderError
 
 READ_LIMIT = 10 << 20
 MOST_LINKS = 40
-MOST_STEPS = 256
-"""Longer paths are rejected where each step needs its own descriptor."""
 
 _OPENAT2 = 437
 _BENEATH, _NO_MAGICLINKS, _NO_SYMLINKS = 0x08, 0x02, 0x04
@@ -206,7 +204,8 @@ def open_by_steps(root: Path, path: str, flags: int, *, links: bool = True) -> i
 
 
 def _next(name: str, flags: int, folders: list[int], path: str) -> int:
-    if len(folders) > MOST_STEPS:
+    # Longer paths are rejected where each step needs its own descriptor.
+    if len(folders) > 256:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
     return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folders[-1])
 

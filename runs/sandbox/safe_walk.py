@@ -21,9 +21,6 @@ from runs.sandbox.safe_paths import FOLDER, open_beneath
 MOST_ENTRIES = 200_000
 """Number of entries after which a walk stops."""
 
-LONGEST_PATH = 4096
-"""Bytes, with the final NUL, that the kernel accepts as a path (PATH_MAX)."""
-
 _CAREFUL = os.O_NOFOLLOW | os.O_CLOEXEC
 _O_PATH = getattr(os, "O_PATH", 0)
 
@@ -62,7 +59,8 @@ def disk_usage(root: Path, *, enough: int) -> int:
         total += state.st_blocks * 512
         if total > enough:
             break
-        too_deep = stat.S_ISDIR(state.st_mode) and len(os.fsencode(path)) >= LONGEST_PATH
+        # Bytes, with the final NUL, that the kernel accepts as a path (PATH_MAX).
+        too_deep = stat.S_ISDIR(state.st_mode) and len(os.fsencode(path)) >= 4096
         if too_deep or number == MOST_ENTRIES:
             return enough + 1
     return total
@@ -79,7 +77,11 @@ def remove_tree(directory: Path, *folders: Path) -> None:
             folder.rmdir()
         directory.rmdir()
     except OSError:
-        _remove_full(directory)
+        try:
+            shutil.rmtree(directory)
+        except (OSError, RecursionError):
+            with suppress(FileNotFoundError):
+                _remove_flat(directory)
 
 
 def open_folders(root: Path) -> dict[str, int]:
@@ -146,14 +148,6 @@ def _states(folder: int, names: list[str]) -> Iterator[tuple[str, os.stat_result
     for name in names:
         with suppress(OSError):  # gone since it was listed
             yield name, os.stat(name, dir_fd=folder, follow_symlinks=False)
-
-
-def _remove_full(directory: Path) -> None:
-    try:
-        shutil.rmtree(directory)
-    except (OSError, RecursionError):
-        with suppress(FileNotFoundError):
-            _remove_flat(directory)
 
 
 def _remove_flat(directory: Path) -> None:

@@ -368,12 +368,13 @@ class Sandbox:
             home = str(Path.home())
             if suffix or self.level is not Level.OFF:
                 home, temporary = str(self._own(f"home{suffix}")), str(self._own(f"tmp{suffix}"))
-        return {"PATH": self._path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
-
-    @property
-    def _path(self) -> str:
-        """Return PATH without relative folders, which would lie in the workspace."""
-        return ":".join(folder for folder in self.containment.path.split(":") if folder.startswith("/"))
+        # PATH without relative folders, which would lie in the workspace.
+        return {
+            "PATH": ":".join(folder for folder in self.containment.path.split(":") if folder.startswith("/")),
+            "HOME": home,
+            "TMPDIR": temporary,
+            "LANG": "C.UTF-8",
+        }
 
     def own_home(self) -> dict[str, str]:
         """Return variables of a home of the trial's own where the sandbox has none."""

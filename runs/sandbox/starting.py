@@ -13,7 +13,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -31,8 +31,6 @@ from runs.sandbox.user_namespaces import NAMESPACES, limited_namespace
 
 OOM_SCORE = 500
 """When memory runs out, the kernel kills commands before the worker."""
-_LONGEST_WORD = 131_072
-"""Linux's limit for one variable with its name, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,9 @@ def _start_in_bubblewrap(
             rules = stack.enter_context(memory_file(program))
             options += ["--seccomp", str(rules.fileno())]
             inherited.append(rules.fileno())
-        arguments = stack.enter_context(_option_file(options))
+        if any("\0" in word for word in options):
+            raise ValueError("a path contains a null byte")
+        arguments = stack.enter_context(memory_file(b"".join(os.fsencode(word) + b"\0" for word in options)))
         info, info_inside = _pipe(stack)
         wait, go = _pipe(stack)
         descriptors = [file.fileno() for file in (arguments, info_inside, wait)]
@@ -247,14 +247,9 @@ def _refuse_unusable(env: Mapping[str, str]) -> None:
             raise ValueError(f"'{name}' is not a valid variable name")
         if "\0" in value:
             raise ValueError(f"the variable {name} contains a null byte")
-        if len(os.fsencode(name)) + len(os.fsencode(value)) + 2 > _LONGEST_WORD:
+        # Linux's limit for one variable with its name, in bytes.
+        if len(os.fsencode(name)) + len(os.fsencode(value)) + 2 > 131_072:
             raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
-
-
-def _option_file(words: Sequence[str]) -> BinaryIO:
-    if any("\0" in word for word in words):
-        raise ValueError("a path contains a null byte")
-    return memory_file(b"".join(os.fsencode(word) + b"\0" for word in words))
 
 
 def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:

@@ -31,7 +31,15 @@ def system_folder(root: Path, names: tuple[str, ...] = ETC) -> Path | None:
     Files of the system that change, such as the resolver's, make another folder. A file that is edited in a folder
     of /etc, and not replaced, is seen by the next process. None where nothing can be written below `root`.
     """
-    folder = root / _state(names)
+    # A name for the current state, from modification times.
+    digest = hashlib.sha256()
+    for path in (*names, *_folders(names)):
+        try:
+            state = os.stat(path)  # noqa: PTH116  # for every command: a path object takes as long as the question
+        except OSError:
+            continue
+        digest.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}\n".encode())
+    folder = root / digest.hexdigest()[:32]
     try:
         if not folder.is_dir():
             # One lane builds it while the others wait.
@@ -40,18 +48,6 @@ def system_folder(root: Path, names: tuple[str, ...] = ETC) -> Path | None:
         return folder
     except OSError:
         return None
-
-
-def _state(names: tuple[str, ...]) -> str:
-    """Return a name for the current state, from modification times."""
-    digest = hashlib.sha256()
-    for path in (*names, *_folders(names)):
-        try:
-            state = os.stat(path)  # noqa: PTH116  # for every command: a path object takes as long as the question
-        except OSError:
-            continue
-        digest.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}\n".encode())
-    return digest.hexdigest()[:32]
 
 
 @cache

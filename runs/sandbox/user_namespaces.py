@@ -29,8 +29,6 @@ _HOLD = ("unshare", "--user", "--map-current-user", "--keep-caps", "--", "/bin/s
 
 MOST_FREE = 8
 """Namespaces that are kept for later commands, of each kind."""
-_IDLE_SECONDS = 0.5
-"""The kernel takes back what a killed command had in a namespace a moment later."""
 
 _free: dict[int, deque[tuple[float, int]]] = defaultdict(deque)
 """Namespaces that no command uses, by how many may be below: since when, and their descriptors."""
@@ -58,7 +56,11 @@ def limited_namespace(program: str, namespaces: int) -> Iterator[int | None]:
         yield descriptor
     finally:
         if descriptor is not None:
-            _give_back(namespaces, descriptor)
+            free = _free[namespaces]
+            free.append((time.monotonic(), descriptor))
+            if len(free) > MOST_FREE:
+                with suppress(IndexError):
+                    os.close(free.popleft()[1])
 
 
 @cache
@@ -73,21 +75,14 @@ def namespaces_problem(program: str) -> str:
     return ""
 
 
-def _give_back(namespaces: int, descriptor: int) -> None:
-    free = _free[namespaces]
-    free.append((time.monotonic(), descriptor))
-    if len(free) > MOST_FREE:
-        with suppress(IndexError):
-            os.close(free.popleft()[1])
-
-
 def _take(namespaces: int) -> int:
     try:
         # Atomic, because commands start in several threads.
         since, descriptor = _free[namespaces].popleft()
     except IndexError:
         return _make(namespaces)
-    if time.monotonic() - since >= _IDLE_SECONDS:
+    # The kernel takes back what a killed command had in a namespace a moment later.
+    if time.monotonic() - since >= 0.5:
         return descriptor
     _free[namespaces].appendleft((since, descriptor))
     return _make(namespaces)

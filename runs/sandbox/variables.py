@@ -9,7 +9,6 @@ from runs.errors import ProviderError
 Rule = tuple[str, str]
 """Project and variable; `*` matches all."""
 
-LOADER_PREFIXES = ("LD_", "DYLD_", "GLIBC_")
 LOADER_VARIABLES = frozenset(
     (
         "BASH_ENV",
@@ -32,7 +31,7 @@ LOADER_VARIABLES = frozenset(
 def refuse_loader_variables(env: Mapping[str, str]) -> None:
     """Raise `ProviderError` (kind `configuration`) for variables that make programs load code."""
     for name in env:
-        if name in LOADER_VARIABLES or name.startswith(LOADER_PREFIXES):
+        if name in LOADER_VARIABLES or name.startswith(("LD_", "DYLD_", "GLIBC_")):
             raise ProviderError(
                 f"The variable {name} makes programs load code, and this worker has no sandbox for it. "
                 "Remove it from the scenario or target, or install bubblewrap on the worker.",

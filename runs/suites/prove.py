@@ -41,7 +41,7 @@ def prove(scenario: ProvedScenario, setting: ProofSetting) -> ScenarioValidation
     """Run the agents and return the scenario's seal; failures are part of it. Raises `DiskFull`."""
     spec = scenario.spec
     null = _run(scenario, setting.idle_agent)
-    held = held_gates(null)
+    held = tuple(_name_score(score) for score in _gates(null) if score.passed)
     judged = setting.judge is not None and _only_judge_is_missing(null)
     judged_seal = _judged_seal(scenario, setting, held) if judged else _seal_of_null(spec.key, null, held)
     if judged_seal is not None:
@@ -107,11 +107,6 @@ def _only_judge_is_missing(result: TrialResult) -> bool:
     if result.outcome != "error" or result.evaluation is None:
         return False
     return all(NOT_ASKED in score.error for score in result.evaluation.scores if score.error)
-
-
-def held_gates(result: TrialResult) -> tuple[str, ...]:
-    """Return the gates that passed, each with what it found."""
-    return tuple(_name_score(score) for score in _gates(result) if score.passed)
 
 
 def failure_reason(result: TrialResult) -> str:

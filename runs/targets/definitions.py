@@ -31,8 +31,6 @@ from scenarios.reading import read_yaml
 
 NO_RESULT = frozenset(("name", "workers", "labels"))
 """Fields that no result depends on: the name, the number of parallel trials and the labels of the worker."""
-_IGNORED = frozenset(("targets/unused-field", "targets/unknown-field"))
-_OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
 
 
 def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
@@ -95,7 +93,11 @@ def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefiniti
     Older releases stored coding agents with fields that they don't use; these are ignored.
     """
     reader = TargetEntry(PositionedDocument(file, dict(entry), Positions()), (), dict(entry))
-    if refused := [problem for problem in reader.problems() if not (problem.lint or problem.id in _IGNORED)]:
+    if refused := [
+        problem
+        for problem in reader.problems()
+        if not (problem.lint or problem.id in ("targets/unused-field", "targets/unknown-field"))
+    ]:
         raise ScenarioFileError(refused)
     return reader.definition()
 
@@ -162,7 +164,11 @@ class _Resolution:
 
     def _is_omitted(self, key: str, value: Json) -> bool:
         name = find_reference(value)
-        return bool(name) and key in _OPTIONAL_PATHS and not self.env.get(name, "").strip()
+        return (
+            bool(name)
+            and key in ("cwd", "workspace_template", "log_dir")
+            and not self.env.get(name, "").strip()
+        )
 
     def _variable(self, name: str, at: Location) -> str:
         value = self.env.get(name, "")

@@ -20,7 +20,6 @@ from scenarios.formats.secrets import is_credential
 
 VARIABLE_REFERENCE = r"^\s*\$\{\{\s*([A-Za-z0-9_]+)\s*\}\}\s*$"
 _REFERENCE = re.compile(VARIABLE_REFERENCE)
-_NAMED_VALUES = ("env", "headers")
 NESTED_IN = ("settings", "config")
 """Keys under which fields may stand, too."""
 OF_ENTRY = frozenset(("name", "label", "id", "provider"))
@@ -115,8 +114,22 @@ class TargetEntry:
             return
         yield from self._ignored_fields()
         yield from self._literal_secrets()
-        yield from self._partial_references()
-        yield from self._labels_from_variables()
+        options = self.options or Options
+        for location, text in _texts(self.fields()):
+            if location[0] not in options.opaque_fields and "${{" in text and not find_reference(text):
+                yield self._problem_at(
+                    location,
+                    "A variable reference must be the entire value; here it is part of one.",
+                    "Put the entire value in the variable.",
+                    "targets/partial-reference",
+                )
+        if find_reference(self.fields().get("labels")):
+            what = (
+                "Labels can't come from a variable: evalhub chooses the worker before a worker resolves it."
+            )
+            yield self._problem_at(
+                ("labels",), what, "Write the labels here, such as [gpu, macos].", "targets/invalid-field"
+            )
         yield from self._invalid_fields(self.options)
 
     def _word(self, field: str) -> str:
@@ -145,7 +158,11 @@ class TargetEntry:
         """Yield the fields that have no effect: errors where the kind refuses them, else lints."""
         if self.options is not None:
             yield from self._unknown_fields(self.options)
-            yield from self._unused_fields(self.options)
+            for field in sorted(self.options.unused_fields & self.origin.keys()):
+                key = self.origin[field]
+                what = f"A {self.kind} target does not use '{key}'."
+                lint = not self.options.refuses_unknown
+                yield self._problem(key, what, "Remove it.", "targets/unused-field", lint=lint)
 
     def _unknown_fields(self, options: type[Options]) -> Iterator[Problem]:
         known = {name for names in options.spellings().values() for name in names} | OF_ENTRY
@@ -159,20 +176,13 @@ class TargetEntry:
             lint = not options.refuses_unknown
             yield self._problem(key, what, fix, "targets/unknown-field", lint=lint)
 
-    def _unused_fields(self, options: type[Options]) -> Iterator[Problem]:
-        for field in sorted(options.unused_fields & self.origin.keys()):
-            key = self.origin[field]
-            what = f"A {self.kind} target does not use '{key}'."
-            lint = not options.refuses_unknown
-            yield self._problem(key, what, "Remove it.", "targets/unused-field", lint=lint)
-
     def _literal_secrets(self) -> Iterator[Problem]:
         options = self.options or Options
         for location, text in _texts(self.fields()):
             field, last = str(location[0]), str(location[-1])
             if field in options.opaque_fields or find_reference(text):
                 continue
-            named = last if field in _NAMED_VALUES else ""
+            named = last if field in ("env", "headers") else ""
             if field in options.secret_fields or is_credential(named, text):
                 variable = re.sub(r"\W+", "_", snake_case(last)).strip("_").upper() or "NAME"
                 yield self._problem_at(
@@ -181,26 +191,6 @@ class TargetEntry:
                     f"Set it as a variable on the worker and write ${{{{ {variable} }}}} here.",
                     "targets/literal-secret",
                 )
-
-    def _partial_references(self) -> Iterator[Problem]:
-        options = self.options or Options
-        for location, text in _texts(self.fields()):
-            if location[0] not in options.opaque_fields and "${{" in text and not find_reference(text):
-                yield self._problem_at(
-                    location,
-                    "A variable reference must be the entire value; here it is part of one.",
-                    "Put the entire value in the variable.",
-                    "targets/partial-reference",
-                )
-
-    def _labels_from_variables(self) -> Iterator[Problem]:
-        if find_reference(self.fields().get("labels")):
-            what = (
-                "Labels can't come from a variable: evalhub chooses the worker before a worker resolves it."
-            )
-            yield self._problem_at(
-                ("labels",), what, "Write the labels here, such as [gpu, macos].", "targets/invalid-field"
-            )
 
     def _invalid_fields(self, options: type[Options]) -> Iterator[Problem]:
         literal = {field: value for field, value in self.fields().items() if not find_reference(value)}

@@ -40,13 +40,10 @@ def missing_program(definition: TargetDefinition) -> str:
     return "" if is_here or shutil.which(words[0], path=containment().path) else words[0]
 
 
-ENTRY = "target"
-"""The file that problems of an entry would name; it is valid already."""
-
-
 def show_folders(text: str, folders: Iterable[Path]) -> str:
     """Return an entry that also shows its commands these folders of the worker."""
-    entry = dict(read_target(text.encode(), ENTRY).entry)
+    # The file that problems of an entry would name; it is valid already.
+    entry = dict(read_target(text.encode(), "target").entry)
     key = next((key for key in entry if key in ("read_folders", "readFolders")), "read_folders")
     shown = entry.get(key)
     entry[key] = [*(shown if isinstance(shown, list) else []), *map(str, folders)]

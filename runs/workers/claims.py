@@ -147,14 +147,10 @@ def claim_trial(run_id: int) -> Claim | None:
         if claimed is not None:
             return claimed
         # Rows locked by others are skipped, so only an empty query means that none is queued.
-        if not retry_when_lost(_claimable(run_id).exists):
+        # The run's queued trials; none if this process lacks a label of its target.
+        mine = LabelsWithin("run__target__labels", own_labels())
+        if not retry_when_lost(Trial.objects.filter(mine, run=run_id, state=TrialState.QUEUED).exists):
             return None
-
-
-def _claimable(run_id: int) -> QuerySet[Trial]:
-    """Return the run's queued trials; none if this process lacks a label of its target."""
-    mine = LabelsWithin("run__target__labels", own_labels())
-    return Trial.objects.filter(mine, run=run_id, state=TrialState.QUEUED)
 
 
 def held_claim(run_id: int, token: str) -> Claim | None:

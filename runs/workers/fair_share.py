@@ -26,10 +26,6 @@ from runs.workers.claims import LaneSlot
 from runs.workers.holds import is_ours
 from runs.workers.labels import labels_suffice
 
-CHOOSING = 4_220_731
-"""Key of PostgreSQL's advisory lock: one lane chooses at a time, so each counts all others."""
-
-
 STARVED_SECONDS = 300.0
 """A project or launch that has no lane for so long gets the next one, for a trial at least."""
 STARVED = max(Priority) + 1
@@ -276,5 +272,6 @@ def _choosing() -> Iterator[None]:
     with write_transaction():
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CHOOSING])
+                # Key of PostgreSQL's advisory lock: one lane chooses at a time, so each counts all others.
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [4_220_731])
         yield

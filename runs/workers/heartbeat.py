@@ -24,8 +24,6 @@ logger = logging.getLogger(__name__)
 Kind = Literal["trial", "slot", "run", "job", "launch"]
 CHECK_SECONDS = 0.5
 """Interval of checks for cancellation; a cancelled agent ends within about this time."""
-ACTIVITY_SECONDS = 2.0
-"""Interval at which changed activity of agents is stored."""
 
 
 NO_CALLS = LatestCalls()
@@ -66,7 +64,9 @@ class Heartbeat:
         """Keep a token's lease alive while the block runs."""
         with self._lock:
             self._tokens[token] = kind
-            self._ensure_thread()
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+                self._thread.start()
         try:
             yield
         finally:
@@ -91,11 +91,6 @@ class Heartbeat:
         """Return how many lanes of this process are busy."""
         return len(self._tokens_of("slot"))
 
-    def _ensure_thread(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
-            self._thread.start()
-
     def _idle(self) -> bool:
         """Return whether there are no tokens; the next claim then starts a new thread."""
         with self._lock:
@@ -116,7 +111,8 @@ class Heartbeat:
                 self._check(renew=due)
                 if due:
                     renewed = time.monotonic()
-                if time.monotonic() - stored >= ACTIVITY_SECONDS:
+                # Interval at which changed activity of agents is stored.
+                if time.monotonic() - stored >= 2.0:
                     stored = time.monotonic()
                     self.store_activity()
             except Error as error:

@@ -27,8 +27,6 @@ from runs.workers.worker_names import own_name, worker_name
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 15.0
-DISK_CHECK_SECONDS = 1.0
-"""Interval of checks of disks and file store."""
 REMOVED_AFTER = timedelta(hours=1)
 """A worker silent for longer is removed from the registry."""
 
@@ -40,7 +38,14 @@ _written: dict[str, set[datetime]] = {}
 def heartbeat(capacity: int, store_id: str = "") -> None:
     """Store that this process is running, with so many lanes, and its state."""
     now = timezone.now()
-    _leave_shared_name()
+    # Take another name if another process stored heartbeats under this one: each would hide the other's
+    # labels.
+    name = worker_name()
+    namesakes = Worker.objects.filter(name=name)
+    if name in _written and namesakes.exclude(seen__in=_written[name]).exists():
+        namesakes.delete()
+        own_name.extend()
+        logger.warning("another worker has the name %s, so this one is now %s", name, own_name)
     _written.setdefault(worker_name(), set()).add(now)
     Worker.objects.update_or_create(
         name=worker_name(),
@@ -60,24 +65,9 @@ def heartbeat(capacity: int, store_id: str = "") -> None:
     _written[worker_name()] = {now}
 
 
-def _leave_shared_name() -> None:
-    """Take another name if another process stored heartbeats under this one: each would hide the other's labels."""
-    name = worker_name()
-    namesakes = Worker.objects.filter(name=name)
-    if name in _written and namesakes.exclude(seen__in=_written[name]).exists():
-        namesakes.delete()
-        own_name.extend()
-        logger.warning("another worker has the name %s, so this one is now %s", name, own_name)
-
-
 def remove_silent() -> None:
     """Remove workers that were killed and so could not remove themselves."""
     Worker.objects.filter(seen__lt=timezone.now() - REMOVED_AFTER).delete()
-
-
-def remove_worker() -> None:
-    """Remove this process from the registry before it ends."""
-    Worker.objects.filter(name=worker_name()).delete()
 
 
 def start(stop: threading.Event, capacity: int, store_id: Callable[[], str] = str) -> threading.Thread:
@@ -122,7 +112,8 @@ def _loop(stop: threading.Event, capacity: int, store: _StoreId) -> None:
             connections.close_all()
         _wait_for_next(stop, store, reported)
     try:
-        remove_worker()
+        # Remove this process from the registry before it ends.
+        Worker.objects.filter(name=worker_name()).delete()
     except Error as error:
         outage.note(error)
     connections.close_all()
@@ -131,7 +122,8 @@ def _loop(stop: threading.Event, capacity: int, store: _StoreId) -> None:
 def _wait_for_next(stop: threading.Event, store: _StoreId, reported: str) -> None:
     """Wait until the next heartbeat is due, the store's id changed, or trials can't be stored or can again."""
     problem, end = storage_guard.blocking_reason(), time.monotonic() + HEARTBEAT_SECONDS
-    while time.monotonic() < end and not stop.wait(DISK_CHECK_SECONDS):
+    # Interval of checks of disks and file store.
+    while time.monotonic() < end and not stop.wait(1.0):
         # The text has the free space, which changes all the time.
         if bool(storage_guard.blocking_reason()) != bool(problem) or store.known != reported:
             return

@@ -15,14 +15,13 @@ from evalhub.web.rest.request_body import Key
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
-LARGEST_PAGE = 200
 
 
 class Cursor(BaseModel):
     """Which page of a list."""
 
     cursor: Key | None = Field(None, description="Taken from `next`; left out for the first page.")
-    limit: Annotated[int, Field(ge=1, le=LARGEST_PAGE)] = SIZE
+    limit: Annotated[int, Field(ge=1, le=200)] = SIZE
 
 
 class ListOut(Schema, Generic[Item]):

@@ -37,12 +37,14 @@ from evaluators.transcripts.traces import timestamp
 
 _WRITTEN_ANEW = timedelta(seconds=1)
 """The time in which a copied history is written. A model's first answer takes longer."""
-_TYPES = ("session_meta", "response_item", "turn_context", "event_msg")
 
 
 def matches(value: Object) -> bool:
     """Return whether an object is a line of a rollout of Codex."""
-    return value.get("type") in _TYPES and "payload" in value
+    return (
+        value.get("type") in ("session_meta", "response_item", "turn_context", "event_msg")
+        and "payload" in value
+    )
 
 
 def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
@@ -210,7 +212,10 @@ class _Items:
     def _add_result(self, output: Json, id: str | None, time: str | None) -> None:
         result, process = _result(output, id, time)
         if count := self._inner.get(id or ""):
-            self._add_script_results(result, count)
+            # Add a result for each command of a script; what several printed can't be told apart.
+            for n in range(count):
+                command_result = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
+                self.append(command_result if count == 1 else structs.replace(command_result, output=None))
             return
         self.append(result)
         asked = self._reads.get(id or "")
@@ -218,12 +223,6 @@ class _Items:
             self._continue(asked, result, is_running=process is not None)
         elif process is not None:
             self._running[process] = len(self.events) - 1
-
-    def _add_script_results(self, result: Event, count: int) -> None:
-        """Add a result for each command of a script; what several printed can't be told apart."""
-        for n in range(count):
-            command_result = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
-            self.append(command_result if count == 1 else structs.replace(command_result, output=None))
 
     def _continue(self, process: int, later: Event, *, is_running: bool) -> None:
         """Give a command that outlived its first reply what a later one says."""

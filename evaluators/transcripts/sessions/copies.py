@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
@@ -53,7 +53,8 @@ def without_copies(sessions: Sequence[Traced]) -> list[UncopiedSession]:
     uncopied: dict[int, UncopiedSession] = {}
     for at in order:
         session = sessions[at]
-        linked = sorted(_find_linked(session, by_message, by_id) - {at})
+        shared = {by_message[message] for message in session.trail.messages if message in by_message}
+        linked = sorted((shared | {by_id[id] for id in session.trail.forked_from if id in by_id}) - {at})
         earlier = [sessions[other] for other in linked if other in uncopied]
         uncopied[at] = _leave_out_copies(
             session, [other for other in earlier if other.kept.id != session.kept.id]
@@ -65,11 +66,6 @@ def without_copies(sessions: Sequence[Traced]) -> list[UncopiedSession]:
 
 def _age(session: Traced) -> tuple[bool, str, str, str]:
     return bool(session.trail.forked_from), session.kept.started, session.kept.finished, session.kept.file
-
-
-def _find_linked(session: Traced, by_message: Mapping[int, int], by_id: Mapping[str, int]) -> set[int]:
-    shared = {by_message[message] for message in session.trail.messages if message in by_message}
-    return shared | {by_id[id] for id in session.trail.forked_from if id in by_id}
 
 
 def _leave_out_copies(session: Traced, earlier: Sequence[Traced]) -> UncopiedSession:

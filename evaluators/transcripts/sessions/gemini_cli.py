@@ -8,15 +8,13 @@ from typing import IO
 
 from msgspec import structs
 
-from evaluators.model import Event, Json, NotRun, Usage, total_usage
+from evaluators.model import Event, NotRun, Usage, total_usage
 from evaluators.transcripts.gemini_cli import SHELL, stated_code
 from evaluators.transcripts.sessions.json_files import Problems, read_objects_or_one
 from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
 from evaluators.transcripts.traces import shell_command, timestamp
 
-_CONTEXT = "<session_context>"
-"""What Gemini CLI itself says first, as if a person had said it."""
 _DENIED = re.compile(r'Tool execution (?:for "[^"\n]*" )?denied by policy\.|Tool execution blocked: ')
 _INVALID = re.compile(r"params must |params/|Tool \"[^\"\n]*\" not found|Invalid parameters")
 _STARTED = re.compile(r"before it could complete|Output: ")
@@ -86,9 +84,14 @@ def _turn(message: Object) -> list[Event]:
 
 def _events(message: Object) -> Iterator[Event]:
     time, kind = timestamp(message.get("timestamp")), message.get("type")
-    text = _text(message.get("content"))
+    content = message.get("content")
+    # The text of a message; results that are sent to the model have none.
+    parts = content if isinstance(content, list) else [content]
+    texts = (text_or_none(part) or text_or_none(mapping_or_empty(part).get("text")) for part in parts)
+    text = "\n".join(filter(None, texts))
     if kind == "user":
-        if text and not text.startswith(_CONTEXT):
+        # What Gemini CLI itself says first, as if a person had said it.
+        if text and not text.startswith("<session_context>"):
             yield Event("message", role="user", text=text, timestamp=time)
     elif kind == "gemini":
         if text:
@@ -98,13 +101,6 @@ def _events(message: Object) -> Iterator[Event]:
             yield from _call_events(call, time)
     elif kind == "error":
         yield Event("error", text=text, timestamp=time)
-
-
-def _text(content: Json) -> str:
-    """Return the text of a message; results that are sent to the model have none."""
-    parts = content if isinstance(content, list) else [content]
-    texts = (text_or_none(part) or text_or_none(mapping_or_empty(part).get("text")) for part in parts)
-    return "\n".join(filter(None, texts))
 
 
 def _call_events(call: Object, began: str | None) -> Iterator[Event]:

@@ -18,8 +18,6 @@ from evaluators.transcripts.reading import as_text, decode_text, encoding_of
 from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, outline
 from evaluators.transcripts.stream import Object
 
-_KEPT_OF_OTHERS = 2_000
-"""Characters of a command line without the tool that is kept."""
 HEAD_BYTES = 64 * 1024
 """The part of a file by which its importer is found."""
 
@@ -82,7 +80,8 @@ class ToolOnly:
             is_named = line is not None and (self._is_sought or self._name in line)
             if is_named or event.name in TASK_READS:
                 self._ids.add(event.id)
-            is_long = line is not None and not is_named and len(line) > _KEPT_OF_OTHERS
+            # Characters of a command line without the tool that is kept.
+            is_long = line is not None and not is_named and len(line) > 2_000
             return structs.replace(event, input=None, command="" if is_long else line)
         if event.type in ("tool_result", "error") and event.id in self._ids:
             return event

@@ -57,7 +57,22 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
     problems = Problems()
     main_sessions = _read(parser, files.get(MAIN), problems)
     if parser in _WITH_ENDS and main_sessions:
-        transcript = _with_own_ends(transcript, main_sessions[0].transcript)
+        # The transcript with the exit codes of the agent's own session file.
+        codes = {
+            event.id: event.exit_code
+            for event in main_sessions[0].transcript.events
+            if event.exit_code is not None and event.id
+        }
+        events = tuple(
+            structs.replace(event, exit_code=codes[event.id])
+            if event.type == "tool_result"
+            and event.exit_code is None
+            and not event.not_run
+            and event.id in codes
+            else event
+            for event in transcript.events
+        )
+        transcript = structs.replace(transcript, events=events)
     streamed = {event.id for event in transcript.events if event.type == "tool_call"}
     subs = [
         session
@@ -70,6 +85,11 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
     ]
     transcript = _with_tokens(transcript, parser, main_sessions, subs)
     running = _running(main_sessions, transcript) if parser == "opencode" else ()
+    known = [
+        each
+        for each in [transcript.cost_usd, *(session.transcript.cost_usd for session in subs)]
+        if each is not None
+    ]
     return structs.replace(
         transcript,
         events=(
@@ -77,7 +97,7 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
             *running,
             *(event for session in subs for event in _mark_events(session)),
         ),
-        cost_usd=_sum_of_costs([transcript.cost_usd, *(session.transcript.cost_usd for session in subs)]),
+        cost_usd=sum(known) if known else None,
         problems=(*_without_seen(transcript, len(subs)), *problems),
         unseen_agents=max(0, transcript.unseen_agents - len(subs)),
     )
@@ -99,18 +119,6 @@ def read_own_account(parser: str, raw: bytes, files: Mapping[str, bytes]) -> Tra
     if not steps or steps[-1].type != "message" or steps[-1].role != "assistant":
         return None
     return structs.replace(found, problems=(*found.problems, OWN_ACCOUNT))
-
-
-def _with_own_ends(transcript: Transcript, own: Transcript) -> Transcript:
-    """Return the transcript with the exit codes of the agent's own session file."""
-    codes = {event.id: event.exit_code for event in own.events if event.exit_code is not None and event.id}
-    events = tuple(
-        structs.replace(event, exit_code=codes[event.id])
-        if event.type == "tool_result" and event.exit_code is None and not event.not_run and event.id in codes
-        else event
-        for event in transcript.events
-    )
-    return structs.replace(transcript, events=events)
 
 
 def _with_tokens(
@@ -163,8 +171,3 @@ def _mark_events(session: Session) -> Iterator[Event]:
         # What the main agent asked isn't a message of a person.
         role = "agent" if event.role == "user" else event.role
         yield structs.replace(event, id=id, role=role, metadata={**event.metadata, "agent": session.id})
-
-
-def _sum_of_costs(costs: Iterable[float | None]) -> float | None:
-    known = [each for each in costs if each is not None]
-    return sum(known) if known else None

@@ -10,11 +10,9 @@ from typing import IO
 from urllib.parse import urljoin, urlsplit
 
 MOST_REDIRECTS = 5
-_REDIRECTS = (301, 302, 307, 308)
 NO_LOGIN = (401, 403)
 """How a server asks for a login."""
 EVENTS = "text/event-stream"
-_MCP_TYPES = ("application/json", EVENTS, "")
 
 
 class UnusableAddress(Exception):
@@ -23,7 +21,7 @@ class UnusableAddress(Exception):
 
 def moved_to(url: str, status: int, location: str | None) -> str | None:
     """Return where a redirect leads; None for any other answer. Raises `UnusableAddress` for another origin."""
-    if status not in _REDIRECTS or not location:
+    if status not in (301, 302, 307, 308) or not location:
         return None
     target = urljoin(url, location)
     if _origin(target) != _origin(url):
@@ -48,7 +46,7 @@ def unusable(status: int, content_type: str) -> UnusableAddress | None:
         why = f"it answers with HTTP status {status}"
     elif kind == "text/html":
         why = "a web page answers there (text/html), no MCP server"
-    elif status != 202 and kind not in _MCP_TYPES:
+    elif status != 202 and kind not in ("application/json", EVENTS, ""):
         why = f"it answers with {kind}, which isn't an MCP message"
     else:
         return None

@@ -24,9 +24,6 @@ from runs.engine.mcp.mcp_messages import Record
 UPSTREAM_SECONDS = 600.0
 _PASSED_ON = ("accept", "content-type", "last-event-id", "authorization")
 _PASSED_BACK = ("content-type", "cache-control", "allow", "www-authenticate")
-_OWN = "mcp-"
-"""What the protocol's own headers begin with, which pass both ways."""
-_PATH = "/mcp"
 RequestFailed = (OSError, http.client.HTTPException)
 """What a request raises if a server can't be reached or answers in no HTTP."""
 
@@ -58,7 +55,7 @@ class HttpFrontend(BaseHTTPRequestHandler):
         self._pass_on(None)
 
     def _pass_on(self, body: bytes | None) -> None:
-        if urlsplit(self.path).path != _PATH:
+        if urlsplit(self.path).path != "/mcp":
             # Such as a search for an authorization server.
             return self._reply(404, b"{}")
         headers = dict(_passing(self.headers, _PASSED_ON))
@@ -72,7 +69,13 @@ class HttpFrontend(BaseHTTPRequestHandler):
             self._fail(f"The server at {self.upstream.url} can't be used: {error}.")
         finally:
             why = "The connection ended before the response."
-            self.record.abandon(why, self.number, reached=answer is not None and _is_reached(answer))
+            # Whether an answer is the MCP server's own: neither a login nor an outage before it.
+            self.record.abandon(
+                why,
+                self.number,
+                reached=answer is not None
+                and (answer.response.status < 500 and answer.response.status not in NO_LOGIN),
+            )
             if answer is not None:
                 answer.close()
         return None
@@ -135,15 +138,11 @@ class HttpFrontend(BaseHTTPRequestHandler):
         """Print nothing: requests are recorded."""
 
 
-def _is_reached(answer: ServerAnswer) -> bool:
-    """Return whether an answer is the MCP server's own: neither a login nor an outage before it."""
-    return answer.response.status < 500 and answer.response.status not in NO_LOGIN
-
-
 def _passing(headers: Message, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield the headers that pass: those named, and the protocol's own."""
     for name, value in headers.items():
-        if name.lower() in names or name.lower().startswith(_OWN):
+        # What the protocol's own headers begin with, which pass both ways.
+        if name.lower() in names or name.lower().startswith("mcp-"):
             yield name.lower(), value
 
 

@@ -23,10 +23,7 @@ from runs.engine.mcp.mcp_stdio import (
     request,
 )
 
-ACCEPTED = "application/json, text/event-stream"
 SESSION, VERSION = "mcp-session-id", "mcp-protocol-version"
-ERA_REFUSED = (400, 404, 405)
-"""How a server answers the first message of an era that it doesn't speak."""
 
 
 def fetch_tools(http: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Json:
@@ -46,7 +43,7 @@ class _Session:
     def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str], era: str) -> None:
         self.http = http
         self.url = url
-        self.headers = {"Accept": ACCEPTED, **headers}
+        self.headers = {"Accept": "application/json, text/event-stream", **headers}
         self.era = era
         self.number = 0
         self.left = LARGEST_MESSAGE
@@ -72,7 +69,8 @@ class _Session:
             self.headers |= {VERSION: STATELESS, "Mcp-Method": method}
         with self._post(request(self.number, method, params)) as answer:
             refused = self._error(answer)
-            if self.number == 1 and answer.status_code in ERA_REFUSED:
+            # How a server answers the first message of an era that it doesn't speak.
+            if self.number == 1 and answer.status_code in (400, 404, 405):
                 error = refused and refused["error"]
                 raise EraRefused(refusal(error) if error else str(unusable(answer.status_code, "")), error)
             if refused:

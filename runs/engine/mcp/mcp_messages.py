@@ -21,8 +21,6 @@ LONGEST_TEXT = 200_000
 """Characters of one message that are recorded whole."""
 LONGEST_LISTING = 2_000_000
 """Characters of a server's list of tools that are recorded whole."""
-LARGEST_MESSAGE = 16 << 20
-"""Bytes of a message that is read as a whole."""
 SERVER_ENDED = -32000
 SUBSCRIPTION = "subscriptions/listen"
 """A request whose response is a stream of notifications without an end."""
@@ -33,7 +31,8 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.
 
 def read_message(content: bytes) -> Any:
     """Return a message as JSON; None if it can't be read. Numbers that no float holds become texts."""
-    if len(content) > LARGEST_MESSAGE:
+    # Bytes of a message that is read as a whole.
+    if len(content) > 16 << 20:
         return None
     try:
         message = json.loads(content, parse_float=_finite, parse_constant=str)
@@ -85,17 +84,14 @@ def read_head(content: bytes) -> dict[str, Any]:
         elif is_key:
             key = token.strip(b'"').decode("utf-8", "replace")
         else:
-            _note(head, path[depth] if depth else "", key, depth, token)
+            parent = path[depth] if depth else ""
+            if depth == 1 and key in ("id", "method"):
+                head[key] = _scalar(token)
+            elif depth == 2 and (parent, key) == ("params", "name"):
+                head["params"] = {"name": _scalar(token)}
+            elif depth == 2 and (parent, key) == ("result", "isError") and token == b"true":
+                head["result"] = {"isError": True}
     return head
-
-
-def _note(head: dict[str, Any], parent: str, key: str, depth: int, token: bytes) -> None:
-    if depth == 1 and key in ("id", "method"):
-        head[key] = _scalar(token)
-    elif depth == 2 and (parent, key) == ("params", "name"):
-        head["params"] = {"name": _scalar(token)}
-    elif depth == 2 and (parent, key) == ("result", "isError") and token == b"true":
-        head["result"] = {"isError": True}
 
 
 def _scalar(token: bytes) -> Any:

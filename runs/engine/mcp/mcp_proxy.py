@@ -167,23 +167,20 @@ class ProxiedConnection:
         answering.start()
         with suppress(OSError):
             for line in self.agent.makefile("rb"):
-                self._pass_request(line)
+                self.record.record_request(line, self.number)
+                try:
+                    self.child.send(line)
+                except (OSError, ValueError):
+                    self._is_ended.set()
+                if self._is_ended.is_set():
+                    # Its pipe may take a request that nobody reads any more.
+                    self._send(self.record.abandon("The server has ended.", self.number))
         self._is_ended.set()
         self.child.leave()
         answering.join(LEAVE_SECONDS)
         with suppress(OSError):
             self.agent.shutdown(socket.SHUT_RDWR)
         self.agent.close()
-
-    def _pass_request(self, line: bytes) -> None:
-        self.record.record_request(line, self.number)
-        try:
-            self.child.send(line)
-        except (OSError, ValueError):
-            self._is_ended.set()
-        if self._is_ended.is_set():
-            # Its pipe may take a request that nobody reads any more.
-            self._send(self.record.abandon("The server has ended.", self.number))
 
     def _pass_answers(self) -> None:
         with suppress(OSError, ValueError):

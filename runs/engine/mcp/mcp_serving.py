@@ -43,7 +43,6 @@ from runs.sandbox.safe_paths import read_beneath, write_next_to_workspace
 from runs.sandbox.sandbox import Sandbox
 from runs.targets.providers.base import McpEndpoint, Recording
 
-CONFIG_VARIABLE = "LLM_TOOL_TEST_MCP_CONFIG"
 READY_SECONDS = 60.0
 """How long a server may take to answer."""
 _START_SECONDS, _END_SECONDS, _POLL_SECONDS = 30.0, 15.0, 0.01
@@ -119,7 +118,7 @@ def serve_mcp(
         proxy.wait_until_ready()
         yield Served(
             _endpoint(server, folder, workspace),
-            {CONFIG_VARIABLE: workspace.inside(folder.scratch / _CONFIG)},
+            {"LLM_TOOL_TEST_MCP_CONFIG": workspace.inside(folder.scratch / _CONFIG)},
             proxy.end,
             proxy.disagreement,
             folder,

@@ -127,7 +127,9 @@ def _list_pages(connection: Connection, about: dict[str, Any], era: str) -> dict
         response = connection.request("tools/list", {**params, **({"cursor": cursor} if cursor else {})})
         if about and error_code(response) == UNKNOWN_METHOD:
             return {"tools": [], **about}  # it has prompts or resources alone
-        page = _result(response)
+        page = response.get("result")
+        if not isinstance(page, dict):
+            raise NoAnswer(refusal(response.get("error")))
         tools += page.get("tools") or []
         cursor = page.get("nextCursor")
         if not cursor:
@@ -159,13 +161,6 @@ def read_supported_revisions(error: Any) -> list[str]:
     """Return the revisions that an error names as those of the server."""
     data = error.get("data") if isinstance(error, dict) else None
     return revisions_in(data.get("supported")) if isinstance(data, dict) else []
-
-
-def _result(response: dict[str, Any]) -> dict[str, Any]:
-    result = response.get("result")
-    if not isinstance(result, dict):
-        raise NoAnswer(refusal(response.get("error")))
-    return result
 
 
 def refusal(error: Any) -> str:

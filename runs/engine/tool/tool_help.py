@@ -31,10 +31,6 @@ from scenarios.formats.parsed import Fixture
 
 logger = logging.getLogger(__name__)
 
-HELP_SECONDS = 5.0
-MOST_SUBCOMMANDS = 10
-"""Subcommands of one trial whose help is read."""
-
 
 def with_confusions(
     result: TrialResult,
@@ -52,7 +48,8 @@ def with_confusions(
         flags = argument_confusions(commands, surface, tool.mcp.name)
     # A proof's run belongs to no project.
     elif tool and tool.binary and context.run.project_id and (wanted := confused_subcommands(commands)):
-        flags = confusions(commands, _pages(context, tool, files, (TOOL, *wanted[:MOST_SUBCOMMANDS])))
+        # Subcommands of one trial whose help is read.
+        flags = confusions(commands, _pages(context, tool, files, (TOOL, *wanted[:10])))
     else:
         return result
     return replace(result, detail=result.detail | {"flags": json_of(flags)}) if flags else result
@@ -94,7 +91,7 @@ def _read(context: RunContext, tool: Tool, files: Fixture, names: list[str]) -> 
 def _help(workspace: LocalWorkspace, binary: str, subcommand: str) -> str:
     command = f"{binary} {shlex.quote(subcommand)}" if subcommand else binary
     for option in ("--help", "-h"):
-        result = workspace.run(f"{command} {option}", timeout_seconds=HELP_SECONDS)
+        result = workspace.run(f"{command} {option}", timeout_seconds=5.0)
         text = result.stdout if parse_help(result.stdout).options else result.stderr
         if parse_help(text).options:
             return redact_patterns(storable(text[:LONGEST_TEXT]))

@@ -52,7 +52,6 @@ RECORDED_KINDS = frozenset(
     ("cli", "codex", "claude_code", "opencode", "gemini_cli", "qwen_code", "copilot_cli")
 )
 """Kinds of targets whose agent runs as a process here."""
-_CHECK_SECONDS = 10.0
 _AGAIN_SECONDS = 60.0
 _tried: dict[Containment, tuple[str, float]] = {}
 """The last trial of each containment: the problem, and when it was tried."""
@@ -226,7 +225,7 @@ def _try_recording(containment: Containment) -> str:
                 "true; env true",
                 cwd=workspace,
                 env=sandbox.own_home(),
-                timeout_seconds=_CHECK_SECONDS,
+                timeout_seconds=10.0,
                 limits=sandbox.limits,
                 sandbox=sandbox,
                 record=record,

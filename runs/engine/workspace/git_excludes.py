@@ -32,7 +32,9 @@ def hide_from_status(workspace: Path, paths: Iterable[str]) -> None:
         folders = folders_above(posixpath.dirname(path))
         folder = next((each for each in folders if _is_repository(workspace, each)), None)
         if folder is not None and "\n" not in path:
-            patterns.setdefault(folder, []).append(_pattern_of(posixpath.relpath(path, folder or ".")))
+            patterns.setdefault(folder, []).append(
+                "/" + _SPECIAL.sub(r"\\\1", posixpath.relpath(path, folder or "."))
+            )
     for folder, lines in patterns.items():
         with suppress(OSError):
             _append(workspace, posixpath.join(folder, ".git/info/exclude"), lines)
@@ -44,10 +46,6 @@ def _is_repository(workspace: Path, folder: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _pattern_of(path: str) -> str:
-    return "/" + _SPECIAL.sub(r"\\\1", path)
 
 
 def _append(workspace: Path, file: str, lines: Sequence[str]) -> None:

@@ -26,9 +26,7 @@ from runs.sandbox.safe_paths import open_beneath, read_beneath, remove_beneath, 
 from runs.sandbox.safe_walk import entries_beneath
 
 MOST_NAMED = 20
-_OF_REPOSITORIES = frozenset(("HEAD", "objects", "refs", "commondir"))
 _CONFIGURATIONS = frozenset(("config", "config.worktree"))
-_SAMPLE = ".sample"
 _DRIVER = re.compile(r"\b(?:filter|diff|merge)=")
 _EXECUTING = re.compile(
     r"core\.(?:hookspath|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand|attributesfile)"
@@ -41,7 +39,6 @@ _EXECUTING = re.compile(
     re.DOTALL,
 )
 """Names of settings with a program, a shell line, or a file that may hold such settings (git-config(1))."""
-_BUILT_IN = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0", ""))
 _SWITCHES = re.compile(r"core\.fsmonitor|pager\..*", re.DOTALL)
 """Settings with a program or a boolean."""
 _SHELL_LINES = re.compile(r"alias\..*|submodule\..*\.update", re.DOTALL)
@@ -106,13 +103,13 @@ class GitSettings:
             files: list[tuple[str, str]] = []
             for path, state in entries_beneath(root):
                 folder, name = posixpath.split(path)
-                if name in _OF_REPOSITORIES:
+                if name in ("HEAD", "objects", "refs", "commondir"):
                     repositories.add(folder)
                 elif stat.S_ISDIR(state.st_mode):
                     continue
                 elif name in (*_CONFIGURATIONS, "hooks"):
                     files.append((folder, path))
-                elif name == "attributes" or (folder.endswith("hooks") and not name.endswith(_SAMPLE)):
+                elif name == "attributes" or (folder.endswith("hooks") and not name.endswith(".sample")):
                     files.append((posixpath.dirname(folder), path))
             yield from ((root, path) for folder, path in files if folder in repositories)
 
@@ -191,7 +188,7 @@ def _executes(entry: Entry) -> bool:
     if _SHELL_LINES.fullmatch(name):
         return value.lstrip().startswith("!")
     if _SWITCHES.fullmatch(name):
-        return value.lower() not in _BUILT_IN
+        return value.lower() not in ("true", "false", "yes", "no", "on", "off", "1", "0", "")
     return _EXECUTING.fullmatch(name) is not None
 
 

@@ -193,7 +193,13 @@ def _read_along(paths: Iterable[str], contents: Mapping[str, bytes]) -> set[str]
         if not path.endswith(_CODE):
             continue
         for token in _tokens(contents[path]):
-            for other in _nearest(token, path, names):
+            # The files that a path in a script's text may mean: the one beside the script, else all of
+            # that name.
+            same = [
+                each for each in names.get(posixpath.basename(token), ()) if f"/{each}".endswith(f"/{token}")
+            ]
+            beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), token))
+            for other in [beside] if beside in same else same:
                 if other not in files:
                     files.add(other)
                     left.append(other)
@@ -210,10 +216,3 @@ def _tokens(content: bytes) -> set[str]:
     texts = {posixpath.normpath(each.decode("utf-8", "replace")).removeprefix("../") for each in tokens}
     # Words without a dot or a slash are in every text.
     return {each for each in texts if "." in each or "/" in each}
-
-
-def _nearest(token: str, path: str, names: Mapping[str, list[str]]) -> list[str]:
-    """Return the files that a path in a script's text may mean: the one beside the script, else all of that name."""
-    same = [each for each in names.get(posixpath.basename(token), ()) if f"/{each}".endswith(f"/{token}")]
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), token))
-    return [beside] if beside in same else same

@@ -110,14 +110,13 @@ class ProtectedFiles:
                     if is_hidden(path, self._hidden):
                         _remove(self._workspace, path)
                     else:
-                        self._keep_folders(path)
+                        for folder in map(str, PurePosixPath(path).parents):
+                            if folder not in self._folders:
+                                self._folders[folder] = stat.S_IMODE(
+                                    (self._workspace / folder).lstat().st_mode
+                                )
         except OSError as error:
             raise _cannot_keep(error) from error
-
-    def _keep_folders(self, path: str) -> None:
-        for folder in map(str, PurePosixPath(path).parents):
-            if folder not in self._folders:
-                self._folders[folder] = stat.S_IMODE((self._workspace / folder).lstat().st_mode)
 
     def put_back(self) -> None:
         """Put back the files removed for the setup, unless the setup wrote one there. Raises `ProviderError`."""
@@ -202,7 +201,13 @@ class ProtectedFiles:
         *folders, name = path.split("/")
         parent = _real_folder(self._workspace, folders)
         try:
-            self._clear(name, parent)
+            # Take away what has a file's name: a folder goes beside the kept files, with what is in it.
+            with suppress(FileNotFoundError):
+                if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                    self._moved += 1
+                    os.rename(name, self._kept / f"folder-{self._moved}", src_dir_fd=parent)
+                else:
+                    os.unlink(name, dir_fd=parent)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             target = os.open(name, flags, 0o600, dir_fd=parent)
             with os.fdopen(target, "wb") as file, (self._kept / str(number)).open("rb") as before:
@@ -211,15 +216,6 @@ class ProtectedFiles:
                 os.fchmod(file.fileno(), mode)
         finally:
             os.close(parent)
-
-    def _clear(self, name: str, parent: int) -> None:
-        """Take away what has a file's name: a folder goes beside the kept files, with what is in it."""
-        with suppress(FileNotFoundError):
-            if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-                self._moved += 1
-                os.rename(name, self._kept / f"folder-{self._moved}", src_dir_fd=parent)
-            else:
-                os.unlink(name, dir_fd=parent)
 
 
 def _cannot_keep(error: OSError) -> ProviderError:

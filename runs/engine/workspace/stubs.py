@@ -54,19 +54,11 @@ def converse(invocation: Invocation, model: Model, *, max_turns: int = MAX_TURNS
     try:
         run = run_stubs(invocation.prompt, stubs, ask, max_turns=max_turns)
     except ProviderError as error:
-        return _record_failure(error, limit, time.monotonic() - began)
-    return _recording(run, model, time.monotonic() - began)
-
-
-def _record_failure(error: ProviderError, limit: float, seconds: float) -> Recording:
-    if error.kind == "timeout":
-        return Recording(timed_out=True, seconds=limit, notes=(str(error),))
-    if error.kind == "cancelled":
-        return Recording(cancelled=True, seconds=seconds, notes=(str(error),))
-    raise error
-
-
-def _recording(run: StubRun, model: Model, seconds: float) -> Recording:
+        if error.kind == "timeout":
+            return Recording(timed_out=True, seconds=limit, notes=(str(error),))
+        if error.kind == "cancelled":
+            return Recording(cancelled=True, seconds=time.monotonic() - began, notes=(str(error),))
+        raise error
     transcript = run.transcript
     return Recording(
         raw=as_lines(transcript),
@@ -76,7 +68,7 @@ def _recording(run: StubRun, model: Model, seconds: float) -> Recording:
         usage=transcript.usage,
         cost_usd=model.cost_usd,
         price=model.price,
-        seconds=seconds,
+        seconds=time.monotonic() - began,
         notes=(*model.notes, *_remarks(run)),
     )
 

@@ -108,15 +108,11 @@ def trial_folder(
             fill(folder.bundle, bundle)
         yield folder
     finally:
-        _remove(base, folder)
-
-
-def _remove(base: Path, folder: TrialFolder) -> None:
-    try:
-        remove_tree(base, folder.workspace, folder.scratch)
-    except OSError as error:
-        # The trial has its result; the next process that works here retries.
-        logger.warning("%s was not removed: %s", base, error)
+        try:
+            remove_tree(base, folder.workspace, folder.scratch)
+        except OSError as error:
+            # The trial has its result; the next process that works here retries.
+            logger.warning("%s was not removed: %s", base, error)
 
 
 def placeholder_paths(root: Path) -> TrialFolder:

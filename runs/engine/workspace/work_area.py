@@ -21,8 +21,6 @@ from runs.sandbox.safe_walk import remove_tree
 
 logger = logging.getLogger(__name__)
 
-FOREIGN_SECONDS = 7 * 24 * 3600.0
-"""Age after which directories of another machine are removed."""
 _LOCK = ".lock"
 _making = threading.Lock()
 
@@ -88,7 +86,8 @@ def _may_be_left(area: Path) -> bool:
     if area.name.endswith(f"@{gethostname()}"):
         return True
     try:
-        return time.time() - area.stat().st_mtime > FOREIGN_SECONDS
+        # Age after which directories of another machine are removed.
+        return time.time() - area.stat().st_mtime > 7 * 24 * 3600.0
     except FileNotFoundError:
         # Another process was faster.
         return False

@@ -15,7 +15,7 @@ from evalhub.lib.limits import LARGEST_FILE
 from evaluators.model import CommandResult, FileUnavailable
 from evaluators.redaction import mask_values
 from runs.errors import ProviderError
-from runs.sandbox.process import ProcessResult, run_process
+from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT, COMMAND, Profile
 from runs.sandbox.safe_paths import LeadsOutside, exists_beneath, read_beneath
 from runs.sandbox.sandbox import Containment, Sandbox
@@ -178,9 +178,6 @@ class LocalWorkspace:
             )
         except ProviderError as error:
             return CommandResult(exit_code=None, error=str(error))
-        return self._read_result(result)
-
-    def _read_result(self, result: ProcessResult) -> CommandResult:
         return CommandResult(
             exit_code=result.exit_code,
             stdout=mask_values(result.stdout.decode("utf-8", "replace"), self.secrets),

@@ -14,7 +14,6 @@ _AT_EXECFN = 31
 _OPENAT2, _RESOLVE_IN_ROOT = 437, 0x10
 LONGEST_ARGUMENTS = 16_384
 LONGEST_ENVIRONMENT = 1 << 18
-MARKS = frozenset(("AI_AGENT", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"))
 SHOWN_ARGUMENTS = 4_000
 """Bytes of the arguments of processes that lead to a call."""
 MOST_PARENTS = 8
@@ -140,4 +139,8 @@ def _marks(pid: int) -> dict[str, str]:
     except OSError:
         return {}
     pairs = (each.partition("=") for each in os.fsdecode(content).split("\0"))
-    return {name: value[:200] for name, _, value in pairs if name in MARKS}
+    return {
+        name: value[:200]
+        for name, _, value in pairs
+        if name in ("AI_AGENT", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID")
+    }

@@ -11,7 +11,6 @@ from runs.sandbox.recording.processes import open_inside
 from runs.sandbox.recording.scripts import module_of, script_of
 
 _HASHED_BYTES = 64 << 20
-_SCRIPTS = (".js", ".py", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".pl")
 
 File = tuple[int, int]
 """Device and inode."""
@@ -35,7 +34,15 @@ class WantedProgram:
 
     def matches(self, pid: int, path: str, argv: list[str], exe: str, cwd: str) -> str:
         """Return how a program is the tool: `file`, `copy`, `name`, `argument` or `module`; empty if it is not."""
-        self._look_up(pid)
+        # Read the tool's own files: they may be built, installed or replaced while the agent works.
+        for place in self.places:
+            with contextlib.suppress(OSError):
+                file, content, real = self._file(pid, place, is_hashed=True)
+                self.known[file] = content
+                name = real.rsplit("/", 1)[-1]
+                self.is_one_of_many = name != self.name and not name.endswith(
+                    (".js", ".py", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".pl")
+                )
         at, is_module = script_of(argv, exe)
         if at and not self.is_script(pid, path, cwd):
             if is_module:
@@ -54,15 +61,6 @@ class WantedProgram:
             )
         except OSError:
             return False
-
-    def _look_up(self, pid: int) -> None:
-        """Read the tool's own files: they may be built, installed or replaced while the agent works."""
-        for place in self.places:
-            with contextlib.suppress(OSError):
-                file, content, real = self._file(pid, place, is_hashed=True)
-                self.known[file] = content
-                name = real.rsplit("/", 1)[-1]
-                self.is_one_of_many = name != self.name and not name.endswith(_SCRIPTS)
 
     def _same(self, pid: int, path: str, cwd: str) -> str:
         try:

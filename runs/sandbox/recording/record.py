@@ -25,11 +25,7 @@ from runs.errors import ProviderError
 from runs.sandbox.helper_processes import HELPER_ENV, memory_file
 from runs.sandbox.recording import launcher, recorder
 
-LEFT_SECONDS = 1.0
-"""Seconds after the command until its recorder is told to end: a process may have escaped."""
 _KILLED = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM))
-END_SECONDS = 15.0
-"""Seconds that a recorder may take to write the last ends after the command."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +87,11 @@ class ToolRecord:
             yield (sys.executable, "-IS", launcher.__file__, str(theirs.fileno())), theirs.fileno()
             theirs.close()
             self.end()
-            if not self._ends_within(LEFT_SECONDS):
+            # Seconds after the command until its recorder is told to end: a process may have escaped.
+            if not self._ends_within(1.0):
                 os.kill(pid, signal.SIGTERM)
-                self._ends_within(END_SECONDS)
+                # Seconds that a recorder may take to write the last ends after the command.
+                self._ends_within(15.0)
             output.seek(0)
             self.read(output.read(LARGEST_RECORD))
 
@@ -173,7 +171,11 @@ class _Recorders:
     def start(self, settings: bytes, descriptors: Sequence[int]) -> int:
         """Start a recorder with these descriptors and return its number. Raises `OSError`."""
         with self._lock:
-            if self._asking is None or self._owner != os.getpid() or not self._is_running():
+            if (
+                self._asking is None
+                or self._owner != os.getpid()
+                or not (self._process is not None and self._process.poll() is None)
+            ):
                 self._begin()
             try:
                 return self._ask(settings, descriptors)
@@ -188,9 +190,6 @@ class _Recorders:
         if self._process is not None and self._owner == os.getpid():
             self._process.wait()
         self._asking = self._process = None
-
-    def _is_running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
 
     def _begin(self) -> None:
         self.close()

@@ -47,9 +47,6 @@ _RECEIVE, _SEND, _CONTINUE_FLAG = 0xC0502100, 0xC0182101, 1
 _SEIZE, _CONT, _LISTEN, _DETACH, _GET_MESSAGE = 0x4206, 7, 0x4208, 17, 0x4201
 _TRACE_EXEC, _EVENT_EXEC, _EVENT_STOP, _WALL = 1 << 4, 4, 128, 0x40000000
 _PIDFD_GET_INFO, _EXIT_KNOWN = 0xC040FF0B, 8
-_STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-_FRESH_SECONDS = 10.0
-"""Seconds in which a process without us as its tracer is watched most closely."""
 _ROOM_FOR_LAST_LINE = 64
 _ENDED = ("", b"")
 """The image of a process that has ended."""
@@ -132,7 +129,8 @@ class Recorder:
         if not self.untraced:
             return 1000
         latest = max(each.asked.began for each in self.untraced.values())
-        return 1 if time.time() - latest < _FRESH_SECONDS else 50
+        # Seconds in which a process without us as its tracer is watched most closely.
+        return 1 if time.time() - latest < 10.0 else 50
 
     def tell_to_end(self, *_: Any) -> None:
         """End although processes are left: they escaped from the command, which has ended."""
@@ -214,7 +212,14 @@ class Recorder:
             # The thread that called execve; the process has the number of its leader now.
             libc.ptrace(_GET_MESSAGE, pid, None, ctypes.addressof(former))
             stays = self.look(pid, self.asked.pop(former.value, Asked(time.time(), None)))
-        request = _DETACH if not stays else _LISTEN if event == _EVENT_STOP and number in _STOPS else _CONT
+        request = (
+            _DETACH
+            if not stays
+            else _LISTEN
+            if event == _EVENT_STOP
+            and number in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+            else _CONT
+        )
         libc.ptrace(request, pid, None, 0 if event else number)
 
     def look(self, pid: int, asked: Asked) -> bool:

@@ -8,7 +8,6 @@ import re
 _SHELL = re.compile(r"(?:ba|da|z|k|mk|pdk|fi|a)?sh\d*(?:\.\w+)?")
 _VERSION = re.compile(r"[\d.]+$")
 _LOADER = re.compile(r"ld(?:-linux|-musl)?[\w.-]*\.so[\d.]*")
-_MANY_NAMES = ("busybox", "toybox")
 
 
 class InterpreterOptions:
@@ -48,13 +47,12 @@ _INTERPRETERS = {
     "php": InterpreterOptions("r", "dc"),
     "lua": InterpreterOptions("e", "l"),
 }
-_SUBCOMMANDS = ("run",)
 
 
 def interpreter(argv: list[str], exe: str) -> InterpreterOptions | None:
     """Return how a program that runs scripts reads its options; None for any other program."""
     name = exe.rsplit("/", 1)[-1]
-    if name in _MANY_NAMES and argv:
+    if name in ("busybox", "toybox") and argv:
         name = argv[0].rsplit("/", 1)[-1].removeprefix("-")
     if _SHELL.fullmatch(name):
         return _SHELLS
@@ -79,7 +77,7 @@ def script_of(argv: list[str], exe: str) -> tuple[int, bool]:
         if word in ("-", ""):
             return 0, False
         if word[0] not in "-+" or (word[0] == "+" and options is not _SHELLS):
-            if word in _SUBCOMMANDS and options in (_INTERPRETERS["bun"], _INTERPRETERS["deno"]):
+            if word in ("run",) and options in (_INTERPRETERS["bun"], _INTERPRETERS["deno"]):
                 at += 1
                 continue
             return at, False

@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
-MEDIA_TYPE = "application/schema+json"
 FRESH_SECONDS = 3600
 
 
@@ -49,4 +48,4 @@ def _digest(request: HttpRequest, name: str) -> str:
 @condition(etag_func=_digest)
 def schema(request: HttpRequest, name: str) -> HttpResponse:
     """Send a schema; an editor that has it already gets nothing again."""
-    return HttpResponse(_content(name), content_type=MEDIA_TYPE)
+    return HttpResponse(_content(name), content_type="application/schema+json")

@@ -43,7 +43,6 @@ evaluation:
     - type: command_succeeds
       command: test -e out.txt
 """
-NEW_PATH = "my-scenario.yaml"
 
 
 @dataclass
@@ -174,7 +173,7 @@ def _saved_sentence(imported: Imported) -> str:
 def suite_new(request: ProjectRequest) -> HttpResponse:
     """Write the first file of a new suite."""
     text = name_schema(scenario_schema_address()) + NEW_FILE
-    editor = SuiteEditor(request, None, None, NEW_PATH, text, is_new_file=True)
+    editor = SuiteEditor(request, None, None, "my-scenario.yaml", text, is_new_file=True)
     if draft := _draft(request):
         editor.path, editor.text, editor.name = f"{draft.name}.yaml", draft.text, draft.name
     return _show_edited(editor)

@@ -182,7 +182,16 @@ class SuitePage:
             *self._choices(shown, "show", Counter(line.kind for line in self.lines)),
             *self._choices(shown, "tier", Counter(str(line.tier) for line in self.lines), "Tier"),
             *self._choices(shown, "tag", Counter(tag for line in self.lines for tag in line.tags), "Tags"),
-            *self._targets(shown),
+            *(
+                Chip(
+                    target.name,
+                    None,
+                    replace(shown, target=target.name).query,
+                    target == self.target,
+                    "" if index else "Targets",
+                )
+                for index, target in enumerate(self.targets if len(self.targets) > 1 else [])
+            ),
         ]
 
     def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Chip]:
@@ -199,18 +208,6 @@ class SuitePage:
                 look_of_state(value)[0] if name == "show" else "",
             )
             for index, (value, n) in enumerate(choices)
-        ]
-
-    def _targets(self, shown: Shown) -> list[Chip]:
-        return [
-            Chip(
-                target.name,
-                None,
-                replace(shown, target=target.name).query,
-                target == self.target,
-                "" if index else "Targets",
-            )
-            for index, target in enumerate(self.targets if len(self.targets) > 1 else [])
         ]
 
     def chosen(self, shown: Shown) -> list[ScenarioLine]:

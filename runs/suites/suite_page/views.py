@@ -24,9 +24,6 @@ from scenarios.forms import UploadForm
 from scenarios.models import Suite, SuiteVersion
 from scenarios.quoting import quote_lines
 
-MOST_DIFFERENCES = 20
-"""Scenarios whose lines are on one page; the others are links."""
-
 
 @require_safe
 @project_page()
@@ -124,7 +121,8 @@ def suite_difference(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     change = change_between(suite, since, version) or version_change(suite, version, whole=True)
     every = change.difference.scenarios if change.difference else ()
     key = request.GET.get("scenario", "")
-    chosen = [each for each in every if each.key == key] if key else every[:MOST_DIFFERENCES]
+    # Scenarios whose lines are on one page; the others are links.
+    chosen = [each for each in every if each.key == key] if key else every[:20]
     rest = [each for each in every if each not in chosen]
     files = fixture_differences(change.before, change.after) if change.before and change.after else []
     context = {"suite": suite, "change": change, "shown": chosen, "rest": rest, "files": files}

@@ -18,8 +18,6 @@ from runs.targets.providers.base import Invocation
 from runs.targets.providers.recent_lines import SplitLines
 
 LogFormat = Literal["summary", "json"]
-_MOST_TIMES = 10
-"""An event may become so many times as long by its indentation."""
 
 
 class AgentLog:
@@ -102,7 +100,8 @@ def _event_lines(text: str, format: LogFormat) -> str:
     try:
         value = json.loads(text)
         if format == "json":
-            return indent_json(value, most=1000 + _MOST_TIMES * len(text))
+            # An event may become so many times as long by its indentation.
+            return indent_json(value, most=1000 + 10 * len(text))
     except (ValueError, RecursionError):
         return text
     return _summary(value) if isinstance(value, dict) else text

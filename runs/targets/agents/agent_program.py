@@ -23,7 +23,6 @@ from runs.targets.providers.base import Availability, Invocation
 from runs.targets.providers.options import ResolvedTarget
 from scenarios.spec import ScenarioSpec
 
-GRACE_SECONDS = 2.0
 VERSION_SECONDS = 30.0
 _VERSIONS: dict[tuple[str, str, int, int], str] = {}
 """Versions by program, target and the file's state: an update or another sandbox asks again."""
@@ -113,7 +112,7 @@ class AgentProgram:
                 cancelled=invocation.cancelled,
                 limits=sandbox.limits,
                 sandbox=sandbox,
-                grace_seconds=GRACE_SECONDS,
+                grace_seconds=2.0,
                 record=invocation.record,
                 # What an agent starts can't add events to its stream.
                 stdout_socket=self.facts is not None,

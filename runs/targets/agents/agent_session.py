@@ -30,8 +30,6 @@ from runs.targets.providers.prices import known_price
 from runs.targets.providers.recent_lines import PrintedLines, SplitLines
 
 EVERY_SECONDS = 1.0
-_TELLING = (b"cost", b"usage", b"tokens")
-"""Words of the lines that report a cost or tokens; other lines are not read."""
 
 _LINGERED = (
     f"The agent's program still ran {LINGER_SECONDS:g} s after its last event and was ended: only what it had started "
@@ -164,7 +162,8 @@ class CostLimit:
         if stream == "stdout":
             for line in self._split.take(chunk):
                 fits = len(self._lines) + len(line) < OUTPUT_LIMIT
-                if fits and any(word in line for word in _TELLING):
+                # Words of the lines that report a cost or tokens; other lines are not read.
+                if fits and any(word in line for word in (b"cost", b"usage", b"tokens")):
                     self._lines += line + b"\n"
 
     def reached(self) -> bool:

@@ -97,8 +97,6 @@ def output_name(key: str) -> str:
 
 
 DEFAULT_SECONDS = 30.0
-_OWN_OUTPUT = "/dev/stdout"
-GRACE_SECONDS = 2.0
 LONGEST_SHOWN = 2000
 """Characters of a command shown in its error."""
 
@@ -190,7 +188,10 @@ class Cli:
         sandbox = self._sandbox(invocation, cwd)
         files = CliFiles(invocation.scratch, invocation.spec.key, self._names_files)
         command = self._render(invocation, sandbox, files)
-        self._watch(invocation, files)
+        # Report the calls from the events file; output is not reliable.
+        if uses_placeholder(self._options.command_template, "EVENTS_FILE"):
+            written, calls = WrittenLines(files.events), CallsSoFar("events")
+            invocation.watch(lambda: calls.read(written.complete(), missed=written.missed))
         ran = as_run(sandbox.inside(cwd), command, self._target.secrets) if self._options.verbose else ""
         try:
             around = invocation.mcp.around if invocation.mcp else ()
@@ -202,10 +203,10 @@ class Cli:
                 cancelled=invocation.cancelled,
                 limits=sandbox.limits,
                 sandbox=sandbox,
-                grace_seconds=GRACE_SECONDS,
+                grace_seconds=2.0,
                 record=invocation.record,
                 # What an agent starts can't add events to its stream; a command may itself open its output by name.
-                stdout_socket=self._options.parser is not None and _OWN_OUTPUT not in command,
+                stdout_socket=self._options.parser is not None and "/dev/stdout" not in command,
             )
             outage = FailedRequest()
             if not self._has_answered(result, files):
@@ -255,12 +256,6 @@ class Cli:
     @property
     def _writes_answer(self) -> bool:
         return uses_placeholder(self._options.command_template, "OUTPUT_FILE")
-
-    def _watch(self, invocation: Invocation, files: CliFiles) -> None:
-        """Report the calls from the events file; output is not reliable."""
-        if uses_placeholder(self._options.command_template, "EVENTS_FILE"):
-            written, calls = WrittenLines(files.events), CallsSoFar("events")
-            invocation.watch(lambda: calls.read(written.complete(), missed=written.missed))
 
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
         # Judges' scripts are laid among the bundle's files later: read-only.

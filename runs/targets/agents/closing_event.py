@@ -32,7 +32,6 @@ _TURNS = re.compile(
 )
 """Kinds of lines by which a session goes on: Claude Code wakes up for what its background commands did."""
 _TASK = re.compile(rb"task_(?:started|notification|updated)")
-_ENDED = frozenset(("completed", "failed", "killed", "stopped"))
 
 
 class ClosingEvent:
@@ -79,7 +78,7 @@ class ClosingEvent:
         if event.get("subtype") == "task_started":
             is_agent = "agent" in str(about.get("task_type", about.get("subagent_type", "")))
             self._agents |= {task} if is_agent or "subagent_type" in about else set()
-        elif about.get("status") in _ENDED:
+        elif about.get("status") in ("completed", "failed", "killed", "stopped"):
             self._agents.discard(task)
 
     def _tell(self, closed_at: float, result_at: float) -> None:

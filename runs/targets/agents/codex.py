@@ -81,7 +81,11 @@ class Codex:
         )
         sandbox = self._program.sandbox(invocation, cwd)
         prompt = prompt_of(invocation, sandbox)
-        _keep_prompt(prompt, invocation)
+        # Write the prompt down in the workspace only where nobody looks into that and nothing else is
+        # there.
+        bare = not invocation.in_workspace and is_empty(invocation.workspace)
+        folder = invocation.workspace if bare else invocation.scratch
+        write_next_to_workspace(folder, PROMPT, prompt.encode("utf-8", "replace"), "The prompt")
         home = make_home(invocation.scratch, HOME)
         return run_session(
             self._program,
@@ -130,10 +134,3 @@ def _server(mcp: McpEndpoint) -> tuple[str, ...]:
         f"command={json.dumps(command)}, args={json.dumps(args)}" if command else f"url={json.dumps(mcp.url)}"
     )
     return ("-c", f"mcp_servers.{mcp.name}={{{how}}}")
-
-
-def _keep_prompt(prompt: str, invocation: Invocation) -> None:
-    """Write the prompt down in the workspace only where nobody looks into that and nothing else is there."""
-    bare = not invocation.in_workspace and is_empty(invocation.workspace)
-    folder = invocation.workspace if bare else invocation.scratch
-    write_next_to_workspace(folder, PROMPT, prompt.encode("utf-8", "replace"), "The prompt")

@@ -44,7 +44,19 @@ class EditorBatches:
         """Write every request and submit all of them in one chat; the longest time limit applies to all."""
         name = f"batch-{uuid4().hex[:12]}"
         root = made_root(self.root)
-        first = _combine(root, name, list(invocations.values()))
+        make_folder_beneath(root, f"{name}/workspace")
+        # The batch has its own workspace, and every file that one of the requests names.
+        every = list(invocations.values())
+        first = replace(
+            every[0],
+            workspace=root / name / "workspace",
+            scratch=root / name,
+            timeout_seconds=max(invocation.timeout_seconds for invocation in every),
+            files=tuple(dict.fromkeys(path for invocation in every for path in invocation.files)),
+            guideline_files=tuple(
+                dict.fromkeys(path for invocation in every for path in invocation.guideline_files)
+            ),
+        )
         sandbox = self.editor.sandbox(first, root / name / "messages")
         exchanges = {
             id: _write_batch(self.editor, invocation, root, name, sandbox)
@@ -107,21 +119,6 @@ def _write_batch(
         exchange.request, request_text(editor.prompt(invocation, sandbox), exchange, sandbox.inside)
     )
     return exchange
-
-
-def _combine(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invocation:
-    """Return the invocation for the batch: its own workspace, and every file that one of the requests names."""
-    make_folder_beneath(root, f"{batch}/workspace")
-    return replace(
-        invocations[0],
-        workspace=root / batch / "workspace",
-        scratch=root / batch,
-        timeout_seconds=max(invocation.timeout_seconds for invocation in invocations),
-        files=tuple(dict.fromkeys(path for invocation in invocations for path in invocation.files)),
-        guideline_files=tuple(
-            dict.fromkeys(path for invocation in invocations for path in invocation.guideline_files)
-        ),
-    )
 
 
 def _fetch_answer(exchange: Exchange) -> BatchedAnswer:

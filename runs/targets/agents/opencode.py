@@ -35,8 +35,6 @@ KEY = "EVALHUB_AGENT_KEY"
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 """Where opencode finds instructions; the first one that exists counts."""
 SETTINGS = ("opencode.json", "opencode.jsonc", ".opencode")
-OWN_PROTOCOL = ("openai", "anthropic", "google")
-"""Providers that opencode asks in their own protocol; any other address is a Chat Completions one."""
 UNNAMED = "evalhub"
 """The provider of an address where the model names none."""
 NO_MODELS = "opencode-models.json"
@@ -143,7 +141,10 @@ class Opencode:
         settings = {"apiKey": f"{{env:{KEY}}}"} if options.api_key else {"apiKey": "none"}
         if not options.base_url:
             return provider, {"options": settings}
-        package = {} if provider in OWN_PROTOCOL else {"npm": "@ai-sdk/openai-compatible"}
+        # Providers that opencode asks in their own protocol; any other address is a Chat Completions one.
+        package = (
+            {} if provider in ("openai", "anthropic", "google") else {"npm": "@ai-sdk/openai-compatible"}
+        )
         settings["baseURL"] = options.base_url
         return provider, {**package, "options": settings, "models": {model: {}}}
 

@@ -124,7 +124,11 @@ def hidden_files(template: str, containment: Containment, shown: Iterable[Path])
     if words and (program := shutil.which(words[0], path=containment.path)):
         files.insert(0, Path(program))
     unseen = {
-        file: [path for path in (file, file.resolve()) if not _is_beneath(path, visible)]
+        file: [
+            path
+            for path in (file, file.resolve())
+            if not any(path.is_relative_to(folder) for folder in visible)
+        ]
         for file in files
         if file.is_absolute() and file.exists()
     }
@@ -144,10 +148,6 @@ def hidden_files(template: str, containment: Containment, shown: Iterable[Path])
 def installation_of(path: Path) -> Path:
     """Return the folder to show for a program: its own, or that above a `bin`."""
     return path.parent.parent if path.parent.name == "bin" else path.parent
-
-
-def _is_beneath(path: Path, folders: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _may_show(folder: Path, containment: Containment) -> bool:

@@ -17,14 +17,8 @@ from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.providers.base import Invocation
 
 MOST_SESSIONS = 50
-MOST_FILES = 1_000
-EXPORT_SECONDS = 30.0
 _BEGINNING = 4_096
 """Bytes of a rollout that say whether it is a sub-agent's."""
-
-
-_OF_SUB_AGENTS = (b'"kind":"subagent"', b'"isSidechain":true')
-"""What the first lines of sub-agents' files have: Gemini CLI's; Qwen Code's and Claude Code's."""
 
 
 def make_home(scratch: Path, name: str) -> Path:
@@ -57,7 +51,8 @@ def read_own_sessions(home: Path, folder: str, suffix: str) -> dict[str, bytes]:
     """Return the session file that an agent wrote for itself, by artifact, and those of its sub-agents beside it."""
     sessions: dict[str, bytes] = {}
     for content in _contents(home, folder, suffix):
-        if any(mark in content[:_BEGINNING] for mark in _OF_SUB_AGENTS):
+        # What the first lines of sub-agents' files have: Gemini CLI's; Qwen Code's and Claude Code's.
+        if any(mark in content[:_BEGINNING] for mark in (b'"kind":"subagent"', b'"isSidechain":true')):
             sessions[f"{SUB_AGENT}{len(sessions.keys() - {MAIN}) + 1}"] = content
         else:
             sessions.setdefault(MAIN, content)
@@ -74,7 +69,7 @@ def _contents(home: Path, folder: str, suffix: str) -> Iterator[bytes]:
     try:
         names = sorted(
             name
-            for name, _ in files_beneath(home, most=MOST_FILES)
+            for name, _ in files_beneath(home, most=1_000)
             if name.startswith(folder) and name.endswith(suffix)
         )
     except OSError:
@@ -105,7 +100,7 @@ def opencode_sessions(
         try:
             ended = program.run(
                 ["export", id],
-                replace(invocation, record=None, mcp=None, timeout_seconds=EXPORT_SECONDS),
+                replace(invocation, record=None, mcp=None, timeout_seconds=30.0),
                 sandbox,
                 cwd=invocation.workspace,
                 env={**sandbox.own_home(), **env},

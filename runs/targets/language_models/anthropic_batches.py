@@ -22,9 +22,6 @@ from runs.targets.providers.access import ModelAccess
 from runs.targets.providers.base import BatchedAnswer, BatchProgress, Invocation
 from runs.targets.providers.prices import price_note
 
-ADDRESS = "https://api.anthropic.com"
-API_VERSION = "2023-06-01"
-
 
 @dataclass(frozen=True)
 class MessageBatches:
@@ -69,8 +66,8 @@ class MessageBatches:
         from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
 
         connection = self.access.connection
-        address = str(connection.get("api_base") or ADDRESS).rstrip("/")
-        headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": API_VERSION}
+        address = str(connection.get("api_base") or "https://api.anthropic.com").rstrip("/")
+        headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": "2023-06-01"}
         try:
             with client(self.access.outbound, Deadline(SECONDS), longest=LARGEST_RECORD) as asking:
                 response = asking.request(

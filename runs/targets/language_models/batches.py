@@ -24,14 +24,11 @@ from runs.targets.providers.prices import price_note
 
 T = TypeVar("T")
 
-FILE_PROVIDERS = ("openai", "azure")
-"""Providers with file batches, by litellm's names."""
-_LOST = ("failed", "cancelled", "cancelling")
-
 
 def batching_of(access: ModelAccess) -> Batching | str:
     """Return the batch client of a model's provider, or why there is none."""
-    if access.provider in FILE_PROVIDERS:
+    # Providers with file batches, by litellm's names.
+    if access.provider in ("openai", "azure"):
         return FileBatches(access)
     if access.provider == "anthropic":
         return MessageBatches(access)
@@ -65,7 +62,7 @@ class FileBatches:
     def poll_batch(self, external_id: str) -> BatchProgress:
         """Return the batch's progress; an expired one has partial results."""
         batch = self._retrieve(external_id)
-        if batch.status in _LOST:
+        if batch.status in ("failed", "cancelled", "cancelling"):
             return BatchProgress(
                 failed=f"The batch {external_id} ended as '{batch.status}'{_reasons(batch)}."
             )

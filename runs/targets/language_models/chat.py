@@ -10,8 +10,6 @@ from evaluators.model import Json
 from runs.targets.language_models.completion import Message, ModelAnswer
 from runs.targets.providers.base import Invocation, Recording
 
-_OWN_ROLES = frozenset(("user", "assistant"))
-
 
 def chat_messages(invocation: Invocation) -> list[Message]:
     """Return a task as a chat: its conversation, else its prompt, with guidelines in the system message.
@@ -31,7 +29,7 @@ def chat_messages(invocation: Invocation) -> list[Message]:
 
 def _message(message: Json) -> Message:
     role, content = str(message["role"]), message["content"]
-    if role in _OWN_ROLES:
+    if role in ("user", "assistant"):
         return {"role": role, "content": content}
     return {"role": "assistant", "content": f"@[{role.capitalize()}]:\n{content}"}
 

@@ -62,7 +62,11 @@ class LanguageModel:
                 cancelled=invocation.cancelled,
             )
         except ModelFailed as error:
-            return _record_failure(error, invocation, seconds)
+            if error.kind == "cancelled":
+                return Recording(cancelled=True, notes=error.notes)
+            if error.kind == "timeout" and invocation.in_workspace:
+                return Recording(timed_out=True, seconds=seconds, notes=(*error.notes, str(error)))
+            raise ProviderError(str(error), kind=error.kind, seconds=error.seconds) from error
         return answer_as_recording(answer)
 
     @property
@@ -74,14 +78,6 @@ class LanguageModel:
         if invocation.model in ("", self._target.options.asked_model):
             return self._access
         return resolve_access(self._target, invocation.model, outbound=self._outbound)
-
-
-def _record_failure(error: ModelFailed, invocation: Invocation, seconds: float) -> Recording:
-    if error.kind == "cancelled":
-        return Recording(cancelled=True, notes=error.notes)
-    if error.kind == "timeout" and invocation.in_workspace:
-        return Recording(timed_out=True, seconds=seconds, notes=(*error.notes, str(error)))
-    raise ProviderError(str(error), kind=error.kind, seconds=error.seconds) from error
 
 
 def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Complete:

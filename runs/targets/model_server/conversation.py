@@ -20,9 +20,6 @@ SHELLS = (
 )
 """Names of the shell tool, as agents offer it."""
 
-ASKING = ("user", "system", "developer")
-"""Roles of messages that say what to do."""
-
 
 @dataclass(frozen=True)
 class Shell:
@@ -87,7 +84,10 @@ def read_conversation(body: dict[str, Any], session: str = "") -> AskedConversat
     messages = _dicts(body.get("input") if "input" in body else body.get("messages"))
     if isinstance(body.get("input"), str):
         messages = [{"role": "user", "content": body["input"]}]
-    texts = [_text(each.get("content")) for each in messages if each.get("role") in ASKING]
+    # Roles of messages that say what to do.
+    texts = [
+        _text(each.get("content")) for each in messages if each.get("role") in ("user", "system", "developer")
+    ]
     asked = "\n".join([*texts, _text(body.get("instructions")), _text(body.get("system"))])
     metadata, tools = body.get("metadata"), _dicts(body.get("tools"))
     id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")

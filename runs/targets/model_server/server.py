@@ -20,8 +20,6 @@ from runs.targets.model_server.script import ModelScript, ScriptedTurn
 from runs.targets.model_server.wire import STREAMED, WIRES, ScriptedReply, Wire, as_event
 
 LOOPBACK = "127.0.0.1"
-NONSENSE = '{"command": ['
-_RETRIED = (408, 409, 429)
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -29,7 +27,6 @@ _ERRORS = {
     404: "not_found_error",
     429: "rate_limit_error",
 }
-_SECRET_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,11 @@ class SeenRequest:
 
     def as_json(self) -> str:
         """Return it as one line of JSON, without keys."""
-        shown = {name: value for name, value in self.headers.items() if name not in _SECRET_HEADERS}
+        shown = {
+            name: value
+            for name, value in self.headers.items()
+            if name not in ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+        }
         return compact_json({"path": self.path, "headers": shown, "body": self.body})
 
 
@@ -165,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
             return reply
         name, namespace = conversation.spelled(turn.tool) if turn.tool else (conversation.shell.name, "")
         values = turn.arguments if turn.tool else conversation.shell.arguments(turn.command or "")
-        arguments = NONSENSE if nonsense else compact_json(values)
+        arguments = '{"command": [' if nonsense else compact_json(values)
         also = tuple(self._reply(each, conversation, model, nonsense=False) for each in turn.also)
         return replace(reply, text="", tool=name, namespace=namespace, arguments=arguments, also=also)
 
@@ -200,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _error(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         error = {"type": _ERRORS.get(status, "api_error"), "code": str(status), "message": message}
-        again = "true" if status in _RETRIED or status >= 500 else "false"
+        again = "true" if status in (408, 409, 429) or status >= 500 else "false"
         body = {"type": "error", "error": error}
         self._send(status, body, {"x-should-retry": again, **(headers or {})})
 

@@ -18,7 +18,7 @@ from runs.targets.language_models.litellm import (
     LitellmOptions,
     ModelOptions,
 )
-from runs.targets.language_models.model_services import SERVICES, ModelService, service_of
+from runs.targets.language_models.model_services import SERVICES, service_of
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.retry import Backoff
 
@@ -85,11 +85,17 @@ def resolve_access(
         raise TypeError(f"{target.name} isn't a model")
     reach = _REACH[target.kind]
     id, connection = reach(options, model)
+    thinking = options.thinking_budget if isinstance(options, AnthropicOptions) else None
+    settings: dict[str, Json] = {
+        "temperature": options.temperature,
+        "max_tokens": options.max_output_tokens,
+        "thinking": {"type": "enabled", "budget_tokens": thinking} if thinking else None,
+    }
     return ModelAccess(
         name=target.name,
         model=_check_service(id, target.name),
         connection=connection,
-        settings=_settings(options),
+        settings={name: value for name, value in settings.items() if value is not None},
         backoff=Backoff.of(options.retry),
         timeout_seconds=options.timeout_seconds,
         prices=target.prices,
@@ -119,7 +125,12 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
     service = service_of(_check_service(options.model, target.name))
     _refuse_hidden(options.model, service.added, variables)
     _refuse_unchecked(options.model, service.unchecked)
-    _refuse_without_address(options, service)
+    if service.address and not (options.base_url or os.environ.get(service.address)):
+        raise ProviderError(
+            f"The model '{options.model}' has no address: '{service.name}' is a server of your own. Give the target a "
+            f"`base_url`, or set {service.address} on the worker.",
+            kind="configuration",
+        )
     if options.api_key and not service.ignores_key:
         return target
     _refuse_hidden(options.model, service.added_without_key, variables)
@@ -158,15 +169,6 @@ def _refuse_unchecked(model: str, names: tuple[str, ...]) -> None:
         )
 
 
-def _refuse_without_address(options: LitellmOptions, service: ModelService) -> None:
-    if service.address and not (options.base_url or os.environ.get(service.address)):
-        raise ProviderError(
-            f"The model '{options.model}' has no address: '{service.name}' is a server of your own. Give the target a "
-            f"`base_url`, or set {service.address} on the worker.",
-            kind="configuration",
-        )
-
-
 def _check_service(id: str, name: str) -> str:
     """Return a model's id if it names a service that evalhub calls. Raises `ProviderError`."""
     provider, slash, model = id.partition("/")
@@ -177,16 +179,6 @@ def _check_service(id: str, name: str) -> str:
         )
     service_of(id)
     return id
-
-
-def _settings(options: ModelOptions) -> dict[str, Json]:
-    thinking = options.thinking_budget if isinstance(options, AnthropicOptions) else None
-    settings: dict[str, Json] = {
-        "temperature": options.temperature,
-        "max_tokens": options.max_output_tokens,
-        "thinking": {"type": "enabled", "budget_tokens": thinking} if thinking else None,
-    }
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _connection(**given: str | None) -> dict[str, Json]:

@@ -61,7 +61,17 @@ class Mock:
         if not isinstance(target.options, MockOptions):
             raise TypeError(f"{target.name} isn't a mock target")
         self._options = target.options
-        self._recording = _recording(target.options)
+        has_trace = target.options.trace is not None
+        raw = json.dumps(target.options.trace).encode() if has_trace else target.options.response.encode()
+        self._recording = Recording(
+            raw=raw,
+            parser="trace" if has_trace else "plain_text",
+            answer=target.options.response,
+            exit_code=target.options.exit_code,
+            timed_out=target.options.timed_out,
+            usage=_usage(target.options),
+            cost_usd=target.options.cost_usd,
+        )
 
     def check(self) -> Availability:
         """Always available."""
@@ -104,20 +114,6 @@ def wait(seconds: float, cancelled: Callable[[], bool]) -> tuple[float, bool]:
             return time.monotonic() - began, True
         time.sleep(min(left, _LOOK_SECONDS))
     return time.monotonic() - began, False
-
-
-def _recording(options: MockOptions) -> Recording:
-    has_trace = options.trace is not None
-    raw = json.dumps(options.trace).encode() if has_trace else options.response.encode()
-    return Recording(
-        raw=raw,
-        parser="trace" if has_trace else "plain_text",
-        answer=options.response,
-        exit_code=options.exit_code,
-        timed_out=options.timed_out,
-        usage=_usage(options),
-        cost_usd=options.cost_usd,
-    )
 
 
 def _usage(options: MockOptions) -> Usage | None:

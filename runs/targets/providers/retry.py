@@ -23,9 +23,6 @@ BACKOFF_FACTOR = 2.0
 RETRYABLE_STATUS_CODES = (500, 408, 429, 502, 503, 504)
 JITTER = (0.75, 1.25)
 
-NEVER = frozenset((401, 403))
-"""Statuses that are never retried, regardless of the settings."""
-
 _NETWORK_CODE = re.compile(r"E(?:AI|CONN|HOST|NET|PIPE|TIME|REFUSED|RESET)", re.IGNORECASE)
 _NETWORK_MESSAGE = re.compile(
     r"network|fetch failed|connection (?:error|reset|refused|aborted)|timed? ?out"
@@ -96,7 +93,8 @@ def is_retryable(failure: RequestFailure, codes: Collection[int] = RETRYABLE_STA
         return False
     status = failure.known_status
     if status is not None:
-        return status not in NEVER and status in codes
+        # Statuses that are never retried, regardless of the settings.
+        return status not in (401, 403) and status in codes
     return (
         failure.network
         or _NETWORK_CODE.match(failure.code) is not None

@@ -119,13 +119,6 @@ class TargetEditor:
             return False
         return True
 
-    def try_it(self, definition: TargetDefinition) -> TargetTry:
-        """Request a try of the definition. Raises `PermissionDenied`."""
-        access, by = self.request.access, self.request.user
-        if not accepts_at_once(access):
-            raise PermissionDenied("Only admins can try a target that isn't saved and accepted.")
-        return request_try(access.project, definition, self.prompt, by=by, base_folder=self.base)
-
     def render(self, status: int = 200) -> HttpResponse:
         """Return the page, or its form for htmx."""
         context = vars(self) | {
@@ -182,7 +175,11 @@ def _show_edited(
     if "show" in request.POST:
         return editor.show(text)
     if "try" in request.POST:
-        editor.tried = editor.try_it(definition)
+        # Request a try of the definition. Raises `PermissionDenied`.
+        access, by = editor.request.access, editor.request.user
+        if not accepts_at_once(access):
+            raise PermissionDenied("Only admins can try a target that isn't saved and accepted.")
+        editor.tried = request_try(access.project, definition, editor.prompt, by=by, base_folder=editor.base)
         return editor.render() if request.htmx else redirect(f"{request.path}?try={editor.tried.pk}#try")
     wanted = request.POST.get("save", "")
     if wanted != "anyway" and editor.cannot_start(definition):

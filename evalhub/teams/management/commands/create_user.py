@@ -49,7 +49,14 @@ class Command(PlainCommand):
                 f"The account of {name} is switched off, so it can have no role. Choose another name."
             )
         if options["email"] is not None:
-            user.email = _email(options["email"])
+            address = options["email"]
+            try:
+                validate_email(address)
+            except ValidationError as error:
+                raise Refused(
+                    f"'{address}' is not an e-mail address. Write one such as ada@example.org."
+                ) from error
+            user.email = address
             user.save(update_fields=["email"])
         # Without a word about it nobody loses a role: a project's only admin would be its last.
         present = Membership.objects.filter(project=room, user=user).values_list("role", flat=True).first()
@@ -65,14 +72,6 @@ def _project(slug: str | None) -> Project:
         return default_project()
     project = Project.objects.filter(slug=slug).first()
     return project or Project.objects.create(slug=check_fit(Project, "slug", slug), name=slug)
-
-
-def _email(address: str) -> str:
-    try:
-        validate_email(address)
-    except ValidationError as error:
-        raise Refused(f"'{address}' is not an e-mail address. Write one such as ada@example.org.") from error
-    return address
 
 
 def _password(name: str) -> str:

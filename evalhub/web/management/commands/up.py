@@ -65,7 +65,16 @@ class Command(HelpfulCommand):
 
     def _start(self, port: int, *, once: bool, examples: bool) -> int:
         self.check(tags=[TAG])
-        _check_port(port)
+        with socket.socket() as probe:
+            # As the server does, so that a port that was used a moment ago counts as free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError as error:
+                raise CommandError(
+                    f"Port {port} cannot be used: {error.strerror}. Choose another one: make run PORT={port % HIGHEST_PORT + 1}.",
+                    returncode=WRONG_USE,
+                ) from error
         lock = _lock(settings.DATA_DIR, port)
         supervisor = Supervisor(lambda text: self.stderr.write(text))
         try:
@@ -77,7 +86,19 @@ class Command(HelpfulCommand):
     def _run(self, supervisor: Supervisor, port: int, *, once: bool, examples: bool) -> int:
         logs = settings.DATA_DIR / "logs"
         logs.mkdir(exist_ok=True)
-        _make_paths_absolute()
+        # Let the processes find, from evalhub's folder, the files that variables name from the caller's.
+        os.environ["EVALHUB_DATA"] = str(settings.DATA_DIR)
+        if settings.DATABASE_URL.startswith("sqlite:"):
+            os.environ["DATABASE_URL"] = (
+                f"sqlite:///{quote(str(Path(settings.DATABASES['default']['NAME']).resolve()))}"
+            )
+        for name, value in os.environ.items():
+            if (
+                value
+                and name.endswith("_FILE")
+                and name.startswith(("EVALHUB_", "DATABASE_", "LLM_TOOL_TEST_"))
+            ):
+                os.environ[name] = str(Path(value).resolve())
         # Read by the processes below: links in notifications lead to this port.
         os.environ.setdefault(
             "EVALHUB_URL", settings.PUBLIC_URL if settings.EVALHUB_HOSTS else f"http://{LOOPBACK}:{port}"
@@ -88,7 +109,10 @@ class Command(HelpfulCommand):
         connections.close_all()
         _collect_static()
         supervisor.add(_web(logs, port))
-        self._wait(supervisor, lambda: _answers(port), "web", logs)
+        if not supervisor.wait_until(lambda: _answers(port), START_SECONDS) and not supervisor.stopping:
+            raise CommandError(
+                f"web did not start within {START_SECONDS} seconds. Look into {logs / 'web.log'}."
+            )
         if examples:
             supervisor.add(_example_agent(logs))
         for service in _workers(logs):
@@ -103,12 +127,6 @@ class Command(HelpfulCommand):
         if not self.json:
             self.stdout.write("Stopping.")
         return 0
-
-    def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
-        if not supervisor.wait_until(ready, START_SECONDS) and not supervisor.stopping:
-            raise CommandError(
-                f"{name} did not start within {START_SECONDS} seconds. Look into {logs / f'{name}.log'}."
-            )
 
     def _examples(self, supervisor: Supervisor) -> int:
         """Run the examples in a process of their own; return its exit code."""
@@ -146,19 +164,6 @@ class Command(HelpfulCommand):
         self.stdout.flush()
 
 
-def _check_port(port: int) -> None:
-    with socket.socket() as probe:
-        # As the server does, so that a port that was used a moment ago counts as free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError as error:
-            raise CommandError(
-                f"Port {port} cannot be used: {error.strerror}. Choose another one: make run PORT={port % HIGHEST_PORT + 1}.",
-                returncode=WRONG_USE,
-            ) from error
-
-
 def _lock(data: Path, port: int) -> IO[str]:
     """Lock the data directory and write the port there. Raises CommandError if another process has the lock."""
     lock = (data / PORT_FILE).open("a")
@@ -175,26 +180,19 @@ def _lock(data: Path, port: int) -> IO[str]:
     return lock
 
 
-def _make_paths_absolute() -> None:
-    """Let the processes find, from evalhub's folder, the files that variables name from the caller's."""
-    os.environ["EVALHUB_DATA"] = str(settings.DATA_DIR)
-    if settings.DATABASE_URL.startswith("sqlite:"):
-        os.environ["DATABASE_URL"] = (
-            f"sqlite:///{quote(str(Path(settings.DATABASES['default']['NAME']).resolve()))}"
-        )
-    for name, value in os.environ.items():
-        if value and name.endswith("_FILE") and name.startswith(("EVALHUB_", "DATABASE_", "LLM_TOOL_TEST_")):
-            os.environ[name] = str(Path(value).resolve())
-
-
 def _service(name: str, argv: list[str], logs: Path, **options: Any) -> SupervisedProcess:
     return SupervisedProcess(name, argv, logs / f"{name}.log", settings.BASE_DIR, **options)
 
 
 def _broker(logs: Path) -> SupervisedProcess:
     folder = broker_directory(settings.DATA_DIR)
+    program = broker_program()
+    if program is None:
+        raise CommandError(
+            "No broker is here: install valkey or redis, or give the address of one in EVALHUB_BROKER_URL."
+        )
     argv = [
-        _broker_program(),
+        program,
         str(write_broker_config(settings.DATA_DIR, settings.SECRET_KEY)),
         "--port",
         "0",
@@ -207,15 +205,6 @@ def _broker(logs: Path) -> SupervisedProcess:
     argv += ["--dir", str(folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
     argv += ["--maxmemory-policy", "noeviction", "--loglevel", "warning"]
     return _service("broker", argv, logs)
-
-
-def _broker_program() -> str:
-    program = broker_program()
-    if program is None:
-        raise CommandError(
-            "No broker is here: install valkey or redis, or give the address of one in EVALHUB_BROKER_URL."
-        )
-    return program
 
 
 def _collect_static() -> None:
