@@ -10,8 +10,9 @@ from math import ceil
 from django.utils.safestring import SafeString, mark_safe
 
 from evalhub.lib.numbers import measured
+from evalhub.web.states import look_of_state, sign_of_state
 from evaluators.statistics import verdict_sentences
-from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Scale
+from evaluators.statistics.measure_change import DECIDED, ChangeVerdict, MeasureChange, Scale
 from evaluators.statistics.regression import find_deciding, overall
 from runs.compare.measure_changes import HEADLINE, PASS
 from runs.results.measures import label_of_key, unit_of
@@ -75,7 +76,7 @@ class ShownChange:
     @property
     def direction(self) -> str:
         """Return `better` or `worse` for a verdict, else empty: differences alone have no colour."""
-        return {"regressed": "worse", "improved": "better"}.get(self.verdict, "")
+        return sign_of_state(self.verdict)[1] if self.change.verdict in DECIDED else ""
 
 
 @dataclass(frozen=True)
@@ -181,9 +182,7 @@ def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
         ends,
         span=span,
         smallest=change.smallest_effect,
-        look={"regressed": "is-regressed", "improved": "is-improved", "too_little": "is-little"}.get(
-            shown.verdict, "is-same"
-        ),
+        look=look_of_state(shown.verdict)[0],
         label=label,
     )
     return ForestRow(

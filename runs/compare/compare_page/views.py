@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.chips import rows_of_kind
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.paging import key_of
 from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
@@ -19,7 +20,6 @@ from runs.compare.compare_page.compared_scenarios import (
     FACETS,
     ComparedScenario,
     compared_facets,
-    left_by,
 )
 from runs.compare.compare_page.comparison import compare_two_runs, scenario_values
 from runs.compare.compare_page.matrix import compare_several_runs
@@ -92,7 +92,7 @@ def _two_runs(
     documents = text_differences(base, new, part) if part in PARTS else []
     compared = compare_two_runs(base, new, fresh)
     show = request.GET.get("show", DIFFERING)
-    scenarios = left_by(compared.scenarios, show)
+    scenarios = rows_of_kind(compared.scenarios, show, FACETS)
     tables = {
         "measures": lambda: measure_table(compared),
         "scenarios": lambda: compared_scenario_table(compared, scenarios),

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from evalhub.lib.numbers import counted, percent
 from evalhub.teams.models import Project
 from evalhub.web.line_chart import LineOfRuns, draw_small_line
-from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import DECIDED
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.compare.guidance.improved_guidance import ImprovedGuidance, improved_guidance
 from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts
@@ -238,7 +238,7 @@ def home_lines(project: Project, *, now: datetime) -> HomeLines:
 
 def _last_change(runs: QuerySet[Run]) -> datetime | None:
     """Return when the newest run that regressed or improved ended. One query."""
-    changed = runs.filter(verdict__in=(ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)).order_by("-pk")
+    changed = runs.filter(verdict__in=DECIDED).order_by("-pk")
     return changed.values_list("finished", flat=True).first()
 
 

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.chips import rows_of_kind
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
@@ -51,8 +52,8 @@ from runs.results.run_page.looks import shown_looks
 from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
 from runs.results.run_page.retests import shown_retests
 from runs.results.run_page.scenarios import (
+    FACETS,
     ScenarioRow,
-    choose_rows,
     columns_of,
     facets,
     part_of,
@@ -83,7 +84,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     read = trials_of(run)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
-    chosen = choose_rows(list(rows), request.GET.get("show", ""))
+    chosen = rows_of_kind(rows, request.GET.get("show", ""), FACETS)
     if table := chosen_table(request, {"scenarios": lambda: scenario_table(run, chosen)}):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
@@ -228,7 +229,7 @@ def _page_of_scenarios(request: HttpRequest, rows: list[ScenarioRow]) -> dict[st
     """Return the requested page of scenarios."""
     show, opened = request.GET.get("show", ""), request.GET.get("open", "")
     begin = key_of(request.GET.get("from", "")) or 0
-    part = part_of(choose_rows(rows, show), begin, opened)
+    part = part_of(rows_of_kind(rows, show, FACETS), begin, opened)
     shown = {"rows": part.rows, "following": part.following, "columns": columns_of(rows)}
     return {**shown, "begin": begin, "show": show, "open": opened}
 
