@@ -38,13 +38,9 @@ class ComparedScenario:
 
     @property
     def kind(self) -> str:
-        """Return the change by counts as a state; `unmeasured` if a side has only errors, `incomparable` if it changed."""
-        if not self.base or not self.new:
-            return "removed" if self.base else "added"
-        if self.changed:
-            return "incomparable"
+        """Return its change by counts, as `kind_of`."""
         before, after = self.rates
-        return after.change_from(before) or "unmeasured"
+        return kind_of(before if self.base else None, after if self.new else None, changed=bool(self.changed))
 
     @property
     def is_comparable(self) -> bool:
@@ -68,6 +64,16 @@ class ComparedScenario:
         """Return the absolute difference of the pass rates in percentage points."""
         before, after = self.rates
         return abs(after.share - before.share) * 100
+
+
+def kind_of(before: Rate | None, after: Rate | None, *, changed: bool) -> str:
+    """Return a scenario's change by counts as a state; one side is None where a run lacks it.
+
+    `unmeasured` if a side has only errors, `incomparable` if the scenario changed.
+    """
+    if before is None or after is None:
+        return "removed" if before else "added"
+    return "incomparable" if changed else after.change_from(before) or "unmeasured"
 
 
 def _outcomes(trials: Sequence[EndedTrial]) -> tuple[str, ...]:

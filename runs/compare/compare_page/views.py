@@ -27,11 +27,11 @@ from runs.compare.compare_page.tables import (
     compared_scenario_table,
     matrix_scenario_table,
     matrix_table,
-    measure_table,
 )
 from runs.compare.compare_page.text_differences import PARTS, differing_parts, text_differences
 from runs.compare.differences import differing_values
 from runs.compare.extensions import Extension, extensions_of
+from runs.compare.shown_changes import measure_table
 from runs.models import Run
 from runs.results.trial_page.side_by_side import TwoTrials, two_trials
 
@@ -94,7 +94,9 @@ def _two_runs(
     show = request.GET.get("show", DIFFERING)
     scenarios = rows_of_kind(compared.scenarios, show, FACETS)
     tables = {
-        "measures": lambda: measure_table(compared),
+        "measures": lambda: measure_table(
+            f"{compared.name}-measures", [*compared.headline, *compared.others]
+        ),
         "scenarios": lambda: compared_scenario_table(compared, scenarios),
     }
     if table := chosen_table(request, tables):

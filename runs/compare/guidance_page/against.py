@@ -27,7 +27,6 @@ from runs.compare.guidance.lift_answer import (
 from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift, why_no_results
 from runs.compare.measure_changes import PASS, RunComparison
 from runs.compare.shown_changes import ForestGroup, ShownChange, ShownVerdict, draw_forest, shown_verdict
-from runs.results.measures import unit_of
 from runs.results.rates import Rate
 from scenarios.models import Guidance
 
@@ -96,10 +95,10 @@ class GuidanceAgainst:
             return None
         return next((each for each in self.verdict.others if each.change.measure == "trial/tokens_in"), None)
 
-    def unit(self, change: ShownChange) -> str:
-        """Return the unit of a measure's values."""
-        layer, _, name = change.change.measure.partition("/")
-        return unit_of(layer, name)[0]
+    @property
+    def name(self) -> str:
+        """Return what files about it are called."""
+        return f"guidance-{self.before.pk}-{self.after.pk}"
 
 
 def guidance_against(
