@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluators.statistics.comparability import describe_incomparable
 from evaluators.statistics.error_shares import Levels
-from evaluators.statistics.measure_change import MeasureChange, MeasureRule, Sample
+from evaluators.statistics.measure_change import MeasureChange, Sample
 from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.compare_page.compared_scenarios import ORDER, ComparedScenario, sides_of
 from runs.compare.comparison import compare_chosen, incomparable
@@ -109,10 +109,6 @@ class ComparedRuns:
         return sum(not (each.base and each.new) for each in self.scenarios)
 
 
-def _worse_first(rule: MeasureRule, value: ScenarioValue) -> float:
-    return -value.difference if rule.better_is == "lower" else value.difference
-
-
 def scenario_values(
     base: Run, new: Run, measure: str, extensions: Sequence[Extension] = ()
 ) -> list[ScenarioValue]:
@@ -125,7 +121,7 @@ def scenario_values(
         return []
     rule, before, after = compared.samples[measure]
     values = [ScenarioValue(key, before[key], after[key]) for key in after if key in before]
-    return sorted(values, key=lambda each: _worse_first(rule, each))
+    return sorted(values, key=lambda each: -each.difference if rule.better_is == "lower" else each.difference)
 
 
 def compare_two_runs(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> ComparedRuns:

@@ -152,14 +152,12 @@ def _scenarios(runs: Sequence[Run]) -> tuple[MatrixScenario, ...]:
 
 
 def _cells(sides: Sequence[ScenarioSide | None], changed: Sequence[bool]) -> tuple[ScenarioCell, ...]:
-    base, *others = sides
-    cells = [
-        ScenarioCell(
-            side, kind_of(base and base.rate, side and side.rate, changed=differs) if base or side else ""
-        )
-        for side, differs in zip(others, changed, strict=True)
+    rates = [side.rate if side else None for side in sides]
+    kinds = [
+        kind_of(rates[0], rate, changed=differs) if rates[0] or rate else ""
+        for rate, differs in zip(rates[1:], changed, strict=True)
     ]
-    return (ScenarioCell(base), *cells)
+    return tuple(ScenarioCell(side, kind) for side, kind in zip(sides, ("", *kinds), strict=True))
 
 
 def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]]) -> tuple[MatrixRun, ...]:

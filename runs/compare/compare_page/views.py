@@ -32,7 +32,6 @@ from runs.compare.compare_page.text_differences import PARTS, differing_parts, t
 from runs.compare.differences import differing_values
 from runs.compare.extensions import Extension, extensions_of
 from runs.compare.shown_changes import measure_table
-from runs.models import Run
 from runs.results.trial_page.side_by_side import TwoTrials, two_trials
 
 HELP_COOKIE = "compare_help"
@@ -80,10 +79,6 @@ def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[Extension]) 
     return response
 
 
-def _are_two_versions(base: Run, new: Run) -> bool:
-    return base.suite_id == new.suite_id and base.suite_version_id != new.suite_version_id
-
-
 def _two_runs(
     request: ProjectRequest, chosen: ChosenRuns, fresh: list[Extension], context: dict[str, object]
 ) -> HttpResponseBase:
@@ -115,7 +110,9 @@ def _two_runs(
         "values": scenario_values(base, new, measure, fresh) if measure else [],
         "parts": differing_parts(base, new),
         "part": part,
-        "versions": chosen.runs if _are_two_versions(base, new) else (),
+        "versions": chosen.runs
+        if (base.suite_id == new.suite_id and base.suite_version_id != new.suite_version_id)
+        else (),
         "documents": documents,
         "may_run": request.access.may("run"),
     }

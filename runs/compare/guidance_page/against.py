@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.guidance.guidance_comparison import by_change
 from runs.compare.guidance.guidance_exposure import ExposureLevel
 from runs.compare.guidance.guidance_findings import (
     DocumentDifference,
-    Findings,
     Reasons,
     differences,
     findings,
@@ -129,7 +127,12 @@ def guidance_against(
         chosen,
         pair_findings.compared,
         shown_verdict([*pair_findings.compared.headline, *pair_findings.compared.others]),
-        [_scenario(key, change, pair_findings) for key, change in by_change(pair_findings.compared)],
+        [
+            ScenarioChange(
+                key, ShownChange(change), pair_findings.before.get(key), pair_findings.after.get(key)
+            )
+            for key, change in by_change(pair_findings.compared)
+        ],
         pair_findings.levels,
         read_lift(chosen, pair_findings.compared) if of_skill else None,
         stopped,
@@ -149,9 +152,3 @@ def _shown_measures(compared: RunComparison) -> list[ShownChange]:
         for name in (PASS, *ADDS)
         if name in named
     ]
-
-
-def _scenario(key: str, change: MeasureChange, pair_findings: Findings) -> ScenarioChange:
-    return ScenarioChange(
-        key, ShownChange(change), pair_findings.before.get(key), pair_findings.after.get(key)
-    )

@@ -160,7 +160,9 @@ def _change_words(shown: ShownChange) -> str:
 def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tuple[SafeString, str]:
     """Return the picture of the line, and a sentence about it; empty if no trial passed or failed."""
     members = [_drawn_run(each.run) for each in reversed(stored.runs)] if stored else []
-    earlier = members or _earlier(run)
+    earlier = members or [
+        DrawnRun(*row) for row in reversed(shown_before(run).values_list(*DrawnRun._fields))
+    ]
     line = line_of_runs([*earlier, _drawn_run(run)], answer)
     if line is None:
         return SafeString(""), ""
@@ -184,11 +186,6 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tupl
 
 def _drawn_run(run: Run) -> DrawnRun:
     return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version, run.pass_rate)
-
-
-def _earlier(run: Run) -> list[DrawnRun]:
-    """Return `shown_before`, oldest first. One query."""
-    return [DrawnRun(*row) for row in reversed(shown_before(run).values_list(*DrawnRun._fields))]
 
 
 def shown_before(run: Run) -> QuerySet[Run]:

@@ -76,7 +76,8 @@ MOST_SESSIONS = 100
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Show a run in three layers, or its progress."""
     run = find_shown_run(request, pk)
-    failing = _failing(request, run)
+    subcommand = request.GET.get("failing", "")
+    failing = {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
     target = request.htmx.target if request.htmx else None
     if target == "failing" and failing:
         return render(request, "results/run/_failing_calls.html", failing)
@@ -112,7 +113,10 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
-        "exports": _documents_of(run),
+        "exports": {
+            reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
+            for name, export in EXPORTS.items()
+        },
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
@@ -121,14 +125,6 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "results/run/run.html", context)
-
-
-def _documents_of(run: Run) -> dict[str, str]:
-    """Return the titles of a run's documents by their addresses."""
-    return {
-        reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
-        for name, export in EXPORTS.items()
-    }
 
 
 def _alerts(run: Run) -> dict[str, Any]:
@@ -156,7 +152,10 @@ def _compare_with_line(
     if run.is_open:
         return shown
     line = shown_reference(run)
-    against = against_baseline(run, read, rows, left_out, _table(verdict))
+    change = verdict.headline[0].change if verdict else None
+    against = against_baseline(
+        run, read, rows, left_out, (change.broke, change.mended) if change else ((), ())
+    )
     is_apart = run.verdict == ChangeVerdict.NOT_COMPARABLE
     shown |= {
         "verdict": verdict,
@@ -195,12 +194,6 @@ def _verdict(run: Run) -> ShownVerdict | None:
     return shown_verdict(stored_changes(run.pk), dollars_a_trial=run.cost_of_trial)
 
 
-def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the scenarios that broke and those that improved by the verdict's own table."""
-    change = verdict.headline[0].change if verdict else None
-    return (change.broke, change.mended) if change else ((), ())
-
-
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
@@ -217,12 +210,6 @@ def _offers(run: Run) -> dict[str, int]:
     if run.unjudged and run.unjudged >= run.errors:
         counts.pop(RetryKind.RETRY, None)
     return counts
-
-
-def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
-    """Return the selected subcommand's failing calls, none without a selection."""
-    subcommand = request.GET.get("failing", "")
-    return {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
 
 
 def _page_of_scenarios(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -209,15 +209,15 @@ def _by_place(gates: Sequence[Score]) -> dict[tuple[str, ...], Score]:
     seen: Counter[tuple[str, ...]] = Counter()
     by_place = {}
     for gate in gates:
-        place = tuple(_place(gate))
+        detail = gate.get("detail") or {}
+        place = (
+            gate["layer"],
+            gate["name"],
+            *(str(detail.get(name, "")) for name in ("name", "command", "path")),
+        )
         seen[place] += 1
         by_place[*place, str(seen[place])] = gate
     return by_place
-
-
-def _place(gate: Score) -> Iterable[str]:
-    detail = gate.get("detail") or {}
-    return (gate["layer"], gate["name"], *(str(detail.get(name, "")) for name in ("name", "command", "path")))
 
 
 def _find_changes(before: ScenarioVersion, after: ScenarioVersion) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from evalhub.web.csv_export import Cell, Table
 from runs.compare.shown_changes import measure_table
@@ -70,15 +69,15 @@ def gate_table(two: TwoTrials) -> Table:
     rows = (
         (
             *(pair.gate["layer"], pair.gate["name"]),
-            *(value for side in (pair.base, pair.new) for value in _gate(side)),
+            *(
+                value
+                for side in (pair.base, pair.new)
+                for value in ((side.get("passed"), side.get("message") or None) if side else (None, None))
+            ),
         )
         for pair in two.gates
     )
     return Table(f"{_name(two)}-gates", header, rows)
-
-
-def _gate(gate: dict[str, Any] | None) -> tuple[Cell, Cell]:
-    return (gate.get("passed"), gate.get("message") or None) if gate else (None, None)
 
 
 def measured_table(two: TwoTrials) -> Table:
