@@ -46,6 +46,8 @@ FILTERS: tuple[Callable[..., Any], ...] = (
         template_filters.format_name,
         template_filters.left_out,
         template_filters.line,
+        template_filters.said,
+        template_filters.sign,
         template_filters.urlencode,
         template_filters.visible,
     ),

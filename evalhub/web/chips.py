@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from evalhub.web.states import look_of_state, sign_of_state
 
 
 @dataclass(frozen=True)
@@ -38,3 +42,22 @@ class Facets:
 
     all: int
     chips: tuple[Facet, ...]
+
+
+Kinds = Mapping[str, tuple[str, str, Callable[[Any], bool]]]
+"""Kinds of rows by the name of their facet: a label, the state whose sign and colour it has, and which rows are of it."""
+
+
+def count_kinds(rows: Collection[Any], kinds: Kinds) -> list[Facet]:
+    """Return the facets with their numbers of rows."""
+    counted = []
+    for name, (label, state, test) in kinds.items():
+        sign, colour = sign_of_state(state)
+        look = colour or look_of_state(state)[0]
+        counted.append(Facet(name, label, sum(map(test, rows)), sign, look))
+    return counted
+
+
+def rows_of_kind(rows: Sequence[Any], show: str, kinds: Kinds) -> list[Any]:
+    """Return a facet's rows; all for an unknown facet."""
+    return [row for row in rows if kinds[show][2](row)] if show in kinds else list(rows)

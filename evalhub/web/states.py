@@ -1,4 +1,4 @@
-"""How a state is called on pages: one class that carries glyph and tint, one word."""
+"""The words that people read for what came out: each with its class, its sign and its colour."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ STATES: dict[str, tuple[str, str]] = {
     "cancelled": ("is-cancelled", "cancelled"),
     **{verdict.value: (look, verdict.label.lower()) for verdict, look in VERDICTS.items()},
     "configuration_changed": ("is-suspected", "configuration changed"),
+    "worse": ("is-regressed", "worse"),
+    "better": ("is-improved", "better"),
     "same": ("is-same", "same"),
+    "none": ("is-not-run", "not run"),
+    "only_with": ("is-improved", "only with the skill"),
+    "only_without": ("is-regressed", "only without the skill"),
+    "flips": ("is-flaky", "flips"),
+    "always": ("is-same", "always holds"),
+    "never": ("is-failed", "never holds"),
     "lower": ("is-little", "lower"),
     "higher": ("is-little", "higher"),
     "errors": ("is-error", "errors"),
@@ -66,6 +74,9 @@ STATES: dict[str, tuple[str, str]] = {
     "acknowledged": ("is-same", "acknowledged"),
     "investigating": ("is-running", "investigating"),
     "fixed": ("is-passed", "fixed"),
+    "named": ("is-regressed", "named"),
+    "not_decided": ("is-error", "undecided"),
+    "incomparable": ("is-error", "not comparable"),
     "wont_fix": ("is-cancelled", "won't fix"),
     "invalid": ("is-cancelled", "not a regression"),
     "ready": ("is-passed", "ready"),
@@ -97,6 +108,23 @@ FORMATS = {
 """File formats by their names for people."""
 
 
+SIGNS = {
+    "is-passed": ("✓", "better"),
+    "is-failed": ("✕", "worse"),
+    "is-regressed": ("▼", "worse"),
+    "is-improved": ("▲", "better"),
+    "is-same": ("=", "muted"),
+    "is-error": ("!", "caution"),
+    "is-not-run": ("–", "muted"),
+}
+"""The sign and the colour of a word outside a badge, by its class."""
+
+
 def look_of_state(state: str) -> tuple[str, str]:
     """Return class and word of a state; an unlisted state is its own word."""
     return STATES.get(state, ("", state.replace("_", " ")))
+
+
+def sign_of_state(state: str) -> tuple[str, str]:
+    """Return sign and colour of a state's word outside a badge; both empty for one that has none."""
+    return SIGNS.get(look_of_state(state)[0], ("", ""))

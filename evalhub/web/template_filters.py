@@ -123,6 +123,21 @@ def badge(state: str, word: str = "") -> SafeString:
     return format_html('<span class="badge {}">{}</span>', look, word or called)
 
 
+def said(state: str, words: str = "") -> SafeString:
+    """Return a state in a text, with its sign and in its colour; other words where its own say too little."""
+    sign, colour = states.sign_of_state(state)
+    return format_html('<span class="{}">{} {}</span>', colour, sign, words or states.look_of_state(state)[1])
+
+
+def sign(state: str, words: str = "") -> SafeString:
+    """Return a state's sign in its colour, whose words screen readers say."""
+    drawn, colour = states.sign_of_state(state)
+    hidden = words or states.look_of_state(state)[1]
+    return format_html(
+        '<span class="{}">{}<span class="visually-hidden"> {}</span></span>', colour, drawn, hidden
+    )
+
+
 ICONS = settings.ASSETS / "static/vendor/lucide"
 _SHAPES = re.compile(r"<svg.*?>(.*)</svg>", re.DOTALL)
 

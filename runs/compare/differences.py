@@ -104,7 +104,7 @@ def _suite(run: Run) -> FingerprintPart:
 def fingerprint_rows(before: Run, after: Run) -> list[FingerprintDifference]:
     """Return both fingerprints' parts, differences first. Expects the runs' guidance to be loaded."""
     names = [name for name in LABELS if _is_shown(name, before, after)]
-    rows = [_row(name, before, after) for name in names]
+    rows = [FingerprintDifference(LABELS[name], _label(name, before), _label(name, after)) for name in names]
     return sorted(rows, key=lambda row: row.same)
 
 
@@ -158,10 +158,6 @@ def _field(definition: Mapping[str, Any], name: str) -> str:
 def _is_shown(name: str, before: Run, after: Run) -> bool:
     known = [bool(_value(name, run)) for run in (before, after)]
     return all(known) if name in _ADDED_LATER else any(known)
-
-
-def _row(name: str, before: Run, after: Run) -> FingerprintDifference:
-    return FingerprintDifference(LABELS[name], _label(name, before), _label(name, after))
 
 
 def _label(name: str, run: Run) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
-
 from evaluators.statistics.comparability import outcome_reasons
 from evaluators.statistics.line import DRIFT_ENDS, DRIFT_FEWEST, DRIFT_RUNS, find_drift
 from runs.compare.measure_changes import PASS, samples_of, smallest_of_pass_rate
@@ -33,7 +31,18 @@ def decline_of(run: Run, members: Sequence[int]) -> Decline | None:
     content, as their distance from their means; only what came after the line's last alert of a drift counts. At most
     six queries.
     """
-    last = _alerts(run).order_by("-run").first()
+    last = (
+        Alert.objects.filter(
+            kind=AlertKind.DRIFT,
+            run__suite=run.suite_id,
+            run__target=run.target_id,
+            run__model=run.model,
+            run__branch=run.branch,
+            run__lt=run.pk,
+        )
+        .order_by("-run")
+        .first()
+    )
     if last is not None and last.state in OPEN_ALERTS:
         return None
     keys = [key for key in members if last is None or key > last.run_id][1 - DRIFT_RUNS :]
@@ -75,17 +84,6 @@ def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:
     return {
         pk: middle + fmean(mean - level[key] for key, mean in own.items()) for pk, own in means.items() if own
     }
-
-
-def _alerts(run: Run) -> QuerySet[Alert]:
-    return Alert.objects.filter(
-        kind=AlertKind.DRIFT,
-        run__suite=run.suite_id,
-        run__target=run.target_id,
-        run__model=run.model,
-        run__branch=run.branch,
-        run__lt=run.pk,
-    )
 
 
 def drift_sentence(drift: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import percent
 from evalhub.web.line_chart import LineOfRuns, draw_line
+from evalhub.web.states import look_of_state
 from evaluators.statistics.line import expected_range
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models.run import has_too_many_errors
@@ -18,16 +19,6 @@ from runs.results.run_answers import RunAnswer
 RUNS_SHOWN = 12
 """Runs of a line in its picture, the newest included."""
 LONGEST_FLAG = 24
-LOOKS = {
-    RunAnswer.REGRESSED: "is-regressed",
-    RunAnswer.FAILED: "is-regressed",
-    RunAnswer.BELOW_RELEASE_RULE: "is-regressed",
-    RunAnswer.IMPROVED: "is-improved",
-    RunAnswer.AS_BEFORE: "is-same",
-    RunAnswer.AS_EXPECTED: "is-same",
-    RunAnswer.SMALL_CHANGE: "is-same",
-}
-"""Classes of a line by its newest run's answer; others are undecided."""
 
 
 class DrawnRun(NamedTuple):
@@ -67,7 +58,7 @@ def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | No
         rates=[run.rate.share for run in drawn],
         interval=(newest.low, newest.high),
         band=expected_range([(run.rate.share, run.rate.n) for run in drawn[:since]], newest.n),
-        look=LOOKS.get(answer, "is-little"),
+        look=look_of_state(answer)[0],
         since=since if answer is RunAnswer.REGRESSED and since else None,
         flags=_flags(drawn),
     )

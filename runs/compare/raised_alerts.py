@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalhub.teams import audit
-from evalhub.teams.models import NotifyWhen, Project
+from evalhub.teams.models import NotifyWhen
 from evaluators.name_lists import list_names
 from evaluators.statistics.line import is_confirmed_by
 from evaluators.statistics.measure_change import ChangeVerdict
@@ -117,14 +117,14 @@ def _is_worse_elsewhere(run: Run, side: Reference, comparison: RunComparison) ->
 
 
 def _alerts_of_amounts(run: Run, side: Reference, comparison: RunComparison) -> _Wanted:
-    raised = {kind for kind in worse_amounts(comparison.others) if _is_on(run.project, kind)}
+    raised = {
+        kind
+        for kind in worse_amounts(comparison.others)
+        if (run.project.alert_dearer if kind is AlertKind.DEARER else run.project.alert_slower)
+    }
     return {
         kind: {"evidence": Evidence.CONFIRMED} for kind in sorted(raised) if not side.amounts[kind].pending
     }
-
-
-def _is_on(project: Project, kind: AlertKind) -> bool:
-    return project.alert_dearer if kind is AlertKind.DEARER else project.alert_slower
 
 
 def _store_fall(run: Run, decline: Decline) -> None:

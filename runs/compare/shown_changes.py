@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
@@ -10,8 +10,10 @@ from math import ceil
 from django.utils.safestring import SafeString, mark_safe
 
 from evalhub.lib.numbers import measured
+from evalhub.web.csv_export import Cell, Table
+from evalhub.web.states import look_of_state, sign_of_state
 from evaluators.statistics import verdict_sentences
-from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Scale
+from evaluators.statistics.measure_change import DECIDED, ChangeVerdict, MeasureChange, Scale
 from evaluators.statistics.regression import find_deciding, overall
 from runs.compare.measure_changes import HEADLINE, PASS
 from runs.results.measures import label_of_key, unit_of
@@ -75,7 +77,77 @@ class ShownChange:
     @property
     def direction(self) -> str:
         """Return `better` or `worse` for a verdict, else empty: differences alone have no colour."""
-        return {"regressed": "worse", "improved": "better"}.get(self.verdict, "")
+        return sign_of_state(self.verdict)[1] if self.change.verdict in DECIDED else ""
+
+    @property
+    def row(self) -> ComparedMeasure:
+        """Return the measure as a row of a table."""
+        name = self.change.measure
+        unit = unit_of(*name.split("/", 1))[0]
+        return ComparedMeasure(self.label, unit, self.change.before, self.change.after, self, name)
+
+
+@dataclass(frozen=True)
+class ComparedMeasure:
+    """A measure on two sides: of runs, arms, versions of guidance or trials."""
+
+    label: str
+    unit: str
+    base: float | None
+    """None if not measured."""
+    new: float | None
+    change: ShownChange | None = None
+    """None where nothing can be compared."""
+    name: str = ""
+    """Its layer and name; empty for a value that only trials have."""
+
+    @property
+    def sign(self) -> str:
+        """Return how the base relates to the new value; empty if one is not measured."""
+        if self.base is None or self.new is None:
+            return ""
+        return "=" if self.base == self.new else "<" if self.base < self.new else ">"
+
+    @property
+    def is_not_significant(self) -> bool:
+        """Return whether chance can explain the difference."""
+        return bool(
+            self.change and self.change.change.effect and self.change.verdict in ("no_evidence", "too_little")
+        )
+
+
+def measure_table(
+    name: str,
+    rows: Iterable[ComparedMeasure],
+    sides: tuple[str, str] = ("base", "new"),
+    *,
+    tested: bool = True,
+) -> Table:
+    """Return measures as CSV; differences are from 0 to 1, on the relative scale shares of the first side.
+
+    Trials aren't `tested`: only their values stand there.
+    """
+    columns = ("measure", "unit", *sides)
+    if not tested:
+        return Table(name, columns, ((row.label, row.unit, row.base, row.new) for row in rows))
+    header = (
+        *(*columns, "difference", "low_95", "high_95", "scale", "verdict", "scenarios"),
+        *(*(f"{side}_trials" for side in sides), "worse", "better", "p", "p_corrected", "detectable", "test"),
+    )
+    return Table(
+        name, header, ((row.name, row.unit, row.base, row.new, *_tested(row.change)) for row in rows)
+    )
+
+
+def _tested(shown: ShownChange | None) -> tuple[Cell, ...]:
+    if shown is None:
+        return (*[None] * 4, "not_comparable", *[None] * 9)
+    change = shown.change
+    return (
+        *(change.effect, change.lower, change.upper, change.scale.value, change.verdict.value),
+        *(change.scenarios, *change.trials, change.worse, change.better, change.p, change.p_corrected),
+        *(change.detectable, change.test.value),
+    )
 
 
 @dataclass(frozen=True)
@@ -123,6 +195,11 @@ class ShownVerdict:
         """Return the measure that the verdict is about."""
         deciding = find_deciding([each.change for each in self.headline])
         return next(each for each in self.headline if each.change is deciding)
+
+    @property
+    def rows(self) -> list[ComparedMeasure]:
+        """Return all measures, headline first."""
+        return [each.row for each in (*self.headline, *self.others)]
 
     @property
     def forest(self) -> list[ForestGroup]:
@@ -181,9 +258,7 @@ def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
         ends,
         span=span,
         smallest=change.smallest_effect,
-        look={"regressed": "is-regressed", "improved": "is-improved", "too_little": "is-little"}.get(
-            shown.verdict, "is-same"
-        ),
+        look=look_of_state(shown.verdict)[0],
         label=label,
     )
     return ForestRow(

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.comparison import passes_of
 from runs.compare.extensions import extensions_of, levels_of
 from runs.compare.first_divergences import FirstDivergences, divergences_from
 from runs.compare.measure_changes import RunComparison, compare_runs
+from runs.compare.shown_changes import ComparedMeasure, ShownChange
 from runs.models import Measure, Run, RunMeasure
+from runs.results.measures import label_of
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,16 @@ def side_by_side(runs: Sequence[Run]) -> SideBySide:
     return SideBySide(
         list(runs), measures_with_cells(runs), [(key, [each.get(key) for each in passed]) for key in keys]
     )
+
+
+def compared_measure(
+    measure: Measure, cells: Sequence[Cell | None], change: MeasureChange | None
+) -> ComparedMeasure:
+    """Return a measure of two runs: what was compared, else their means."""
+    means = [cell.mean if cell else None for cell in cells]
+    before, after = (change.before, change.after) if change else means
+    shown = ShownChange(change) if change else None
+    return ComparedMeasure(label_of(measure), measure.unit, before, after, shown, str(measure))
 
 
 def measures_with_cells(runs: Sequence[Run]) -> list[tuple[Measure, list[Cell | None]]]:

@@ -16,7 +16,7 @@ from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.measure_changes import HEADLINE, PASS
 from runs.compare.trend_runs import TrendFilters, TrendRun, is_of_line
 from runs.models import Change, Measure, RunMeasure, SubcommandMeasure
-from runs.results.comparability import Configuration, both_known, changed_between, read_standards
+from runs.results.comparability import both_known, changed_between, read_standards
 from runs.results.measures import label_of
 
 OVERVIEW = (*HEADLINE, "trial/cost_usd", "trial/seconds")
@@ -206,7 +206,8 @@ class _Steps:
         """Return the parts that changed in any scenario; None where the scenarios are others."""
         judges = both_known(*(run.configuration.sources.judge for run in (before, after)))
         one, other = (
-            _with_judge(run.configuration, judge) for run, judge in zip((before, after), judges, strict=True)
+            run.configuration._replace(sources=run.configuration.sources._replace(judge=judge))
+            for run, judge in zip((before, after), judges, strict=True)
         )
         if one == other:
             return frozenset()
@@ -214,10 +215,6 @@ class _Steps:
         if old != new:
             return None
         return frozenset(chain.from_iterable(changed_between(self.known, (one, other)).values()))
-
-
-def _with_judge(run: Configuration, judge: str) -> Configuration:
-    return run._replace(sources=run.sources._replace(judge=judge))
 
 
 def subcommand_series(runs: Sequence[TrendRun]) -> list[TrendSeries]:

@@ -295,10 +295,11 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
 def _trial(columns: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
     key, progress, outcome, pk, scenario, index, seconds, cost_usd = columns
     passed, total = _verdicts(scores)
+    values = {score.name: score.value for score in scores if score.layer == "interaction"}
     return DigestedTrial(
         *(key, progress, outcome, pk, scenario, index, seconds, cost_usd),
         *(passed, total, _judge(scores)[0], lost, judge_disagrees(scores)),
-        *_interaction(scores),
+        *(values.get("first_try_success_rate"), values.get("total_commands"), values.get("known")),
     )
 
 
@@ -306,12 +307,6 @@ def judge_disagrees(scores: Sequence[ReadScore]) -> bool:
     """Return whether the judge's verdict differs from that of all other deciding scores; false if one is missing."""
     passed, total = _verdicts(scores)
     return total > 0 and _judge(scores)[1] is (passed < total)
-
-
-def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None, float | None]:
-    """Return layer 1's first-try rate, its number of commands, and of those with a known end."""
-    values = {score.name: score.value for score in scores if score.layer == "interaction"}
-    return values.get("first_try_success_rate"), values.get("total_commands"), values.get("known")
 
 
 def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:

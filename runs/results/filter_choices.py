@@ -42,7 +42,8 @@ def choices(project: Project) -> Choices:
 
     Models, tool versions and tags come from its recent runs, so the cost stays constant.
     """
-    recent = list(_recent(project.pk))
+    runs = Run.objects.filter(project=project.pk).order_by("-pk")
+    recent = list(runs.values_list("model", "tool_version", "tags", "by__username")[:RECENT])
     tags = Counter(tag for _, _, tags, _ in recent for tag in tags)
     return Choices(
         list(Suite.objects.filter(project=project).values_list("slug", "name")),
@@ -53,11 +54,6 @@ def choices(project: Project) -> Choices:
         tags.most_common(MOST_TAGS),
         sorted({name for *_, name in recent if name}),
     )
-
-
-def _recent(project: int) -> QuerySet[Run, tuple[str, str, list[str], str | None]]:
-    runs = Run.objects.filter(project=project).order_by("-pk")
-    return runs.values_list("model", "tool_version", "tags", "by__username")[:RECENT]
 
 
 def target_names(project: int) -> QuerySet[Target, str]:

@@ -158,7 +158,12 @@ class TotalledTrial(Struct, frozen=True):
 def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
     """Return the totals of a run's layers. One query if a judge decided any trial."""
     sources = Counter(trial.source for trial in trials)
-    completed = [score.value for trial in trials for score in trial.scores if _is_completion(score)]
+    completed = [
+        score.value
+        for trial in trials
+        for score in trial.scores
+        if (score.name == "completed" and score.layer == "interaction" and score.value is not None)
+    ]
     return LayerTotals(
         trials=len(trials),
         completed=sum(bool(value) for value in completed),
@@ -195,10 +200,6 @@ def _ends(trials: Sequence[TotalledTrial]) -> EndTotals:
         others=sum(not trial.counts for trial in trials),
         printed_in=max(printed, key=printed.__getitem__) if any(printed.values()) else None,
     )
-
-
-def _is_completion(score: ReadScore) -> bool:
-    return score.name == "completed" and score.layer == "interaction" and score.value is not None
 
 
 def most_lost(trials: Iterable[TotalledTrial]) -> LostGate | None:

@@ -138,7 +138,8 @@ def strips_of(
     recent: Mapping[int, RecentRun], version: int | None = None, known: Standards | None = None
 ) -> dict[int, OutcomeHistory]:
     """Return the strips of runs. At most two queries."""
-    ended = _of_trials(_trials(tuple(recent)))
+    trials = Trial.objects.filter(run__in=tuple(recent), round=0, state=TrialState.FINISHED).order_by()
+    ended = _of_trials(trials.values_list("scenario_id", "outcome", "run_id", "pk"))
     return _strips(recent, ended, _left_out(recent, version, known or {}))
 
 
@@ -256,11 +257,6 @@ def _of_trials(rows: Iterable[tuple[int, str, int, int]]) -> Ended:
     for scenario, outcome, run, pk in rows:
         by_run[run].append((scenario, pk, outcome))
     return {run: outcomes_by_scenario(trials) for run, trials in by_run.items()}
-
-
-def _trials(runs: tuple[int, ...]) -> QuerySet[Trial, tuple[int, str, int, int]]:
-    trials = Trial.objects.filter(run__in=runs, round=0, state=TrialState.FINISHED).order_by()
-    return trials.values_list("scenario_id", "outcome", "run_id", "pk")
 
 
 def _of_scenario(

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import SIZE, Page, page_below
+from evalhub.web.states import sign_of_state
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE
 from runs.results.digests import digests_of
@@ -77,7 +78,7 @@ class RunRow:
     @property
     def direction(self) -> str:
         """Return `better`, `worse` or `muted`, from the comparison with the baseline."""
-        direction = {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
+        direction = sign_of_state(self.verdict)[1] or "muted"
         # Another measure may have regressed: then the rate is not worse.
         return "muted" if direction == "worse" and (self.change or 0.0) >= 0 else direction
 

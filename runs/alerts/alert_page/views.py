@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,6 +51,7 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
     # Only one card is drawn with its details; the others load theirs.
     opened = key_of(request.GET.get("open", ""))
     chips = active_alert_filters(filters, state, counts)
+    names = [*members, *({filters.assignee} - {"", NOBODY, *members})]
     context = {
         **_tabs(project, request.GET, counts),
         "cards": [
@@ -63,7 +63,7 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
         "no_match": no_match(
             "regression", [(each.name, each.value, each.left) for each in chips], older=not page.first
         ),
-        "assignees": _assignees(members, filters.assignee),
+        "assignees": [("", "Anyone"), (NOBODY, "Nobody"), *((name, name) for name in names)],
         "found": counts.matching[state],
         "elsewhere": counts.matching.total() - counts.matching[state],
         "older": page.older(request.GET) if page.before else "",
@@ -94,12 +94,6 @@ def _tabs(project: Project, query: QueryDict, counts: AlertCounts | None = None)
 def _rights(request: ProjectRequest) -> dict[str, Any]:
     rights = [action for action in RIGHTS if request.access.may(action)]
     return {"may_triage": "triage" in rights, "offered": OfferedButtons(rights)}
-
-
-def _assignees(members: Mapping[str, Any], selected: str) -> list[tuple[str, str]]:
-    """Return the filter's choices, including the selected person even if not a member."""
-    names = [*members, *({selected} - {"", NOBODY, *members})]
-    return [("", "Anyone"), (NOBODY, "Nobody"), *((name, name) for name in names)]
 
 
 def members_of(project: Project) -> dict[str, Any]:

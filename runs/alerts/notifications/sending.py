@@ -141,7 +141,11 @@ def _post(delivery: Delivery, message: NotificationMessage) -> Attempt:
     else:
         body = slack_body(message)
     attempt = _request(channel, headers, body)
-    hidden = _without(attempt.response, _secrets(channel))
+    parts = urlsplit(channel.address)
+    hidden = _without(
+        attempt.response,
+        [channel.address, channel.secret, f"{parts.path}?{parts.query}", parts.query, parts.path],
+    )
     return Attempt(attempt.sent, hidden, attempt.status, attempt.final)
 
 
@@ -188,11 +192,6 @@ def _judge_answer(answer: httpx.Response, text: str) -> Attempt:
         leads = f" to {where}" if where else ""
         text = f"It redirects{leads}; redirects aren't followed. Enter the address that it leads to."
     return Attempt(answer.is_success, text, answer.status_code)
-
-
-def _secrets(channel: Channel) -> list[str]:
-    parts = urlsplit(channel.address)
-    return [channel.address, channel.secret, f"{parts.path}?{parts.query}", parts.query, parts.path]
 
 
 def _without(text: str, secrets: list[str]) -> str:

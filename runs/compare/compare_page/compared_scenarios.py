@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from evalhub.web.chips import Facet, Facets
+from evalhub.web.chips import Facet, Facets, Kinds, count_kinds
 from evaluators.statistics.comparability import Reasons
-from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
+from evaluators.statistics.measure_change import DECIDED, MeasureChange
 from runs.compare.first_divergences import DivergingTrials, EndedTrial
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
@@ -38,13 +38,9 @@ class ComparedScenario:
 
     @property
     def kind(self) -> str:
-        """Return the change by counts; `unmeasured` if a side has only errors, `incomparable` if it changed."""
-        if not self.base or not self.new:
-            return "removed" if self.base else "added"
-        if self.changed:
-            return "incomparable"
+        """Return its change by counts, as `kind_of`."""
         before, after = self.rates
-        return after.change_from(before) or "unmeasured"
+        return kind_of(before if self.base else None, after if self.new else None, changed=bool(self.changed))
 
     @property
     def is_comparable(self) -> bool:
@@ -54,14 +50,30 @@ class ComparedScenario:
     @property
     def is_not_significant(self) -> bool:
         """Return whether its pass rates differ by no more than chance explains, or by an unknown measure of it."""
-        decided = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
-        return self.kind in ("worse", "better") and not (self.change and self.change.verdict in decided)
+        return self.kind in ("worse", "better") and not (self.change and self.change.verdict in DECIDED)
+
+    @property
+    def word(self) -> str:
+        """Return the state that people read: a change by counts, or what its test says."""
+        if self.is_not_significant:
+            return self.kind
+        return {"worse": "regressed", "better": "improved"}.get(self.kind, self.kind)
 
     @property
     def points(self) -> float:
         """Return the absolute difference of the pass rates in percentage points."""
         before, after = self.rates
         return abs(after.share - before.share) * 100
+
+
+def kind_of(before: Rate | None, after: Rate | None, *, changed: bool) -> str:
+    """Return a scenario's change by counts as a state; one side is None where a run lacks it.
+
+    `unmeasured` if a side has only errors, `incomparable` if the scenario changed.
+    """
+    if before is None or after is None:
+        return "removed" if before else "added"
+    return "incomparable" if changed else after.change_from(before) or "unmeasured"
 
 
 def _outcomes(trials: Sequence[EndedTrial]) -> tuple[str, ...]:
@@ -104,41 +116,21 @@ def sides_of(runs: Sequence[Run], *, later: bool = False) -> dict[int, dict[str,
     return sides
 
 
-Test = Callable[[ComparedScenario], bool]
 DIFFERING = "differing"
-FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "worse": ("Worse", "▼", "worse", lambda each: each.kind == "worse"),
-    "better": ("Better", "▲", "better", lambda each: each.kind == "better"),
-    "same": ("Same", "=", "muted", lambda each: each.kind == "same"),
-    "unmeasured": ("Errors only", "!", "caution", lambda each: each.kind == "unmeasured"),
-    "added": ("Only in the new run", "", "", lambda each: each.kind == "added"),
-    "removed": ("Only in the base", "", "", lambda each: each.kind == "removed"),
-    "incomparable": (
-        ChangeVerdict.NOT_COMPARABLE.label,
-        "!",
-        "caution",
-        lambda each: not each.is_comparable,
-    ),
-    DIFFERING: (
-        "What differs",
-        "",
-        "",
-        lambda each: each.kind not in ("same", "unmeasured", "incomparable"),
-    ),
+FACETS: Kinds = {
+    "worse": ("Worse", "worse", lambda each: each.kind == "worse"),
+    "better": ("Better", "better", lambda each: each.kind == "better"),
+    "same": ("Same", "same", lambda each: each.kind == "same"),
+    "unmeasured": ("Errors only", "unmeasured", lambda each: each.kind == "unmeasured"),
+    "added": ("Only in the new run", "", lambda each: each.kind == "added"),
+    "removed": ("Only in the base", "", lambda each: each.kind == "removed"),
+    "incomparable": ("Not comparable", "incomparable", lambda each: not each.is_comparable),
+    DIFFERING: ("What differs", "", lambda each: each.kind not in ("same", "unmeasured", "incomparable")),
 }
 
 
 def compared_facets(scenarios: Collection[ComparedScenario]) -> Facets:
     """Return the chips with their numbers of scenarios: what differs, then each kind that there is, then all."""
-    counted = [
-        Facet(name, label, sum(map(test, scenarios)), sign, look)
-        for name, (label, sign, look, test) in FACETS.items()
-    ]
-    differing = counted.pop()
+    *counted, differing = count_kinds(scenarios, FACETS)
     whole = Facet("all", "All", len(scenarios))
     return Facets(len(scenarios), (differing, *(chip for chip in counted if chip.n), whole))
-
-
-def left_by(scenarios: list[ComparedScenario], show: str) -> list[ComparedScenario]:
-    """Return a chip's scenarios; all for an unknown chip."""
-    return [each for each in scenarios if FACETS[show][3](each)] if show in FACETS else scenarios

@@ -8,20 +8,19 @@ from typing import Any
 
 from evaluators.statistics.comparability import describe_incomparable
 from evaluators.statistics.error_shares import Levels
-from evaluators.statistics.measure_change import MeasureChange, MeasureRule, Sample
+from evaluators.statistics.measure_change import MeasureChange, Sample
 from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.compare_page.compared_scenarios import ORDER, ComparedScenario, sides_of
 from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
 from runs.compare.extensions import Extension, levels_of
 from runs.compare.first_divergences import FirstDivergences, first_divergences
-from runs.compare.measure_changes import HEADLINE, compare_runs
-from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
-from runs.compare.side_by_side import measures_with_cells
+from runs.compare.measure_changes import HEADLINE, PASS, compare_runs
+from runs.compare.shown_changes import ComparedMeasure, ShownVerdict, shown_verdict
+from runs.compare.side_by_side import compared_measure, measures_with_cells
 from runs.compare.stored_changes import stored_changes, stored_scenario_changes
-from runs.models import Measure, Run
+from runs.models import Run
 from runs.results.counting import compared_by
-from runs.results.measures import label_of
 from runs.results.rates import Rate, rates_of
 
 
@@ -39,49 +38,24 @@ class ScenarioValue:
 
 
 @dataclass(frozen=True)
-class MeasureRow:
-    """A measure in both runs."""
-
-    measure: Measure
-    base: float | None
-    """The mean over the scenarios that can be compared; where none can, over the run's own. None if not measured."""
-    new: float | None
-    change: ShownChange | None
-    """None where no scenario can be compared."""
-
-    @property
-    def label(self) -> str:
-        return label_of(self.measure)
-
-    @property
-    def sign(self) -> str:
-        """Return how the base relates to the new value; empty if one is not measured."""
-        if self.base is None or self.new is None:
-            return ""
-        return "=" if self.base == self.new else "<" if self.base < self.new else ">"
-
-    @property
-    def is_not_significant(self) -> bool:
-        """Return whether chance can explain the difference."""
-        return bool(
-            self.change and self.change.change.effect and self.change.verdict in ("no_evidence", "too_little")
-        )
-
-
-@dataclass(frozen=True)
 class ComparedRuns:
     """Content of the comparison page."""
 
     base: Run
     new: Run
     fingerprint: list[FingerprintDifference]
-    measures: list[MeasureRow]
+    measures: list[ComparedMeasure]
     scenarios: list[ComparedScenario]
     verdict: ShownVerdict | None
     """None where no scenario can be compared."""
     divergences: FirstDivergences = field(default_factory=FirstDivergences)
     levels: Levels | None = None
     """The levels of a comparison to which trials were added after a look; None for any other."""
+
+    @property
+    def name(self) -> str:
+        """Return what files about it are called."""
+        return f"runs-{self.base.pk}-{self.new.pk}"
 
     @property
     def level_texts(self) -> tuple[str, ...]:
@@ -99,15 +73,15 @@ class ComparedRuns:
         return self.base.no_verdict or self.new.no_verdict
 
     @property
-    def headline(self) -> list[MeasureRow]:
+    def headline(self) -> list[ComparedMeasure]:
         """Return the most important measures."""
-        rows = {str(row.measure): row for row in self.measures}
+        rows = {row.name: row for row in self.measures}
         return [rows[name] for name in HEADLINE if name in rows]
 
     @property
-    def others(self) -> list[MeasureRow]:
+    def others(self) -> list[ComparedMeasure]:
         """Return all other measures."""
-        return [row for row in self.measures if str(row.measure) not in HEADLINE]
+        return [row for row in self.measures if row.name not in HEADLINE]
 
     @property
     def comparable(self) -> int:
@@ -135,10 +109,6 @@ class ComparedRuns:
         return sum(not (each.base and each.new) for each in self.scenarios)
 
 
-def _worse_first(rule: MeasureRule, value: ScenarioValue) -> float:
-    return -value.difference if rule.better_is == "lower" else value.difference
-
-
 def scenario_values(
     base: Run, new: Run, measure: str, extensions: Sequence[Extension] = ()
 ) -> list[ScenarioValue]:
@@ -151,7 +121,7 @@ def scenario_values(
         return []
     rule, before, after = compared.samples[measure]
     values = [ScenarioValue(key, before[key], after[key]) for key in after if key in before]
-    return sorted(values, key=lambda each: _worse_first(rule, each))
+    return sorted(values, key=lambda each: -each.difference if rule.better_is == "lower" else each.difference)
 
 
 def compare_two_runs(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> ComparedRuns:
@@ -204,16 +174,14 @@ def _compute(base: Run, new: Run, extensions: Sequence[Extension]) -> Changes:
     return [*compared.headline, *compared.others], compared.scenarios, compared.levels
 
 
-def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:
+def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[ComparedMeasure]:
     by_name = {change.measure: change for change in changes if change.scenarios}
-    rows = []
-    for measure, cells in measures_with_cells([base, new]):
-        change = by_name.get(str(measure))
-        means = [cell.mean if cell else None for cell in cells]
-        before, after = (change.before, change.after) if change else means
-        rows.append(MeasureRow(measure, before, after, ShownChange(change) if change else None))
+    rows = [
+        compared_measure(measure, cells, by_name.get(str(measure)))
+        for measure, cells in measures_with_cells([base, new])
+    ]
     # Trial totals come before layer measures; the pass rate comes first.
-    return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
+    return sorted(rows, key=lambda row: (not row.name.startswith("trial/"), row.name != PASS))
 
 
 def find_edits(base: Run, new: Run) -> list[FingerprintDifference]:

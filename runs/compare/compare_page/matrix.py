@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.compare_page.chosen_runs import numbers_of
-from runs.compare.compare_page.compared_scenarios import ScenarioSide, sides_of
+from runs.compare.compare_page.compared_scenarios import ScenarioSide, kind_of, sides_of
 from runs.compare.measure_changes import HEADLINE, RunComparison, compare_runs
-from runs.compare.shown_changes import ShownChange
-from runs.compare.side_by_side import Cell, measures_with_cells
-from runs.models import Measure, Run
+from runs.compare.shown_changes import ComparedMeasure
+from runs.compare.side_by_side import compared_measure, measures_with_cells
+from runs.models import Run
 from runs.results.comparability import outcomes_changed_since
-from runs.results.measures import label_of
 
 SUMMARY = (
     *HEADLINE,
@@ -50,33 +49,12 @@ class MatrixRun:
 
 
 @dataclass(frozen=True)
-class SummaryCell:
-    """A run's value of a measure, and its change against the base."""
-
-    value: float | None
-    change: ShownChange | None = None
-    """None for the base, and where nothing can be compared."""
-
-
-@dataclass(frozen=True)
-class SummaryRow:
-    """A measure over the runs."""
-
-    measure: Measure
-    cells: tuple[SummaryCell, ...]
-
-    @property
-    def label(self) -> str:
-        return label_of(self.measure)
-
-
-@dataclass(frozen=True)
 class ScenarioCell:
     """A scenario's trials in a run."""
 
     side: ScenarioSide | None
     change: str = ""
-    """Against the base, by counts; empty for the base."""
+    """Against the base, by counts; empty for the base, and where neither run has it."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +66,7 @@ class MatrixScenario:
 
     @property
     def differs(self) -> bool:
-        return any(cell.change in ("worse", "better", "absent") for cell in self.cells)
+        return any(cell.change in ("worse", "better", "added", "removed") for cell in self.cells)
 
     @property
     def worst(self) -> float:
@@ -103,7 +81,8 @@ class Matrix:
     """Content of the page that compares several runs."""
 
     columns: tuple[MatrixRun, ...]
-    summary: tuple[SummaryRow, ...]
+    summary: tuple[tuple[ComparedMeasure, ...], ...]
+    """Each measure over the runs: against the base, whose own value has no change."""
     scenarios: tuple[MatrixScenario, ...]
 
     @property
@@ -133,7 +112,9 @@ def compare_several_runs(runs: Sequence[Run]) -> Matrix:
     return Matrix(_columns(runs, counts), _summary(runs, compared), _scenarios(runs))
 
 
-def _summary(runs: Sequence[Run], compared: Sequence[RunComparison]) -> tuple[SummaryRow, ...]:
+def _summary(
+    runs: Sequence[Run], compared: Sequence[RunComparison]
+) -> tuple[tuple[ComparedMeasure, ...], ...]:
     """Return the measures of `SUMMARY` that a run has."""
     changes: list[dict[str, MeasureChange]] = [
         {},
@@ -147,23 +128,14 @@ def _summary(runs: Sequence[Run], compared: Sequence[RunComparison]) -> tuple[Su
         ),
     ]
     rows = [
-        SummaryRow(
-            measure,
-            tuple(
-                _summary_cell(cell, of_run.get(str(measure)))
-                for cell, of_run in zip(cells, changes, strict=True)
-            ),
+        tuple(
+            compared_measure(measure, (cells[0], cell), of_run.get(str(measure)))
+            for cell, of_run in zip(cells, changes, strict=True)
         )
         for measure, cells in measures_with_cells(runs)
         if str(measure) in SUMMARY
     ]
-    return tuple(sorted(rows, key=lambda row: SUMMARY.index(str(row.measure))))
-
-
-def _summary_cell(cell: Cell | None, change: MeasureChange | None) -> SummaryCell:
-    if change is None:
-        return SummaryCell(cell.mean if cell else None)
-    return SummaryCell(change.after, ShownChange(change))
+    return tuple(sorted(rows, key=lambda row: SUMMARY.index(row[0].name)))
 
 
 def _scenarios(runs: Sequence[Run]) -> tuple[MatrixScenario, ...]:
@@ -180,18 +152,12 @@ def _scenarios(runs: Sequence[Run]) -> tuple[MatrixScenario, ...]:
 
 
 def _cells(sides: Sequence[ScenarioSide | None], changed: Sequence[bool]) -> tuple[ScenarioCell, ...]:
-    base, *others = sides
-    cells = [
-        ScenarioCell(side, _change(base, side, differs))
-        for side, differs in zip(others, changed, strict=True)
+    rates = [side.rate if side else None for side in sides]
+    kinds = [
+        kind_of(rates[0], rate, changed=differs) if rates[0] or rate else ""
+        for rate, differs in zip(rates[1:], changed, strict=True)
     ]
-    return (ScenarioCell(base), *cells)
-
-
-def _change(base: ScenarioSide | None, side: ScenarioSide | None, differs: bool) -> str:
-    if base is None or side is None:
-        return "" if base is side else "absent"
-    return "incomparable" if differs else side.rate.change_from(base.rate) or "unmeasured"
+    return tuple(ScenarioCell(side, kind) for side, kind in zip(sides, ("", *kinds), strict=True))
 
 
 def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]]) -> tuple[MatrixRun, ...]:

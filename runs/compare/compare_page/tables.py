@@ -6,42 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from evalhub.web.csv_export import Cell, Table
 from runs.compare.compare_page.compared_scenarios import ComparedScenario
-from runs.compare.compare_page.comparison import ComparedRuns, MeasureRow
+from runs.compare.compare_page.comparison import ComparedRuns
 from runs.compare.compare_page.matrix import Matrix
 from runs.results.rates import Rate
-
-MEASURE_COLUMNS = (
-    *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict"),
-    *(
-        "scenarios",
-        "base_trials",
-        "new_trials",
-        "worse",
-        "better",
-        "p",
-        "p_corrected",
-    ),
-    *("detectable", "test"),
-)
-
-
-def measure_table(compared: ComparedRuns) -> Table:
-    """Return the measures, headline first; differences are from 0 to 1, on the relative scale shares of the base."""
-    rows = (_measure(row) for row in (*compared.headline, *compared.others))
-    return Table(f"{_name(compared)}-measures", MEASURE_COLUMNS, rows)
-
-
-def _measure(row: MeasureRow) -> tuple[Cell, ...]:
-    shared = (str(row.measure), row.measure.unit, row.base, row.new)
-    if row.change is None:
-        return (*shared, *[None] * 4, "not_comparable", *[None] * 9)
-    change = row.change.change
-    return (
-        *(*shared, change.effect, change.lower, change.upper, change.scale.value, change.verdict.value),
-        *(change.scenarios, *change.trials, change.worse, change.better, change.p),
-        *(change.p_corrected, change.detectable, change.test.value),
-    )
-
 
 SCENARIO_COLUMNS = (
     *("scenario", "base_passed", "base_failed", "base_errors", "new_passed", "new_failed", "new_errors"),
@@ -51,7 +18,7 @@ SCENARIO_COLUMNS = (
 
 def compared_scenario_table(compared: ComparedRuns, scenarios: Iterable[ComparedScenario]) -> Table:
     """Return the scenarios of a chip; `changed` names the parts that changed."""
-    return Table(f"{_name(compared)}-scenarios", SCENARIO_COLUMNS, (_scenario(each) for each in scenarios))
+    return Table(f"{compared.name}-scenarios", SCENARIO_COLUMNS, (_scenario(each) for each in scenarios))
 
 
 def _scenario(scenario: ComparedScenario) -> tuple[Cell, ...]:
@@ -72,10 +39,6 @@ def _scenario(scenario: ComparedScenario) -> tuple[Cell, ...]:
     )
 
 
-def _name(compared: ComparedRuns) -> str:
-    return f"runs-{compared.base.pk}-{compared.new.pk}"
-
-
 def matrix_table(matrix: Matrix) -> Table:
     """Return the matrix's measures, one row for each run."""
     header = ("measure", "unit", "run", "value", "difference", "low_95", "high_95", "scale", "verdict")
@@ -84,14 +47,14 @@ def matrix_table(matrix: Matrix) -> Table:
 
 def _matrix_rows(matrix: Matrix) -> Iterator[tuple[Cell, ...]]:
     for row in matrix.summary:
-        for column, cell in zip(matrix.columns, row.cells, strict=True):
+        for column, cell in zip(matrix.columns, row, strict=True):
             change = cell.change.change if cell.change else None
             cells = (
                 (change.effect, change.lower, change.upper, change.scale.value, change.verdict.value)
                 if change
                 else [None] * 5
             )
-            yield (str(row.measure), row.measure.unit, column.run.pk, cell.value, *cells)
+            yield (cell.name, cell.unit, column.run.pk, cell.new, *cells)
 
 
 def matrix_scenario_table(matrix: Matrix) -> Table:

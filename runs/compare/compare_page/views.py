@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.chips import rows_of_kind
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.paging import key_of
 from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
@@ -19,7 +20,6 @@ from runs.compare.compare_page.compared_scenarios import (
     FACETS,
     ComparedScenario,
     compared_facets,
-    left_by,
 )
 from runs.compare.compare_page.comparison import compare_two_runs, scenario_values
 from runs.compare.compare_page.matrix import compare_several_runs
@@ -27,12 +27,11 @@ from runs.compare.compare_page.tables import (
     compared_scenario_table,
     matrix_scenario_table,
     matrix_table,
-    measure_table,
 )
 from runs.compare.compare_page.text_differences import PARTS, differing_parts, text_differences
 from runs.compare.differences import differing_values
 from runs.compare.extensions import Extension, extensions_of
-from runs.models import Run
+from runs.compare.shown_changes import measure_table
 from runs.results.trial_page.side_by_side import TwoTrials, two_trials
 
 HELP_COOKIE = "compare_help"
@@ -80,10 +79,6 @@ def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[Extension]) 
     return response
 
 
-def _are_two_versions(base: Run, new: Run) -> bool:
-    return base.suite_id == new.suite_id and base.suite_version_id != new.suite_version_id
-
-
 def _two_runs(
     request: ProjectRequest, chosen: ChosenRuns, fresh: list[Extension], context: dict[str, object]
 ) -> HttpResponseBase:
@@ -92,9 +87,11 @@ def _two_runs(
     documents = text_differences(base, new, part) if part in PARTS else []
     compared = compare_two_runs(base, new, fresh)
     show = request.GET.get("show", DIFFERING)
-    scenarios = left_by(compared.scenarios, show)
+    scenarios = rows_of_kind(compared.scenarios, show, FACETS)
     tables = {
-        "measures": lambda: measure_table(compared),
+        "measures": lambda: measure_table(
+            f"{compared.name}-measures", [*compared.headline, *compared.others]
+        ),
         "scenarios": lambda: compared_scenario_table(compared, scenarios),
     }
     if table := chosen_table(request, tables):
@@ -113,7 +110,9 @@ def _two_runs(
         "values": scenario_values(base, new, measure, fresh) if measure else [],
         "parts": differing_parts(base, new),
         "part": part,
-        "versions": chosen.runs if _are_two_versions(base, new) else (),
+        "versions": chosen.runs
+        if (base.suite_id == new.suite_id and base.suite_version_id != new.suite_version_id)
+        else (),
         "documents": documents,
         "may_run": request.access.may("run"),
     }

@@ -13,7 +13,7 @@ from django.db.models import Case, F, IntegerField, Sum, When
 
 from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, parts_of
-from evaluators.statistics.error_shares import ONE_LOOK, Levels
+from evaluators.statistics.error_shares import ONE_LOOK
 from evaluators.statistics.measure_change import MeasureChange, Sample, pool_samples
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.looks import levels_asked
@@ -89,7 +89,9 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
         )
     common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
     reasons = {key: why for by_key in changed.values() for key, why in by_key.items()}
-    compared = compare_samples(named, _levels(chosen))
+    compared = compare_samples(
+        named, min(levels_asked(old, new) or ONE_LOOK for old in chosen.before for new in chosen.after)
+    )
     ended = [run for run in (*chosen.before, *chosen.after) if not run.is_open]
     return without_verdict(replace(compared, reasons=reasons, common=len(common | reasons.keys())), ended)
 
@@ -97,11 +99,6 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
 def pooled_samples(chosen: RunsBySide) -> tuple[Samples, Samples]:
     """Return both sides' samples of every measure, where they can be compared. Up to four queries."""
     return _samples(chosen, _find_changes(chosen))
-
-
-def _levels(chosen: RunsBySide) -> Levels:
-    """Return the lowest levels of the pairs that were looked at together. No query."""
-    return min(levels_asked(old, new) or ONE_LOOK for old in chosen.before for new in chosen.after)
 
 
 def _find_changes(chosen: RunsBySide) -> dict[int, dict[str, Reasons]]:

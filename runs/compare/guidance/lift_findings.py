@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from evalhub.web.states import look_of_state
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.regression import compare_scenarios
 from evaluators.statistics.verdict_sentences import interval, size
@@ -53,7 +54,7 @@ class StatementKind(StrEnum):
     @property
     def label(self) -> str:
         """The kind as pages say it."""
-        return _LABELS[self]
+        return look_of_state(self)[1].capitalize()
 
     @property
     def meaning(self) -> str:
@@ -61,13 +62,6 @@ class StatementKind(StrEnum):
         return _MEANINGS[self]
 
 
-_LABELS = {
-    StatementKind.ONLY_WITH: "Only with the skill",
-    StatementKind.ONLY_WITHOUT: "Only without the skill",
-    StatementKind.FLIPS: "Flips",
-    StatementKind.ALWAYS: "Always holds",
-    StatementKind.NEVER: "Never holds",
-}
 _MEANINGS = {
     StatementKind.ONLY_WITH: "the skill's value",
     StatementKind.ONLY_WITHOUT: "the skill does harm here",

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.guidance.guidance_comparison import by_change
 from runs.compare.guidance.guidance_exposure import ExposureLevel
 from runs.compare.guidance.guidance_findings import (
     DocumentDifference,
-    Findings,
     Reasons,
     differences,
     findings,
@@ -27,7 +25,6 @@ from runs.compare.guidance.lift_answer import (
 from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift, why_no_results
 from runs.compare.measure_changes import PASS, RunComparison
 from runs.compare.shown_changes import ForestGroup, ShownChange, ShownVerdict, draw_forest, shown_verdict
-from runs.results.measures import unit_of
 from runs.results.rates import Rate
 from scenarios.models import Guidance
 
@@ -96,10 +93,10 @@ class GuidanceAgainst:
             return None
         return next((each for each in self.verdict.others if each.change.measure == "trial/tokens_in"), None)
 
-    def unit(self, change: ShownChange) -> str:
-        """Return the unit of a measure's values."""
-        layer, _, name = change.change.measure.partition("/")
-        return unit_of(layer, name)[0]
+    @property
+    def name(self) -> str:
+        """Return what files about it are called."""
+        return f"guidance-{self.before.pk}-{self.after.pk}"
 
 
 def guidance_against(
@@ -130,7 +127,12 @@ def guidance_against(
         chosen,
         pair_findings.compared,
         shown_verdict([*pair_findings.compared.headline, *pair_findings.compared.others]),
-        [_scenario(key, change, pair_findings) for key, change in by_change(pair_findings.compared)],
+        [
+            ScenarioChange(
+                key, ShownChange(change), pair_findings.before.get(key), pair_findings.after.get(key)
+            )
+            for key, change in by_change(pair_findings.compared)
+        ],
         pair_findings.levels,
         read_lift(chosen, pair_findings.compared) if of_skill else None,
         stopped,
@@ -150,9 +152,3 @@ def _shown_measures(compared: RunComparison) -> list[ShownChange]:
         for name in (PASS, *ADDS)
         if name in named
     ]
-
-
-def _scenario(key: str, change: MeasureChange, pair_findings: Findings) -> ScenarioChange:
-    return ScenarioChange(
-        key, ShownChange(change), pair_findings.before.get(key), pair_findings.after.get(key)
-    )

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, money, percent
+from evalhub.web.states import look_of_state
 from evalhub.web.version_strip import VersionPoint, draw_versions
-from evaluators.statistics.measure_change import ChangeVerdict, Scale
+from evaluators.statistics.measure_change import DECIDED, ChangeVerdict, Scale
 from runs.compare.guidance.guidance_matrix import COST, FIRST_TRY, GuidanceMatrix, MatrixCell, ScenarioMeans
 from runs.compare.guidance.guidance_strip import GuidanceStrip, StripVersion
 from runs.compare.measure_changes import PASS
@@ -17,7 +18,6 @@ from runs.compare.shown_changes import ShownChange
 from scenarios.models import Guidance
 from scenarios.text_difference import lines_of, text_difference
 
-LOOKS = {ChangeVerdict.IMPROVED: "is-improved", ChangeVerdict.REGRESSED: "is-regressed"}
 HEATS = 5
 Ends = tuple[float, float]
 Show = Callable[[float], str]
@@ -46,7 +46,7 @@ class ShownVersion:
     @property
     def is_verdict(self) -> bool:
         """Whether the word has a badge."""
-        return self.verdict in LOOKS
+        return self.verdict in DECIDED
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _point(
         before: float | None = value / grown if grown > 0 else None
     else:
         before = value - change.effect
-    return VersionPoint(value, ends, show(value), LOOKS.get(change.verdict, ""), before)
+    return VersionPoint(value, ends, show(value), look_of_state(change.verdict)[0], before)
 
 
 def _row(

@@ -21,10 +21,10 @@ from runs.compare.guidance_page.against import guidance_against
 from runs.compare.guidance_page.answer import answer_of_strip
 from runs.compare.guidance_page.strip_rows import heat_rows, shown_versions, strip_rows
 from runs.compare.guidance_page.tables import (
-    guidance_measure_table,
     guidance_scenario_table,
 )
 from runs.compare.guidance_page.versions import find_guidance, guidance_page, guidance_versions
+from runs.compare.shown_changes import measure_table
 from scenarios.adopted_guidance import AdoptionRefused, adopt_guidance, last_guidance
 from scenarios.models import Guidance, Suite
 from scenarios.naming import NameRefused, rename_guidance
@@ -128,7 +128,9 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
     launch = key_of(request.GET.get("launch", ""))
     page = guidance_against(before, after, setting=request.GET.get("setting", ""), launch=launch)
     tables = {
-        "measures": lambda: guidance_measure_table(page),
+        "measures": lambda: measure_table(
+            f"{page.name}-measures", page.verdict.rows if page.verdict else (), ("a", "b")
+        ),
         "scenarios": lambda: guidance_scenario_table(page),
     }
     if table := chosen_table(request, tables):

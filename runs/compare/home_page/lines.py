@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, percent
 from evalhub.teams.models import Project
 from evalhub.web.line_chart import LineOfRuns, draw_small_line
-from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import DECIDED
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.compare.guidance.improved_guidance import ImprovedGuidance, improved_guidance
 from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts
@@ -231,15 +230,15 @@ def home_lines(project: Project, *, now: datetime) -> HomeLines:
     if worse:
         return HomeLines(tuple(lines), worse, len(newest) - len(shown), guidance, lifts)
     better = [line for line in lines if line.answer is RunAnswer.IMPROVED][: left - len(guidance)]
+    changed = recent.filter(verdict__in=DECIDED).order_by("-pk")
     return HomeLines(
-        tuple(lines), _cards(better), len(newest) - len(shown), guidance, lifts, _last_change(recent)
+        tuple(lines),
+        _cards(better),
+        len(newest) - len(shown),
+        guidance,
+        lifts,
+        changed.values_list("finished", flat=True).first(),
     )
-
-
-def _last_change(runs: QuerySet[Run]) -> datetime | None:
-    """Return when the newest run that regressed or improved ended. One query."""
-    changed = runs.filter(verdict__in=(ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)).order_by("-pk")
-    return changed.values_list("finished", flat=True).first()
 
 
 def _cards(lines: Sequence[Line]) -> tuple[LineCard, ...]:

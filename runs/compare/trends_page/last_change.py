@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import DECIDED
 from runs.compare.trend_runs import Mark, TrendRun
 from runs.compare.trend_series import TrendSeries
 from runs.compare.trends_page.words import short_day, show_value
 from runs.models import Change, Measure
-
-DECIDED = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
 
 
 class LastChange(NamedTuple):

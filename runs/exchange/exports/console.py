@@ -146,11 +146,13 @@ def _trials(trials: Sequence[Mapping[str, Any]], *, details: bool) -> Table:
     table.add_column(justify="right")
     table.add_column(justify="right")
     for trial in trials:
+        decided = [gate["passed"] for gate in trial["gates"] if gate["passed"] is not None]
+        scores = [judging["score"] for judging in trial["judgings"] if judging["score"] is not None]
         table.add_row(
             Text(MARKS[trial["outcome"]], style=STYLES[trial["outcome"]]),
             _name(trial, details=details),
-            _gates(trial),
-            _judge(trial),
+            f"gates {sum(decided)}/{len(decided)}" if decided else "",
+            f"judge {sum(scores) / len(scores):.2f}" if scores else "",
             f"{trial['seconds']:.2f} s" if trial["seconds"] is not None else "·",
         )
     return table
@@ -187,16 +189,6 @@ def evaluator_findings(score: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"    ✓ {text}" for text in score["hits"])
     if reasoning := score["reasoning"] or score.get("error"):
         yield f"    {reasoning}"
-
-
-def _gates(trial: Mapping[str, Any]) -> str:
-    decided = [gate["passed"] for gate in trial["gates"] if gate["passed"] is not None]
-    return f"gates {sum(decided)}/{len(decided)}" if decided else ""
-
-
-def _judge(trial: Mapping[str, Any]) -> str:
-    scores = [judging["score"] for judging in trial["judgings"] if judging["score"] is not None]
-    return f"judge {sum(scores) / len(scores):.2f}" if scores else ""
 
 
 def describe_totals(run: Mapping[str, Any]) -> str:

@@ -51,7 +51,7 @@ def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], files: M
         "time": _time(run["seconds"]),
     }
     if moment := run.get("started") or run.get("created"):
-        attributes["timestamp"] = _timestamp(moment)
+        attributes["timestamp"] = datetime.fromisoformat(moment).strftime("%Y-%m-%dT%H:%M:%S")
     suite = Element("testsuite", attributes)
     properties = SubElement(suite, "properties")
     for name, value in _properties(run).items():
@@ -104,11 +104,6 @@ def _add(case: Element, tag: str, text: str, type: str = "") -> None:
 def _time(seconds: float | None) -> str:
     """Return a time in seconds; 0 for an unknown one, because the schema requires it."""
     return f"{seconds or 0.0:.3f}"
-
-
-def _timestamp(moment: str) -> str:
-    """Return a time of a document in UTC to the second, as XML Schema's dateTime."""
-    return datetime.fromisoformat(moment).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _clean(text: str) -> str:

@@ -233,11 +233,14 @@ def _files(run: Run, trial: Trial, record: dict[str, Any], left_out: list[str]) 
         "answer": trial.answer,
         "fixture_left_out": left_out,
     }
+    texts = [event.text for event in transcript.events if event.type == "message" and event.text]
     return {
         f"artifacts/{RUN}": _json(redact_json(about)),
         f"artifacts/{RAW}": redact_patterns(transcript.text or trial.answer),
         f"artifacts/{EVENTS}": "".join(_event_lines(transcript)),
-        "artifacts/transcript.human.txt": redact_patterns(_human(transcript)),
+        "artifacts/transcript.human.txt": redact_patterns(
+            "".join(f"{_TURN}\n{text}\n---\n" for text in texts)
+        ),
         METRICS: _json(record["metrics"]),
         "evaluation.md": _evaluation(record),
     }
@@ -268,11 +271,6 @@ def _line(event: Event) -> dict[str, Any]:
         "duration_ms": None if event.seconds is None else event.seconds * 1000,
     }
     return {name: value for name, value in line.items() if value is not None}
-
-
-def _human(transcript: Transcript) -> str:
-    texts = [event.text for event in transcript.events if event.type == "message" and event.text]
-    return "".join(f"{_TURN}\n{text}\n---\n" for text in texts)
 
 
 def _evaluation(record: dict[str, Any]) -> str:

@@ -40,10 +40,13 @@ def _named(numbers: Sequence[int]) -> str:
 
 def preview_facts(run: PreviewedRun) -> list[tuple[str, str]]:
     """Return names and values of a run, those that are known; outcomes and what is new always."""
+    moments = dict.fromkeys(
+        date_and_time(datetime.fromisoformat(at)) for at in (run.started, run.finished) if at
+    )
     facts = [
         ("Trials", f"{run.trials:,} of {counted(run.scenarios, 'scenario')}"),
         ("Outcomes", _outcomes(run)),
-        ("Time", _time(run)),
+        ("Time", " to ".join(moments) or "not in the file"),
         ("Transcripts", f"{run.transcripts:,} of {run.trials:,} trials" if run.transcripts else ""),
         ("Tokens", "" if run.tokens_in is None else f"{run.tokens_in:,} in, {run.tokens_out:,} out"),
         ("Cost", money(run.cost_usd) if run.cost_usd is not None else ""),
@@ -66,13 +69,6 @@ def _outcomes(run: PreviewedRun) -> str:
             *(f"{n:,} {word}" for n, word in more if n),
         ]
     )
-
-
-def _time(run: PreviewedRun) -> str:
-    moments = dict.fromkeys(
-        date_and_time(datetime.fromisoformat(at)) for at in (run.started, run.finished) if at
-    )
-    return " to ".join(moments) or "not in the file"
 
 
 def _suite(run: PreviewedRun) -> str:

@@ -108,12 +108,17 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
             "retest_arms",
         )
     }
+    guidance = run.guidance
     return ArchivedRun(
         uuid=run.shown_id,
         suite=_suite(writer, run.suite_version),
         target=run.target.name,
         columns=redact_json(columns),
-        guidance=_guidance(run),
+        guidance=ArchivedGuidance(
+            guidance.sha256, guidance.name, guidance.files, guidance.laid_file, guidance.laid_path
+        )
+        if guidance is not None
+        else None,
         baseline=run.baseline.shown_id if run.baseline else "",
         trials=run.trial_set.count(),
         looks=looks_of(run),
@@ -137,17 +142,6 @@ def _suite(writer: _Writer, version: SuiteVersion) -> ArchivedSuite:
         version.source_name,
         files,
         config=version.config,
-    )
-
-
-def _guidance(run: Run) -> ArchivedGuidance | None:
-    guidance = run.guidance
-    return (
-        ArchivedGuidance(
-            guidance.sha256, guidance.name, guidance.files, guidance.laid_file, guidance.laid_path
-        )
-        if guidance is not None
-        else None
     )
 
 

@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult, SuiteRun, trial_result
-from evaluators.model import Json, Outcome, Score
+from evaluators.model import Outcome, Score
 from evaluators.redaction import redact_json, redact_patterns
 from runs.compare.comparison import incomparable, passes
 from runs.compare.retests import retest_json, retests_of
@@ -21,13 +21,15 @@ TIER = "golden"
 def suite_run(run: Run) -> SuiteRun:
     """Return a run's data for an EvalSuiteResult. Expects suite_version and target to be loaded."""
     config, staleness = run.suite_version.config, run.fingerprint.get("staleness") or {}
+    endpoint = run.fingerprint.get("endpoint", run.target.definition.get("url"))
+    rows = run.trial_set.filter(state=TrialState.FINISHED).order_by("position")
     return SuiteRun(
         run_id=run.shown_id,
         number=run.pk,
         timestamp=(run.started or run.created).isoformat().replace("+00:00", "Z"),
         tier=config.get("tier") or TIER,
         tool_name=config.get("tool") or run.suite.slug,
-        agent_endpoint=_endpoint(run),
+        agent_endpoint=endpoint or run.target.name,
         cases=_cases(run),
         tool_version=staleness.get("tool_version") or run.tool_version or None,
         description_hash=staleness.get("description_hash"),
@@ -38,7 +40,7 @@ def suite_run(run: Run) -> SuiteRun:
         generated_hash=staleness.get("generated_hash"),
         baseline=_baseline(run),
         origin={
-            "scenarios": _scenario_hashes(run),
+            "scenarios": dict(rows.values_list("scenario__key", "scenario_version__sha256")),
             "suite": run.suite.slug,
             "format": run.suite.format,
             "state": run.state,
@@ -48,12 +50,6 @@ def suite_run(run: Run) -> SuiteRun:
             **({"retests": [retest_json(each) for each in retests]} if (retests := retests_of(run)) else {}),
         },
     )
-
-
-def _endpoint(run: Run) -> str:
-    """Return the agent's endpoint; for older releases' runs the target's current one."""
-    endpoint = run.fingerprint.get("endpoint", run.target.definition.get("url"))
-    return endpoint or run.target.name
 
 
 def _baseline(run: Run) -> EarlierResult | None:
@@ -76,12 +72,6 @@ def _cases(run: Run) -> tuple[CaseResult, ...]:
     for trial in trials:
         by_key.setdefault(trial.scenario.key, []).append(trial)
     return tuple(_case(key, repeated) for key, repeated in by_key.items())
-
-
-def _scenario_hashes(run: Run) -> dict[str, Json]:
-    """Return the hash of each scenario's content by key. One query."""
-    rows = run.trial_set.filter(state=TrialState.FINISHED).order_by("position")
-    return dict(rows.values_list("scenario__key", "scenario_version__sha256"))
 
 
 def _case(key: str, trials: list[Trial]) -> CaseResult:

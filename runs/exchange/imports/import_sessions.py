@@ -281,21 +281,23 @@ def _store_sums(run: Run) -> None:
 
 
 def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSession]) -> None:
-    rows = [(_row(version, session, position), _parts(session)) for position, session in enumerate(sessions)]
+    rows = [
+        (
+            _row(version, session, position),
+            TrialParts(
+                transcript=session.transcript,
+                answer=session.transcript.answer,
+                commands=[command_row(0, command) for command in session.commands],
+            ),
+        )
+        for position, session in enumerate(sessions)
+    ]
     keys = insert_trials(run, rows)
     imported = [
         {"suite": run.suite_id, "session_id": _id(session), "sha256": session.sha256, "trial": key}
         for key, session in zip(keys, sessions, strict=True)
     ]
     statements.insert(ImportedSession, imported)
-
-
-def _parts(session: KeptSession) -> TrialParts:
-    return TrialParts(
-        transcript=session.transcript,
-        answer=session.transcript.answer,
-        commands=[command_row(0, command) for command in session.commands],
-    )
 
 
 def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[str, Any]:

@@ -109,6 +109,7 @@ def _create_run(
     tool_version = str(external.tool_version or external.staleness.get("tool_version") or "")[:200]
     guidance = _guidance(version.suite, external)
     under_test = {"tool_version": tool_version, "guidance": guidance.sha256 if guidance else ""}
+    run = stored_run(launch.project, external.baseline)
     return Run.objects.create(
         project=launch.project,
         launch=launch,
@@ -119,7 +120,7 @@ def _create_run(
         outcome=_outcome(external),
         options={
             "import": {"sha256": sha256, "run_id": external.external_id},
-            "baseline": _baseline(launch, external),
+            "baseline": str(run.pk) if run else "",
         },
         fingerprint={
             "target": external.target,
@@ -167,12 +168,6 @@ def _end_time(external: ExternalRun, started: datetime) -> datetime:
     except (OverflowError, ValueError):
         # Times in files may be invalid, such as an impossible year.
         return started
-
-
-def _baseline(launch: Launch, external: ExternalRun) -> str:
-    """Return the number of the baseline's run: by its UUID, else as it was imported; empty if none."""
-    run = stored_run(launch.project, external.baseline)
-    return str(run.pk) if run else ""
 
 
 def _guidance(suite: Suite, external: ExternalRun) -> Guidance | None:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
-from evaluators.model import Transcript, Usage
+from evaluators.model import Usage
 from evaluators.transcripts.reading import decode_text
 from evaluators.transcripts.traces import events_of_messages, read_trace
 from runs.exchange.results_files.values import (
@@ -64,7 +64,17 @@ def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
         for row in _rows(file, text, warnings):
             names = _suite_of(row, file), str(row.get("target") or "imported")
             place = (*names, str(row.get("run_id") or ""))
-            runs.setdefault(place, []).append((row, _texts_of(row, texts)))
+            named = ("answer_path", "output_path", "input_path", "transcript_path")
+            runs.setdefault(place, []).append(
+                (
+                    row,
+                    {
+                        key: texts[row[key]]
+                        for key in named
+                        if isinstance(row.get(key), str) and row[key] in texts
+                    },
+                )
+            )
     return tuple(_run(*place, own, warnings) for place, own in runs.items())
 
 
@@ -109,11 +119,6 @@ def _suite_of(row: Mapping[str, Any], file: str) -> str:
     path = row.get("eval_path")
     eval_file = PurePosixPath(path).name.split(".")[0] if isinstance(path, str) else ""
     return suite_name(row.get("dataset") or row.get("suite") or eval_file, file)
-
-
-def _texts_of(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, str]:
-    named = ("answer_path", "output_path", "input_path", "transcript_path")
-    return {key: texts[row[key]] for key in named if isinstance(row.get(key), str) and row[key] in texts}
 
 
 def _run(suite: str, target: str, run_id: str, rows: Sequence[_Row], warnings: Sequence[str]) -> ExternalRun:
@@ -169,16 +174,18 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
         "message": f"Score {score:.2f}, {message}.",
         "detail": {"hits": hits, "misses": misses, "reasoning": row.get("reasoning") or ""},
     }
-    transcript = _transcript(texts.get("transcript_path", ""))
+    events = events_of_messages(map(decode_storable_json, texts.get("transcript_path", "").splitlines()))
+    transcript = read_trace(events) if events else None
     request = object_of(row.get("agent_provider_request") or row.get("lm_provider_request"))
     evaluators = list_of(row.get("evaluator_results")) or list_of(row.get("scores"))
+    answer = str(row.get("candidate_answer") or "") or _text(row.get("output"), last=True)
     return ExternalTrial(
         key=key_of_text(row.get("eval_id") or row["test_id"]),
         outcome=outcome,
         prompt=str(request.get("question") or "")
         or texts.get("input_path", "")
         or _text(row.get("input"), last=False),
-        answer=_answer(row, texts),
+        answer=answer or texts.get("answer_path") or texts.get("output_path") or "",
         seconds=_seconds(row),
         finished=moment_of(row.get("timestamp")),
         scores=() if outcome == "error" else (aggregate, *_scores(evaluators)),
@@ -189,12 +196,6 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
         cost_usd=number_of(row.get("cost_usd"), 1),
         scenario_hash=str(row.get("scenario_hash") or ""),
     )
-
-
-def _answer(row: Mapping[str, Any], texts: Mapping[str, str]) -> str:
-    """Return the answer: of the row, else of the file that it names."""
-    answer = str(row.get("candidate_answer") or "") or _text(row.get("output"), last=True)
-    return answer or texts.get("answer_path") or texts.get("output_path") or ""
 
 
 def _text(value: Any, *, last: bool) -> str:
@@ -218,12 +219,6 @@ def _usage(value: Mapping[str, Any]) -> Usage | None:
     return Usage(
         counts["input"], counts["output"], cache_read=counts["cached"], reasoning=counts["reasoning"]
     )
-
-
-def _transcript(text: str) -> Transcript | None:
-    """Return the transcript of an AgentV `transcript.jsonl`; None without messages."""
-    events = events_of_messages(map(decode_storable_json, text.splitlines()))
-    return read_trace(events) if events else None
 
 
 def _hits_and_misses(value: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:

@@ -184,9 +184,10 @@ def _trials(case: _Case, *, is_own: bool) -> Iterator[ExternalTrial]:
         if child.tag in _EARLIER:
             yield _trial(key, _EARLIER[child.tag], child)
     result = next((child for child in node if child.tag in _RESULTS), None)
+    printed = (node.findtext(name) or "" for name in ("system-out", "system-err"))
     yield replace(
         _trial(key, "pass" if result is None else _RESULTS[result.tag], result, _properties(node)),
-        answer=_output(node),
+        answer="\n".join(text.strip("\n") for text in printed if text.strip())[:LONGEST_TEXT],
         seconds=_seconds(node.get("time"), zero_is_unknown=is_own),
     )
     for child in node:
@@ -251,12 +252,6 @@ def _message(result: Element) -> str:
     if not stated or text.startswith(stated):
         return (text or stated or result.get("type") or "No message.")[:LONGEST_TEXT]
     return f"{stated}\n{text}".strip()[:LONGEST_TEXT]
-
-
-def _output(node: Element) -> str:
-    """Return what a case printed."""
-    printed = (node.findtext(name) or "" for name in ("system-out", "system-err"))
-    return "\n".join(text.strip("\n") for text in printed if text.strip())[:LONGEST_TEXT]
 
 
 def _joined(cases: Sequence[_Case]) -> Iterator[_Case]:

@@ -118,7 +118,8 @@ def _folders(members: Mapping[str, bytes], warnings: list[str]) -> Iterator[_Rec
     listed: dict[str, dict[str, Any]] = {}
     for path in (each for each in members if PurePosixPath(each).name == RESULTS):
         for value in _results(path, decode_text(members[path], "replace"), warnings):
-            listed[_folder_of(str(value.get("transcript_path") or ""))] = value
+            place = PurePosixPath(str(value.get("transcript_path") or "").replace("\\", "/"))
+            listed[place.parent.name if place.name == _LAYOUT else place.name] = value
     order = {folder: number for number, folder in enumerate(listed)}
     paths = [each for each in members if PurePosixPath(each).name == RUN]
     for path in sorted(paths, key=lambda each: (order.get(_run_folder(each).name, len(order)), each)):
@@ -148,12 +149,6 @@ def _workspace_of(path: str) -> str | None:
 def _run_folder(path: str) -> PurePosixPath:
     inside = PurePosixPath(path).parent
     return inside.parent if inside.name == _LAYOUT else inside
-
-
-def _folder_of(path: str) -> str:
-    """Return the name of a run's folder from its `transcript_path`."""
-    place = PurePosixPath(path.replace("\\", "/"))
-    return place.parent.name if place.name == _LAYOUT else place.name
 
 
 def _transcript(
@@ -186,6 +181,7 @@ def _trial(record: _Record) -> ExternalTrial:
     is_known = isinstance(exit_code, int) and not isinstance(exit_code, bool)
     timed_out = values.get("timed_out") is True
     transcript = record.transcript
+    binary, pattern = (str(target.get(name) or "") for name in ("binary", "command_pattern"))
     return ExternalTrial(
         key=key_of_text(values["scenario_id"]),
         outcome=outcome,
@@ -197,7 +193,7 @@ def _trial(record: _Record) -> ExternalTrial:
         else (*gates, *_judge(values, metrics, gates, outcome), *_scripts(metrics)),
         error=error,
         transcript=transcript,
-        tool=_tool(target),
+        tool=Tool(binary=binary, command_pattern=pattern) if binary or pattern else None,
         completed=(exit_code == 0 and not timed_out) if is_known or timed_out else None,
         exit_code=exit_code if is_known else None,
         timed_out=timed_out,
@@ -217,11 +213,6 @@ def _usage(tokens: dict[str, Any]) -> Usage:
         output_unknown=False,
         **parts,
     )
-
-
-def _tool(target: dict[str, Any]) -> Tool | None:
-    binary, pattern = (str(target.get(name) or "") for name in ("binary", "command_pattern"))
-    return Tool(binary=binary, command_pattern=pattern) if binary or pattern else None
 
 
 def _after(began: datetime | None, seconds: float) -> datetime | None:

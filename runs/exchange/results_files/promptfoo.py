@@ -122,11 +122,6 @@ def _usage(row: dict[str, Any]) -> Usage | None:
     )
 
 
-def _cost(row: dict[str, Any]) -> float | None:
-    """Return the cost of the answer in US dollars; None if nobody said one, where promptfoo writes 0 into the row."""
-    return plausible_cost(row.get("cost") or object_of(row.get("response")).get("cost"))
-
-
 def _part(result: dict[str, Any]) -> dict[str, Any]:
     """Return an assertion's score, under the name of its metric if it has one."""
     assertion = object_of(result.get("assertion"))
@@ -166,6 +161,6 @@ def _trial(row: dict[str, Any], key: str) -> ExternalTrial:
         scores=() if is_error else (verdict, *parts),
         error=(error or "The provider failed.") if is_error else "",
         usage=_usage(row),
-        cost_usd=_cost(row),
+        cost_usd=plausible_cost(row.get("cost") or object_of(row.get("response")).get("cost")),
         warnings=(CACHED,) if is_cached else (),
     )

@@ -10,30 +10,23 @@ from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, decimals, percent
+from evalhub.web.states import look_of_state
 from evaluators.statistics.line import FEWEST_RUNS
 from runs.compare.first_divergences import EndedTrial, first_divergences
-from runs.compare.line_pictures import LOOKS, RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
+from runs.compare.line_pictures import RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
 from runs.compare.lost_scenarios import BrokenScenario, first_with, with_failing_commands
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.compare.shown_reference import ShownReference, since_words
 from runs.models import Run
 from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, RunState
 from runs.results.digests import Digest
-from runs.results.run_answers import RunAnswer
+from runs.results.run_answers import BY_VERDICT, RunAnswer
 from runs.results.run_page.scenarios import ScenarioRow
 from runs.results.run_page.verdicts import AgainstBaseline, ChangedScenario
 from runs.results.run_trials import RunTrials
 
 JUDGE = "judge/judge"
 BROKEN_SHOWN = 3
-WORDS = {
-    RunAnswer.AS_BEFORE: "As before",
-    RunAnswer.AS_EXPECTED: "As expected",
-    RunAnswer.SMALL_CHANGE: "Small change",
-    RunAnswer.UNDECIDED: "Undecided",
-    RunAnswer.NOT_COMPARABLE: "Not comparable",
-}
-"""How an answer's sentence begins by default."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,7 @@ def first_screen(
     commands = _first_commands(run, [each.key for each in lost[:BROKEN_SHOWN]], read)
     errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
     return FirstScreen(
-        look=LOOKS.get(answer, "is-little"),
+        look=look_of_state(answer)[0],
         strong=strong,
         text=text,
         aside=aside,
@@ -100,12 +93,12 @@ def _lost(against: AgainstBaseline | None, rows: Sequence[ScenarioRow]) -> list[
     if against is None:
         failed = [row for row in rows if "fail" in row.marks]
         return [
-            ChangedScenario(row.key, "failed", row) for row in sorted(failed, key=lambda row: row.rate.share)
+            ChangedScenario(row.key, "fail", row) for row in sorted(failed, key=lambda row: row.rate.share)
         ]
-    proved = [each for each in against.changed if each.verdict == "regressed" and each.is_proved]
+    proved = [each for each in against.changed if each.kind == "regressed"]
     worse = sorted((row for row in rows if row.change == "worse"), key=lambda row: -row.loss)
     named = {each.key for each in proved}
-    return [*proved, *(ChangedScenario(row.key, "regressed", row) for row in worse if row.key not in named)]
+    return [*proved, *(ChangedScenario(row.key, "worse", row) for row in worse if row.key not in named)]
 
 
 def _sentence(
@@ -132,11 +125,12 @@ def _sentence(
     aside = f"({', '.join(filter(None, (deciding.size, deciding.interval)))})"
     if answer is RunAnswer.AS_EXPECTED:
         fell = since_words(run.old_side)
-        return f"{WORDS[answer]}{fell}", f": {deciding.label.lower()} {deciding.explanation}", aside
+        return f"As expected{fell}", f": {deciding.label.lower()} {deciding.explanation}", aside
     change = _change_words(deciding)
     if answer not in (RunAnswer.REGRESSED, RunAnswer.IMPROVED):
         return (
-            verdict.worse_undecided or WORDS.get(answer, verdict.label),
+            verdict.worse_undecided
+            or (look_of_state(answer)[1].capitalize() if answer in BY_VERDICT.values() else verdict.label),
             f": {change[0].lower()}{change[1:]}",
             aside,
         )
@@ -166,7 +160,9 @@ def _change_words(shown: ShownChange) -> str:
 def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tuple[SafeString, str]:
     """Return the picture of the line, and a sentence about it; empty if no trial passed or failed."""
     members = [_drawn_run(each.run) for each in reversed(stored.runs)] if stored else []
-    earlier = members or _earlier(run)
+    earlier = members or [
+        DrawnRun(*row) for row in reversed(shown_before(run).values_list(*DrawnRun._fields))
+    ]
     line = line_of_runs([*earlier, _drawn_run(run)], answer)
     if line is None:
         return SafeString(""), ""
@@ -190,11 +186,6 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tupl
 
 def _drawn_run(run: Run) -> DrawnRun:
     return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version, run.pass_rate)
-
-
-def _earlier(run: Run) -> list[DrawnRun]:
-    """Return `shown_before`, oldest first. One query."""
-    return [DrawnRun(*row) for row in reversed(shown_before(run).values_list(*DrawnRun._fields))]
 
 
 def shown_before(run: Run) -> QuerySet[Run]:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluators.statistics.retest import Retest, RetestOutcome, describe_reference, describe_retest
+from evalhub.web.states import sign_of_state
+from evaluators.statistics.retest import Retest, describe_reference, describe_retest
 from runs.compare.retests import retests_of
 from runs.models import Run
-
-LOOKS = {
-    RetestOutcome.NAMED: "worse",
-    RetestOutcome.FIXED: "better",
-    RetestOutcome.NOT_DECIDED: "caution",
-}
-"""How an outcome's sentence looks; others are muted."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +23,7 @@ class ShownRetest:
 
     @property
     def look(self) -> str:
-        return LOOKS.get(self.retest.outcome, "muted") if self.retest.outcome else "muted"
+        return sign_of_state(self.retest.outcome or "")[1] or "muted"
 
     @property
     def note(self) -> str:

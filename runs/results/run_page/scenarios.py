@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from evalhub.web.chips import Facet, Facets
+from evalhub.web.chips import Facet, Facets, Kinds, count_kinds
 from evalhub.web.csv_export import Cell, Table
 from evaluators.statistics.retest import Retest, RetestOutcome, describe_retest
 from evaluators.statistics.scenario_classes import ScenarioClass
@@ -153,24 +153,21 @@ def columns_of(rows: Sequence[ScenarioRow]) -> Columns:
     )
 
 
-Test = Callable[[ScenarioRow], bool]
-
-
 def _is_of(kind: ScenarioClass, row: ScenarioRow) -> bool:
     return row.kind is kind
 
 
-FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.change == "worse"),
-    "better": ("Better", "▲", "better", lambda row: row.change == "better"),
-    "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
-    "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),
-    "not-run": ("Not run", "–", "muted", lambda row: "none" in row.marks),
+FACETS: Kinds = {
+    "worse": ("Worse than baseline", "worse", lambda row: row.change == "worse"),
+    "better": ("Better", "better", lambda row: row.change == "better"),
+    "failing": ("Any failure", "fail", lambda row: "fail" in row.marks),
+    "errors": ("Errors", "error", lambda row: "error" in row.marks),
+    "not-run": ("Not run", "none", lambda row: "none" in row.marks),
     **{
-        kind.value: (kind.value.capitalize(), "", f"is-{kind}", partial(_is_of, kind))
+        kind.value: (kind.value.capitalize(), kind.value, partial(_is_of, kind))
         for kind in (ScenarioClass.FIXED, ScenarioClass.FLAKY, ScenarioClass.BROKEN)
     },
-    "disagreeing": ("Gates and judge disagree", "", "", lambda row: row.disagrees),
+    "disagreeing": ("Gates and judge disagree", "", lambda row: row.disagrees),
 }
 
 
@@ -212,16 +209,8 @@ def _before(read: RunTrials, key: str, left_out: Collection[str]) -> tuple[str, 
 
 def facets(rows: list[ScenarioRow]) -> Facets:
     """Return the chips with their numbers of rows, without empty ones."""
-    counted = [
-        Facet(name, label, sum(map(test, rows)), sign, look)
-        for name, (label, sign, look, test) in FACETS.items()
-    ]
+    counted = count_kinds(rows, FACETS)
     return Facets(len(rows), (Facet("", "All", len(rows)), *(chip for chip in counted if chip.n)))
-
-
-def choose_rows(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
-    """Return a chip's rows; all for an unknown chip."""
-    return [row for row in rows if FACETS[show][3](row)] if show in FACETS else rows
 
 
 @dataclass(frozen=True)

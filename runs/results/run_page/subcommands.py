@@ -63,14 +63,9 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
 
 def _changes(run: Run, read: RunTrials) -> dict[str, float]:
     """Return the error rates' changes from the baseline over the scenarios of both. One query with a baseline."""
-    if not run.baseline_id or not _counts_alike(run):
+    if not run.baseline_id or not (run.baseline is None or counts_alike(run.counting, run.baseline.counting)):
         return {}
     return _changes_of_shared(run.pk, run.baseline_id, read.before.keys() & read.outcomes.keys())
-
-
-def _counts_alike(run: Run) -> bool:
-    """Return whether a run's commands are counted as its baseline's, by the same rules and source of ends."""
-    return run.baseline is None or counts_alike(run.counting, run.baseline.counting)
 
 
 def _differences(

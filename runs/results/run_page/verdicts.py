@@ -22,12 +22,10 @@ class ChangedScenario:
     """A scenario that differs from the baseline."""
 
     key: str
-    verdict: str
-    """One of regressed, improved, unmeasured, added and removed."""
+    kind: str
+    """A state: regressed or improved where the verdict's table of scenarios names it, else as of compared scenarios."""
     row: ScenarioRow | None
     """None if the run lacks the scenario."""
-    is_proved: bool = False
-    """The verdict's table of scenarios names it."""
 
     @property
     def trial(self) -> int | None:
@@ -80,29 +78,23 @@ def against_baseline(
         for key in (*compared.regressions, *compared.new_passes)
         if _only_errors(read.before[key]) or _only_errors(read.outcomes[key])
     ]
-    verdicts = {
-        "regressed": [key for key in compared.regressions if key not in unmeasured],
-        "improved": [key for key in compared.new_passes if key not in unmeasured],
+    worse = [key for key in compared.regressions if key not in unmeasured]
+    better = [key for key in compared.new_passes if key not in unmeasured]
+    shown = {
+        "regressed": named[0],
+        "worse": [key for key in worse if key not in named[0]],
+        "improved": named[1],
+        "better": [key for key in better if key not in named[1]],
         "unmeasured": unmeasured,
         "added": compared.added,
         "removed": compared.removed,
     }
-    shown = {
-        **verdicts,
-        "regressed": [*named[0], *(key for key in verdicts["regressed"] if key not in named[0])],
-        "improved": [*named[1], *(key for key in verdicts["improved"] if key not in named[1])],
-    }
-    tables = {"regressed": named[0], "improved": named[1]}
-    changed = [
-        ChangedScenario(key, word, by_key.get(key), is_proved=key in tables.get(word, ()))
-        for word, keys in shown.items()
-        for key in keys
-    ]
+    changed = [ChangedScenario(key, kind, by_key.get(key)) for kind, keys in shown.items() for key in keys]
     return AgainstBaseline(
         changed=tuple(changed),
         differences=tuple(fingerprint_differences(baseline, run)),
-        regressions=len(verdicts["regressed"]),
-        new_passes=len(verdicts["improved"]),
+        regressions=len(worse),
+        new_passes=len(better),
         unmeasured=len(unmeasured),
         not_comparable=describe_incomparable(list(compared.not_comparable.values())),
     )

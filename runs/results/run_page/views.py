@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.chips import rows_of_kind
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
@@ -51,8 +52,8 @@ from runs.results.run_page.looks import shown_looks
 from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
 from runs.results.run_page.retests import shown_retests
 from runs.results.run_page.scenarios import (
+    FACETS,
     ScenarioRow,
-    choose_rows,
     columns_of,
     facets,
     part_of,
@@ -75,7 +76,8 @@ MOST_SESSIONS = 100
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Show a run in three layers, or its progress."""
     run = find_shown_run(request, pk)
-    failing = _failing(request, run)
+    subcommand = request.GET.get("failing", "")
+    failing = {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
     target = request.htmx.target if request.htmx else None
     if target == "failing" and failing:
         return render(request, "results/run/_failing_calls.html", failing)
@@ -83,7 +85,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     read = trials_of(run)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
-    chosen = choose_rows(list(rows), request.GET.get("show", ""))
+    chosen = rows_of_kind(rows, request.GET.get("show", ""), FACETS)
     if table := chosen_table(request, {"scenarios": lambda: scenario_table(run, chosen)}):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
@@ -111,7 +113,10 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
-        "exports": _documents_of(run),
+        "exports": {
+            reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
+            for name, export in EXPORTS.items()
+        },
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
@@ -120,14 +125,6 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "results/run/run.html", context)
-
-
-def _documents_of(run: Run) -> dict[str, str]:
-    """Return the titles of a run's documents by their addresses."""
-    return {
-        reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
-        for name, export in EXPORTS.items()
-    }
 
 
 def _alerts(run: Run) -> dict[str, Any]:
@@ -155,7 +152,10 @@ def _compare_with_line(
     if run.is_open:
         return shown
     line = shown_reference(run)
-    against = against_baseline(run, read, rows, left_out, _table(verdict))
+    change = verdict.headline[0].change if verdict else None
+    against = against_baseline(
+        run, read, rows, left_out, (change.broke, change.mended) if change else ((), ())
+    )
     is_apart = run.verdict == ChangeVerdict.NOT_COMPARABLE
     shown |= {
         "verdict": verdict,
@@ -194,12 +194,6 @@ def _verdict(run: Run) -> ShownVerdict | None:
     return shown_verdict(stored_changes(run.pk), dollars_a_trial=run.cost_of_trial)
 
 
-def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the scenarios that broke and those that improved by the verdict's own table."""
-    change = verdict.headline[0].change if verdict else None
-    return (change.broke, change.mended) if change else ((), ())
-
-
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
@@ -218,17 +212,11 @@ def _offers(run: Run) -> dict[str, int]:
     return counts
 
 
-def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
-    """Return the selected subcommand's failing calls, none without a selection."""
-    subcommand = request.GET.get("failing", "")
-    return {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
-
-
 def _page_of_scenarios(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the requested page of scenarios."""
     show, opened = request.GET.get("show", ""), request.GET.get("open", "")
     begin = key_of(request.GET.get("from", "")) or 0
-    part = part_of(choose_rows(rows, show), begin, opened)
+    part = part_of(rows_of_kind(rows, show, FACETS), begin, opened)
     shown = {"rows": part.rows, "following": part.following, "columns": columns_of(rows)}
     return {**shown, "begin": begin, "show": show, "open": opened}
 

@@ -119,7 +119,11 @@ def index_trials(trial_ids: Sequence[int]) -> None:
     transcripts = {each.pk: each.unpack() for each in TranscriptRecord.objects.filter(pk__in=trial_ids)}
     judgings: dict[int, list[Judging]] = {}
     for judging in JudgingRecord.objects.filter(trial__in=trial_ids):
-        judgings.setdefault(judging.trial_id, []).append(_judging(judging))
+        judgings.setdefault(judging.trial_id, []).append(
+            msgspec.convert(
+                {"score": judging.score, "passed": judging.passed, **judging.content}, Judging, strict=False
+            )
+        )
     facets = {key: facets_of(*key) for key in {(trial.run_id, trial.outcome) for trial in trials}}
     rows = [
         entry(
@@ -133,9 +137,3 @@ def index_trials(trial_ids: Sequence[int]) -> None:
         for trial in trials
     ]
     statements.insert(SearchEntry, rows)
-
-
-def _judging(record: JudgingRecord) -> Judging:
-    return msgspec.convert(
-        {"score": record.score, "passed": record.passed, **record.content}, Judging, strict=False
-    )

@@ -160,19 +160,19 @@ def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) 
         ),
     )
     columns = [filters.column] if filters.column else list(COLUMNS)
-    hits = [_describe_hit(row, query, _lines(row, columns)) for row in rows]
-    return sorted(hits, key=lambda trial: (-round(trial.score, 3), -trial.trial))
-
-
-def _lines(row: Mapping[str, Any], columns: Sequence[str]) -> list[SearchedLine]:
-    return [
-        SearchedLine(column, text, _words(text)) for column in columns for text in row[column].split("\n")
+    hits = [
+        _describe_hit(
+            row,
+            query,
+            [
+                SearchedLine(column, text, "".join(f"\x1f{word}\x1f" for word in _WORD.findall(text.lower())))
+                for column in columns
+                for text in row[column].split("\n")
+            ],
+        )
+        for row in rows
     ]
-
-
-def _words(text: str) -> str:
-    """Return a text's words as `Term.needle` finds them."""
-    return "".join(f"\x1f{word}\x1f" for word in _WORD.findall(text.lower()))
+    return sorted(hits, key=lambda trial: (-round(trial.score, 3), -trial.trial))
 
 
 def _describe_hit(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[SearchedLine]) -> FoundTrial:

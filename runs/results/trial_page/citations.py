@@ -199,12 +199,10 @@ def _words(step: TimelineStep) -> str:
 def _may_write(line: str, named: re.Pattern[str]) -> bool:
     """Return whether a command line may have written the named file: by a redirection or a program that writes."""
     parts = [part for part in _PARTS.split(line) if named.search(part)]
-    return any(">" in part or _program(part) not in _READERS for part in parts)
-
-
-def _program(part: str) -> str:
-    """Return a command line's program without its folder."""
-    return next(iter(part.split(maxsplit=1)), "").rpartition("/")[2]
+    return any(
+        ">" in part or (next(iter(part.split(maxsplit=1)), "").rpartition("/")[2]) not in _READERS
+        for part in parts
+    )
 
 
 def _files(detail: Mapping[str, Any]) -> list[str]:

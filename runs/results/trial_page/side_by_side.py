@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from django.db.models.fields.json import KeyTextTransform
 from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
+from runs.compare.shown_changes import ComparedMeasure
 from runs.models import CommandRecord, JudgingRecord, Trial
 from runs.results.counting import compared_by
 from runs.results.outcome_history import OutcomeHistory
@@ -27,15 +28,6 @@ from scenarios.text_difference import TextDifference, lines_of, text_difference
 Score = dict[str, Any]
 
 
-class MeasuredPair(NamedTuple):
-    """A measure in both trials; a side is None if not measured."""
-
-    label: str
-    unit: str
-    base: float | None
-    new: float | None
-
-
 class GatePair(NamedTuple):
     """A gate in both trials; a side is None if the trial lacks it."""
 
@@ -43,14 +35,6 @@ class GatePair(NamedTuple):
     """The new trial's gate, else the base's."""
     base: Score | None
     new: Score | None
-
-
-class JudgedPair(NamedTuple):
-    """A criterion of the judge in both trials; a side is None if not scored."""
-
-    name: str
-    base: float | None
-    new: float | None
 
 
 @dataclass(frozen=True)
@@ -84,17 +68,17 @@ class TwoTrials:
         return fingerprint_differences(self.base.trial.run, self.new.trial.run)
 
     @cached_property
-    def measures(self) -> list[MeasuredPair]:
+    def measures(self) -> list[ComparedMeasure]:
         """Return the measures of either trial."""
         before, after = self.base.trial, self.new.trial
         pairs = [
-            MeasuredPair("Time", "s", before.seconds, after.seconds),
-            MeasuredPair("Cost", "USD", before.cost_usd, after.cost_usd),
-            MeasuredPair("Input tokens", "tokens", before.tokens_in, after.tokens_in),
-            MeasuredPair("Output tokens", "tokens", before.tokens_out, after.tokens_out),
-            MeasuredPair("Composite", "", before.composite, after.composite),
+            ComparedMeasure("Time", "s", before.seconds, after.seconds),
+            ComparedMeasure("Cost", "USD", before.cost_usd, after.cost_usd),
+            ComparedMeasure("Input tokens", "tokens", before.tokens_in, after.tokens_in),
+            ComparedMeasure("Output tokens", "tokens", before.tokens_out, after.tokens_out),
+            ComparedMeasure("Composite", "", before.composite, after.composite),
             *_pair_measures(self.base, self.new),
-            MeasuredPair("Judge score", "", _judge_score(self.base), _judge_score(self.new)),
+            ComparedMeasure("Judge score", "", _judge_score(self.base), _judge_score(self.new)),
         ]
         return [pair for pair in pairs if pair.base is not None or pair.new is not None]
 
@@ -114,11 +98,12 @@ class TwoTrials:
         ]
 
     @cached_property
-    def criteria(self) -> list[JudgedPair]:
+    def criteria(self) -> list[ComparedMeasure]:
         """Return the judge's criteria in either trial."""
         before, after = ({each.name: each.score for each in page.criteria} for page in self.sides)
         return [
-            JudgedPair(name, before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])
+            ComparedMeasure(name, "", before.get(name), after.get(name))
+            for name in dict.fromkeys([*after, *before])
         ]
 
     @property
@@ -204,12 +189,12 @@ def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
     )
 
 
-def _pair_measures(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:
+def _pair_measures(base: TrialPage, new: TrialPage) -> list[ComparedMeasure]:
     before, after = ({each.label: each for each in page.metrics} for page in (base, new))
     labels = dict.fromkeys([*after, *before])
     both = [(after.get(label) or before[label], before.get(label), after.get(label)) for label in labels]
     return [
-        MeasuredPair(either.label, either.unit, old.value if old else None, new.value if new else None)
+        ComparedMeasure(either.label, either.unit, old.value if old else None, new.value if new else None)
         for either, old, new in both
     ]
 
@@ -224,15 +209,15 @@ def _by_place(gates: Sequence[Score]) -> dict[tuple[str, ...], Score]:
     seen: Counter[tuple[str, ...]] = Counter()
     by_place = {}
     for gate in gates:
-        place = tuple(_place(gate))
+        detail = gate.get("detail") or {}
+        place = (
+            gate["layer"],
+            gate["name"],
+            *(str(detail.get(name, "")) for name in ("name", "command", "path")),
+        )
         seen[place] += 1
         by_place[*place, str(seen[place])] = gate
     return by_place
-
-
-def _place(gate: Score) -> Iterable[str]:
-    detail = gate.get("detail") or {}
-    return (gate["layer"], gate["name"], *(str(detail.get(name, "")) for name in ("name", "command", "path")))
 
 
 def _find_changes(before: ScenarioVersion, after: ScenarioVersion) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from evalhub.web.csv_export import Cell, Table
+from runs.compare.shown_changes import measure_table
 from runs.models import CommandRecord, Trial
 from runs.results.trial_page.aligned_commands import DoneCommand
 from runs.results.trial_page.side_by_side import TwoTrials
@@ -68,22 +69,21 @@ def gate_table(two: TwoTrials) -> Table:
     rows = (
         (
             *(pair.gate["layer"], pair.gate["name"]),
-            *(value for side in (pair.base, pair.new) for value in _gate(side)),
+            *(
+                value
+                for side in (pair.base, pair.new)
+                for value in ((side.get("passed"), side.get("message") or None) if side else (None, None))
+            ),
         )
         for pair in two.gates
     )
     return Table(f"{_name(two)}-gates", header, rows)
 
 
-def _gate(gate: dict[str, Any] | None) -> tuple[Cell, Cell]:
-    return (gate.get("passed"), gate.get("message") or None) if gate else (None, None)
-
-
 def measured_table(two: TwoTrials) -> Table:
     """Return the measures of both trials, with the judge's criteria."""
-    rows = [(pair.label, pair.unit, pair.base, pair.new) for pair in two.measures]
-    rows += [(f"Judge: {pair.name}", "", pair.base, pair.new) for pair in two.criteria]
-    return Table(f"{_name(two)}-measures", ("measure", "unit", "base", "new"), rows)
+    criteria = [replace(each, label=f"Judge: {each.label}") for each in two.criteria]
+    return measure_table(f"{_name(two)}-measures", [*two.measures, *criteria], tested=False)
 
 
 def _name(two: TwoTrials) -> str:

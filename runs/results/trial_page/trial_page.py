@@ -316,15 +316,6 @@ class TrialPage:
         return next((each for each in self.siblings if each.index > self.trial.index), None)
 
 
-def _overrules(trial: Trial) -> list[Overrule]:
-    """Return the trial's overruled scores; a query only if `find_trial` saw some."""
-    return (
-        list(trial.overrules.select_related("by", "undone_by"))
-        if getattr(trial, "is_overruled", True)
-        else []
-    )
-
-
 RELATED = (
     "run__suite",
     "run__target",
@@ -381,7 +372,9 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         attempts=list(trial.attempts.order_by("-number")) if vars(trial)["was_retried"] else [],
         baseline=baseline,
         reviews=reviews_of(reviewed) if reviewed else {},
-        overrules=_overrules(trial),
+        overrules=list(trial.overrules.select_related("by", "undone_by"))
+        if getattr(trial, "is_overruled", True)
+        else [],
         checklists=checklists(trial, judgings),
         uncalibrated=list(dict.fromkeys(unsure)),
     )

@@ -132,14 +132,14 @@ def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpRespons
     if file_and_content is None:
         raise Http404
     file, content = file_and_content
-    disposition = content_disposition_header(True, _plain_name(file.path)) or "attachment"
+    disposition = (
+        content_disposition_header(
+            True, "".join(each if each.isprintable() else "_" for each in file.path.rpartition("/")[2])
+        )
+        or "attachment"
+    )
     headers = {"Content-Disposition": disposition}
     return HttpResponse(content, content_type="application/octet-stream", headers=headers)
-
-
-def _plain_name(path: str) -> str:
-    """Return a file's name for a header, with unprintable characters replaced."""
-    return "".join(each if each.isprintable() else "_" for each in path.rpartition("/")[2])
 
 
 @require_safe

@@ -205,12 +205,13 @@ def _difference(before: bytes, after: bytes) -> tuple[TextDifference | None, str
     texts = [text_of_file(content) for content in (before, after)]
     if None in texts:
         return None, NO_TEXT
-    difference = text_difference(*(lines_of(_shown_text(text)) for text in texts if text is not None))
+    difference = text_difference(
+        *(
+            lines_of(redact_patterns("\n".join(map(visible, text.split("\n")))))
+            for text in texts
+            if text is not None
+        )
+    )
     if difference is None:
         return None, LONG
     return (difference, "") if difference.hunks else (None, UNSEEN if before or after else EMPTY)
-
-
-def _shown_text(text: str) -> str:
-    """Return a text as pages show it, with equal lines; redacted whole, because secrets may span lines."""
-    return redact_patterns("\n".join(map(visible, text.split("\n"))))

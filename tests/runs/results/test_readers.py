@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from evalhub.web.chips import rows_of_kind
 from runs.compare.home_page.project_home import cost_by_day, project_summary, running_now
 from runs.compare.trends import trend
 from runs.results.digests import Digest
@@ -17,7 +18,7 @@ from runs.results.repeated_statements import statements
 from runs.results.run_filters import RunListFilters
 from runs.results.run_list import page_of_runs, rows
 from runs.results.run_page.layers import layers_of
-from runs.results.run_page.scenarios import choose_rows, facets, part_of
+from runs.results.run_page.scenarios import FACETS, facets, part_of
 from runs.results.run_page.subcommands import subcommands
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.subcommand_totals import SubcommandTotal
@@ -116,7 +117,7 @@ def test_scenarios_with_trials_that_were_not_run_have_a_chip(version):
     make_trial(run, "export", outcome="", state="running")
     rows = rows_of(run)
     assert {chip.name: chip.n for chip in facets(rows).chips} == {"": 2, "not-run": 1}
-    assert [row.key for row in choose_rows(rows, "not-run")] == ["create"]
+    assert [row.key for row in rows_of_kind(rows, "not-run", FACETS)] == ["create"]
 
 
 def test_a_subcommand_with_few_calls_comes_last(version):

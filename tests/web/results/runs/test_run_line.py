@@ -101,7 +101,7 @@ def test_the_scenarios_that_fresh_trials_name_come_first(signed_in, version):
     run = run_of(version, {"create": ["pass"] * 9 + ["fail"], "export": ["fail"] * 10}, retests=FRESH)
     rows = page(signed_in(), run).table("Changed scenarios").rows
     assert [(row.header.split()[0], row.cell("Change").text) for row in rows] == [
-        ("export", "▼ broke"),
+        ("export", "▼ regressed"),
         ("create", "▼ no longer passes"),
     ]
 
