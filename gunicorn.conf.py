@@ -20,7 +20,7 @@ def post_worker_init(worker: Any) -> None:
 def _log_store_problems(log: Any) -> None:
     from django.db import connections
 
-    from runs.results.files.store_identity import store_problems_if_known
+    from runs.results.files.artifacts import store_problems_if_known
 
     for problem in store_problems_if_known():
         log.warning(problem)

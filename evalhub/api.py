@@ -29,9 +29,9 @@ from runs.compare.guidance import api as guidance_comparison
 from runs.errors import RequestError
 from runs.exchange import results_api as results
 from runs.exchange import sessions_api as sessions
-from runs.results import usage_api as usage
+from runs.results import usage_views as usage
 from runs.results.run_page import api as runs
-from runs.results.search import api as search
+from runs.results.search import views as search
 from runs.results.trial_page import api as trials
 from runs.review import api as judge_review
 from runs.review import reviews_api as reviews
@@ -39,7 +39,7 @@ from runs.suites import proofs_api as proofs
 from runs.suites import uploads_api as uploads
 from runs.targets import api as targets
 from scenarios.api import guidance
-from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
+from scenarios.formats.parsed import MOST_PROBLEMS, ScenarioFileError
 
 PROJECT_ROUTERS = (
     uploads.router,
@@ -67,9 +67,9 @@ FIRST_MODULES = {
     "runs.exchange.results_api": "runs_api_results",
     "runs.exchange.sessions_api": "runs_api_sessions",
     "runs.results.run_page.api": "runs_api_runs",
-    "runs.results.search.api": "runs_api_search",
+    "runs.results.search.views": "runs_api_search",
     "runs.results.trial_page.api": "runs_api_trials",
-    "runs.results.usage_api": "runs_api_usage",
+    "runs.results.usage_views": "runs_api_usage",
     "runs.review.api": "runs_api_judge_review",
     "runs.review.reviews_api": "runs_api_judging",
     "runs.suites.proofs_api": "runs_api_proofs",

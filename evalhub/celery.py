@@ -77,18 +77,18 @@ class Lanes(bootsteps.StartStopStep):
         return LANES in parent.app.amqp.queues.consume_from
 
     def start(self, parent: Any) -> None:
-        from runs.engine.lane_pool import lane_pool
+        from runs.engine.lanes import lane_pool
 
         lane_pool.start(settings.WORKER_THREADS)
 
     def stop(self, parent: Any) -> None:
         """Wait for the trials that are running now."""
-        from runs.engine.lane_pool import lane_pool
+        from runs.engine.lanes import lane_pool
 
         lane_pool.stop()
 
     def terminate(self, parent: Any) -> None:
-        from runs.engine.lane_pool import lane_pool
+        from runs.engine.lanes import lane_pool
 
         lane_pool.stop(wait=False)
 
@@ -113,8 +113,8 @@ _leaving = threading.Event()
 @worker_ready.connect
 def register_worker(**_: object) -> None:
     """Register this worker until it ends."""
-    from runs.engine.lane_pool import lane_pool
-    from runs.results.files.store_identity import watched_store_id
+    from runs.engine.lanes import lane_pool
+    from runs.results.files.artifacts import watched_store_id
     from runs.workers import worker_registry
 
     worker_registry.start(_leaving, lane_pool.size, watched_store_id)

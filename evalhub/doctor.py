@@ -18,10 +18,10 @@ from django.db.migrations.executor import MigrationExecutor
 from evalhub.health import broker_problem
 from evalhub.lib.numbers import counted
 from evalhub.web.commands import ensure_database
-from runs.db.clock import database_now
 from runs.db.disk import disk_shortage, folders_to_write, free_bytes
+from runs.db.transactions import database_now
 from runs.errors import RequestError
-from runs.results.files.store_identity import store_problems
+from runs.results.files.artifacts import store_problems
 from runs.sandbox.sandbox import MEANING, Level
 from runs.sandbox.worker_settings import containment
 from runs.targets.agents.opencode import RIPGREP, WITHOUT_RIPGREP

@@ -1,7 +1,12 @@
-"""The health of the database, the broker, the queue and the workers."""
+"""The health of the database, the broker, the queue and the workers.
+
+Rights to operational data of all projects.
+"""
 
 from __future__ import annotations
 
+import hmac
+import ipaddress
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -16,12 +21,46 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evalhub.broker import broker_address
-from evalhub.operators import sees_details
+from evalhub.teams.access import memberships_of, of_token
+from evalhub.teams.models import ApiToken
 from runs.db.disk import disk_shortage
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
-from runs.results.files.store_identity import store_problems
+from runs.results.files.artifacts import store_problems
 from runs.workers.labels import waiting_runs_by_labels
+
+FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_VIA")
+
+
+def may_read(request: HttpRequest) -> bool:
+    """Return whether the client may read metrics: with the token if one is set, else from this machine without a proxy."""
+    if settings.METRICS_TOKEN:
+        return hmac.compare_digest(_bearer(request).encode(), settings.METRICS_TOKEN.encode())
+    if any(name in request.META for name in FORWARDED):
+        return False
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+def sees_details(request: HttpRequest) -> bool:
+    """Return whether the client may see versions, queue and workers.
+
+    These are members who are signed in, tokens of admins, the token for metrics, and whoever is on the machine of an
+    embedded evalhub. Two queries at most.
+    """
+    if (settings.METRICS_TOKEN or settings.EMBEDDED) and may_read(request):
+        return True
+    secret = _bearer(request)
+    token = ApiToken.find(secret, now=timezone.now()) if secret else None
+    access = of_token(token) if token else None
+    return bool(access and access.may("manage")) or bool(memberships_of(request.user))
+
+
+def _bearer(request: HttpRequest) -> str:
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    return credentials if scheme.lower() == "bearer" else ""
 
 
 def broker_problem() -> str:

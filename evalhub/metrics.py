@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evalhub import health
-from evalhub.operators import may_read
+from evalhub.health import may_read
 from runs.db.disk import free_bytes
 from runs.db.transactions import write_transaction
 from runs.models import Alert, MetricCounter, Run, Trial

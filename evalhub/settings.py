@@ -74,7 +74,7 @@ MIDDLEWARE = [
     "evalhub.web.middleware.WrongMethod",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "evalhub.web.body_limits.BodyLimits",
+    "evalhub.web.middleware.BodyLimits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "evalhub.web.middleware.SignInRequired",
@@ -95,7 +95,7 @@ TEMPLATES = [
             "context_processors": [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "evalhub.web.context.page",
+                "evalhub.web.middleware.page",
             ],
         },
     }
@@ -103,7 +103,7 @@ TEMPLATES = [
 # Fields are drawn by compiled templates, too, in half of the time.
 FORM_RENDERER = "django.forms.renderers.Jinja2"
 
-AUTHENTICATION_BACKENDS = ["evalhub.teams.sessions.Users"]
+AUTHENTICATION_BACKENDS = ["evalhub.teams.access.Users"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -131,7 +131,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "evalhub.web.errors.form_expired"
+CSRF_FAILURE_VIEW = "evalhub.web.middleware.form_expired"
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in EVALHUB_HOSTS if host != "*"]
 
 CONTENT_SECURITY_POLICY = {

@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
 
-from evalhub.web import svg, template_filters
+from evalhub.web import charts, template_filters
 from evalhub.web.csv_export import csv_query
 from runs.alerts.alert_page.alerts import count_untriaged
-from runs.results.run_answers import badge_of
+from runs.results.run_list import badge_of
 
 # Escaping never introduces backticks. Fences of several backticks stay as they are.
 _SPAN = re.compile(r"(?<!`)`(?!`)([^`\n]+)`(?!`)")
@@ -69,7 +69,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(
         template_filters.current,
         template_filters.day_bars,
-        svg.dumbbell,
+        charts.dumbbell,
         template_filters.icon,
         template_filters.interval,
         template_filters.length_bar,

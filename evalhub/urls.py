@@ -20,7 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", metrics.show_metrics, name="metrics"),
 ]
 
-handler400 = "evalhub.web.errors.bad_request"
-handler403 = "evalhub.web.errors.forbidden"
-handler404 = "evalhub.web.errors.show_not_found"
-handler500 = "evalhub.web.errors.show_failure"
+handler400 = "evalhub.web.middleware.bad_request"
+handler403 = "evalhub.web.middleware.forbidden"
+handler404 = "evalhub.web.middleware.show_not_found"
+handler500 = "evalhub.web.middleware.show_failure"

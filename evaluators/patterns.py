@@ -1,22 +1,91 @@
-"""Untrusted regular expressions from uploaded files.
+r"""Untrusted regular expressions from uploaded files.
 
 RE2 matches in linear time, so it runs here. What it lacks (look-around, back-references), and what would take it long,
 goes to a process that is killed when its time is up. `set_runner` says how to reach one.
+
+Write values as JavaScript's `String()` and `JSON.stringify()` do, because expected texts use their output.
+
+Regular expressions as JavaScript's `RegExp(text)` reads them, in which eval cases write theirs.
+
+What JavaScript reads otherwise than RE2 is written so that both engines of `evaluators.patterns` read it as
+JavaScript does (ECMA-262, RegExp without flags). A `\p{…}` stays the property that its author means.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import re2
 from msgspec import Struct
 
-from evaluators.js_patterns import from_javascript
+from evaluators.model import Json
+
+WHITE_SPACE = (
+    "\t\n\v\f\r \u00a0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""The characters that JavaScript trims and `\\s` matches (ECMA-262, WhiteSpace and LineTerminator)."""
+_POINT_LIMIT = 21
+"""The most digits before the point that JavaScript writes without an exponent."""
+_ZERO_LIMIT = -6
+"""The smallest exponent that JavaScript writes as a decimal fraction."""
+
+
+def string_of(value: Json) -> str:
+    """Return a JSON value as text: texts unchanged, `7` for 7.0, compact JSON for the rest."""
+    return value if isinstance(value, str) else javascript_json(value)
+
+
+def javascript_json(value: Json) -> str:
+    """Return compact JSON with JavaScript's number format and the keys in their order."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, dict):
+        pairs = (
+            f"{json.dumps(str(key), ensure_ascii=False)}:{javascript_json(item)}"
+            for key, item in value.items()
+        )
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(javascript_json, value)) + "]"
+    # Integers stay exact, even where JavaScript would round.
+    return str(value)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if value == 0:
+        return "0"
+    sign, numbers, exponent = Decimal(repr(value)).normalize().as_tuple()
+    digits = "".join(map(str, numbers))
+    # The exponent is a letter only for non-finite numbers.
+    return ("-" if sign else "") + _written(digits, len(digits) + int(exponent))
+
+
+def _written(digits: str, point: int) -> str:
+    """Place the decimal point after `point` digits (ECMAScript, Number::toString)."""
+    if len(digits) <= point <= _POINT_LIMIT:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= _POINT_LIMIT:
+        return f"{digits[:point]}.{digits[point:]}"
+    if _ZERO_LIMIT < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{point - 1:+d}"
+
 
 LONGEST = 2_000
 """Bytes of a pattern."""
@@ -291,3 +360,78 @@ _MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*(?:\]|\Z)|\(\?P<\w+>|\(\?:|\{\d*,?\d*\}|.", re.DOTALL)
 _NUMBER = re.compile(r"\d+")
 _LITERAL = re.compile(r"[\w/-]|\\[^\w\s]")
+
+
+_LINE_ENDS = "\n\r\u2028\u2029"
+_WHITE = [(ord(one), ord(one)) for one in sorted(WHITE_SPACE)]
+_LAST = 0x10FFFF
+
+_JS_PATTERN_PIECE = re.compile(
+    r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\c[a-zA-Z]|\\k<[^>]*>"
+    r"|\[\^?\]|\\.|.",
+    re.DOTALL,
+)
+_OWN_ESCAPES = frozenset("bBdDfnprPstSvwWx123456789")
+"""Escapes that mean more than their character, and are read alike everywhere or translated below."""
+
+
+def from_javascript(text: str) -> str:
+    """Return the pattern that RE2 and its replacement match as JavaScript matches this one."""
+    return "".join(_js_pattern_written(text))
+
+
+def _js_pattern_written(text: str) -> Iterator[str]:
+    inside = False
+    for piece in _JS_PATTERN_PIECE.findall(text):
+        if piece in ("[]", "[^]") and not inside:
+            yield r"[^\s\S]" if piece == "[]" else r"[\s\S]"
+            continue
+        # Within a class the second bracket of these closes it.
+        for part in (piece[:-1], "]") if inside and piece in ("[]", "[^]") else (piece,):
+            yield _in_class(part) if inside else _outside(part)
+            inside = part != "]" if inside else part == "["
+
+
+def _outside(piece: str) -> str:
+    if piece == ".":
+        return f"[^{_LINE_ENDS}]"
+    if piece in (r"\s", r"\S"):
+        return f"[{_white()}]" if piece == r"\s" else f"[^{_white()}]"
+    return f"(?P={piece[3:-1]})" if piece.startswith(r"\k<") else _escape(piece)
+
+
+def _in_class(piece: str) -> str:
+    if piece in (r"\s", r"\S"):
+        return _white() if piece == r"\s" else _ranges(_others())
+    if piece == r"\b":
+        return r"\x08"
+    return re.escape(piece) if piece in ("[", "[^") else _escape(piece)
+
+
+def _escape(piece: str) -> str:
+    """An escape as both engines read it; what is none stays."""
+    if len(piece) < 2 or piece[0] != "\\" or piece[1] in _OWN_ESCAPES:
+        return piece
+    if piece[1] == "u" and len(piece) > 2:
+        units = bytes.fromhex(piece.replace(r"\u", ""))
+        return re.escape(units.decode("utf-16-be", "surrogatepass"))
+    if piece[1] == "c" and len(piece) > 2:
+        return f"\\x{ord(piece[2]) % 32:02x}"
+    return r"\x00" if piece[1] == "0" else re.escape(piece[1])
+
+
+def _white() -> str:
+    return _ranges(_WHITE)
+
+
+def _others() -> Iterator[tuple[int, int]]:
+    borders = [(-1, -1), *_WHITE, (_LAST + 1, _LAST + 1)]
+    return ((left[1] + 1, right[0] - 1) for left, right in pairwise(borders) if left[1] + 1 < right[0])
+
+
+def _ranges(ranges: Iterable[tuple[int, int]]) -> str:
+    return "".join(f"{_point(first)}-{_point(last)}" for first, last in ranges)
+
+
+def _point(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else chr(code)

@@ -13,16 +13,15 @@ from django.db import Error
 from django.utils import timezone
 
 from runs.alerts.notifications import delivery
-from runs.db.outage import outage
-from runs.db.retry import is_connection_lost
+from runs.db.retry import is_connection_lost, outage
 from runs.engine import batches, preparation
-from runs.engine.lane_pool import lane_pool
+from runs.engine.lanes import lane_pool
 from runs.engine.reaper import reap, take_abandoned
 from runs.engine.stored_trials.reassessing import reassess
-from runs.engine.trying import try_target
+from runs.engine.trial import try_target
 from runs.models import Job
-from runs.suites.proof_requests import make_proof
-from runs.targets.check import answer_check
+from runs.suites.proofs_api import make_proof
+from runs.targets.definitions import answer_check
 from runs.workers import jobs, wakeups
 from runs.workers.job_runner import run_job
 

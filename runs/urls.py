@@ -33,27 +33,21 @@ from runs.compare.guidance_page.views import (
 )
 from runs.compare.home_page.views import home, project_home, project_list, project_running
 from runs.compare.trends_page.views import annotation_add, annotation_remove, trends
-from runs.exchange.import_page.results_views import run_download, run_import
-from runs.exchange.import_page.sessions_views import session_import
+from runs.exchange.import_page.views import run_download, run_import, session_import
 from runs.launch.new_run_page.views import run_new
-from runs.results.run_page.action_views import (
+from runs.results.run_page.list_views import run_list, run_tags
+from runs.results.run_page.reassess import (
     baseline_set,
     baseline_unset,
     compare_run_again,
+    reassess_run,
+    reassessment_adopt,
     run_cancel,
     run_retry,
     run_separate,
 )
-from runs.results.run_page.diagnosis import diagnosis_review
-from runs.results.run_page.list_views import run_list, run_tags
-from runs.results.run_page.reassess import reassess_run, reassessment_adopt
-from runs.results.run_page.views import (
-    run_detail,
-    run_progress,
-    run_tools,
-    short_run,
-    short_trial,
-)
+from runs.results.run_page.subcommands import diagnosis_review
+from runs.results.run_page.views import run_detail, run_progress, run_tools, short_run, short_trial
 from runs.results.search.views import show_search
 from runs.results.trial_page.views import (
     artifact,
@@ -79,8 +73,7 @@ from runs.review.review_page.views import (
 )
 from runs.suites.schemas_page.views import schema, schema_list
 from runs.suites.suite_page.editor_views import suite_edit, suite_new, suite_retire
-from runs.suites.suite_page.pattern import suite_pattern
-from runs.suites.suite_page.upload_views import suite_upload
+from runs.suites.suite_page.upload_views import suite_pattern, suite_upload
 from runs.suites.suite_page.views import (
     suite_detail,
     suite_difference,
@@ -89,8 +82,9 @@ from runs.suites.suite_page.views import (
     suite_settings,
 )
 from runs.targets.target_page.edit_views import target_edit, target_new, target_try
-from runs.targets.target_page.price_views import price_list, price_remove
 from runs.targets.target_page.views import (
+    price_list,
+    price_remove,
     suite_targets,
     target_accept,
     target_check,

@@ -9,14 +9,12 @@ from django.db import transaction
 
 from evalhub.teams import audit
 from scenarios.bundles import Bundle
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ParsedSuite, ScenarioFileError
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import guidance_hash, suite_hash
 from scenarios.imports import keep_source, slug_of, store_suite
 from scenarios.models import Guidance, Suite, Upload
 from scenarios.sources import bundle_with_guidance, parse_bundle, source_of
-from scenarios.storing import guidance_files
+from scenarios.storing import guidance_files, guidance_hash, suite_hash
 
 
 class AdoptionRefused(ValueError):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scenarios.formats.problems import Problem
+from scenarios.formats.parsed import Problem
 
 MOST = 10
 """GitHub shows at most so many errors of a step."""

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from scenarios.bundle_limits import check_total
+from scenarios.archives import check_total
 from scenarios.bundles import Bundle, read_folder
 from scenarios.reading import read_upload
 

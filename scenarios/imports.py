@@ -15,13 +15,20 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from scenarios.bundles import Bundle
 from scenarios.differences import SuiteDifference, compare_suites, contents_of, parsed_contents
-from scenarios.formats.parsed import FixtureFile, ParsedSuite
-from scenarios.formats.problems import Problem
+from scenarios.formats.parsed import FixtureFile, ParsedSuite, Problem
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import content_hash, rubric_hash, suite_hash, task_fixture_hashes
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion, Upload
 from scenarios.reading import read_suites
-from scenarios.storing import keep_files, keep_scenarios, store_fixture, store_guidance
+from scenarios.storing import (
+    content_hash,
+    keep_files,
+    keep_scenarios,
+    rubric_hash,
+    store_fixture,
+    store_guidance,
+    suite_hash,
+    task_fixture_hashes,
+)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios.bundle_limits import Member, check_path, collect
+from scenarios.archives import Member, check_path, collect
 from scenarios.bundles import Bundle
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.guidance import Guidance

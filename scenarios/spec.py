@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.gates.base_gate import CommandGate
 from evaluators.model import AS_TUPLE, Amount, Json, Seconds, Text, TextOrNone, Value
 

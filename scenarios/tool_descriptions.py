@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from evaluators.model import Json
-from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.validation import Mirror, validate
+from scenarios.formats.parsed import Mirror, Problem, ScenarioFileError, validate
 from scenarios.reading import read_yaml
 
 

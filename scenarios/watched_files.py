@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from evaluators.tool_use.launchers import SCRIPT_SUFFIX
 from evaluators.tool_use.tool import Tool
+from scenarios.guidance import is_tool_file
 from scenarios.named_files import NamedFiles
-from scenarios.tool_files import is_tool_file
 
 Read = Callable[[str], bytes]
 """Returns the beginning of a file; nothing where there is none."""

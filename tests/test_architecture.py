@@ -47,51 +47,47 @@ def _names(text: str) -> frozenset[str]:
 
 FACES: Mapping[str, frozenset[str]] = {
     "sandbox": _names("""
-        egress outbound outbound_http process profiles recording.record safe_paths safe_walk sandbox
-        streams target_roots variables worker_settings
+        egress outbound process profiles recording.record safe_paths safe_walk sandbox streams
+        worker_settings
     """),
     "db": _names("""
-        clock disk outage outbox request_job retry statements transactions
+        disk outbox retry statements transactions
     """),
     "workers": _names("""
-        claims fair_share heartbeat holds job_runner jobs labels wakeups worker_names worker_registry
+        claims fair_share heartbeat job_runner jobs labels wakeups worker_registry
     """),
     "targets": _names("""
-        agents.cli agents.cli_judge agents.known_programs agents.session_end check definitions entries
-        import_targets language_models.language_model language_models.litellm language_models.stub_chat
-        model_server.script pricing providers.access providers.base providers.mock providers.options
-        providers.prices providers.registry providers.replay schemas target_list target_schemas
+        agents.cli agents.cli_judge agents.program_lookup agents.session_end definitions entries
+        import_targets language_models.language_model language_models.litellm
+        language_models.stub_chat model_server.script pricing providers.access providers.base
+        providers.mock providers.options providers.prices providers.registry providers.replay
+        schemas target_list target_schemas
     """),
     "results": _names("""
-        address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts
-        failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
-        imported_contents layer_totals lookup measures never_started outcome_history progress rates release_rule
-        rollups run_answers run_filters run_list run_rows run_trials schemas search.search_index
-        spending statement_texts trial_rows validations
+        address_filters comparability counting digests drafts files.artifacts
+        files.workspace_archive find_run layer_totals outcome_history progress repeated_statements
+        rollups run_filters run_list run_rows schemas search.trial_search spending trial_rows
+        validations
     """),
     "compare": _names("""
-        alert_words baselines causes comparison confirmation default_suite differences
-        extensions first_divergences guidance.lift_findings intended_changes line line_pictures looks
-        lost_scenarios measure_changes recompute retests shown_changes shown_reference side_by_side stored_changes
+        baselines comparison differences guidance.lift_findings line looks lost_scenarios
+        measure_changes raised_alerts retests shown_changes side_by_side
     """),
     "review": _names("""
-        calibrations diagnosis_reviews judging_facts overruling reviewing
+        calibrations diagnosis_reviews overruling reviewing
     """),
     "alerts": _names(""),
     "exchange": _names("""
-        exports.document exports.exports exports.files exports.regression_rule
-        exports.suite_result imports.import_results imports.merged_shards
-        imports.store_results results_files.archived_runs results_files.importers
-        results_files.skill_creator results_files.values
+        exports.document exports.exports exports.files exports.result_formats imports.import_results
+        imports.store_results results_files.agentv results_files.archived_runs
+        results_files.importers results_files.skill_creator
     """),
     "launch": _names("""
-        confirmation estimate inputs judge_choice lift request run_history run_request selection
-        separation source_files
+        confirmation estimate inputs lift request run_history run_request selection separation
     """),
     "engine": _names("""
-        context extending judges proof_agents recording retrying run_here stored_trials.adopting
-        stored_trials.reassessed stored_trials.reassessing stored_trials.reassessment_plan task trial
-        trial_result trying wait
+        context judges proof_agents recording retrying run_here stored_trials.adopting
+        stored_trials.reassessing stored_trials.reassessment_plan task trial
     """),
     "suites": _names(""),
 }
@@ -320,10 +316,10 @@ def test_it_would_see_a_circle(first: str, second: str) -> None:
 @pytest.mark.parametrize(
     ("name", "other", "said"),
     [
-        ("runs.results.rates", "runs.engine.recording", "later"),
+        ("runs.results.outcome_history", "runs.engine.recording", "later"),
         ("runs.models.run", "runs.sandbox.capture", "later"),
-        ("runs.engine.lanes", "runs.results.usage_api", "outside"),
-        ("runs.results.usage_api", "runs.targets.api", "outside"),
+        ("runs.engine.lanes", "runs.results.usage_views", "outside"),
+        ("runs.results.usage_views", "runs.targets.api", "outside"),
         ("runs.engine.lanes", "runs.results.changed_lines", "face"),
     ],
 )
@@ -337,7 +333,7 @@ def test_it_would_see_a_wrong_import(name: str, other: str, said: str) -> None:
         ("runs.engine.lanes", "runs.workers.claims"),
         ("runs.results.run_page.views", "runs.engine.recording"),
         ("runs.management.commands.grade", "runs.engine.grading.grade"),
-        ("runs.results.rates", "runs.results.usage"),
+        ("runs.results.outcome_history", "runs.results.usage"),
     ],
 )
 def test_it_lets_a_right_import_pass(name: str, other: str) -> None:

@@ -9,7 +9,7 @@ from ninja.security import HttpBearer
 from evalhub.lib.busy import asking_project
 from evalhub.teams.access import Access, of_token
 from evalhub.teams.models import ApiToken
-from evalhub.web.body_limits import STRANGER, body_size
+from evalhub.web.middleware import STRANGER, body_size
 from evalhub.web.rest.errors import ApiError, not_found
 
 

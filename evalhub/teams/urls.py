@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalhub.teams import invitation_views, settings_views, views
+from evalhub.teams import invitations, settings_views, views
 
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign-in"),
     path("sign-in/link/<str:secret>/", views.sign_in_link, name="sign-in-link"),
     path("sign-out/", views.SignOut.as_view(), name="sign-out"),
-    path("invitation/<str:secret>/", invitation_views.invitation, name="invitation"),
-    path("projects/new/", invitation_views.project_new, name="project-new"),
+    path("invitation/<str:secret>/", invitations.invitation, name="invitation"),
+    path("projects/new/", invitations.project_new, name="project-new"),
     path("password/", views.ChangePassword.as_view(), name="password-change"),
 ]
 

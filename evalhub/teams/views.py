@@ -1,7 +1,17 @@
-"""In and out. Whether a page may be seen is decided in `pages.py`."""
+"""In and out. Whether a page may be seen is decided in `pages.py`.
+
+Signing in and changing the password. Each wrong password counts, and from the sixth on the next one has to wait.
+
+Limits password guesses: each is counted first, in the database, for all processes.
+
+An account alone is never delayed: otherwise strangers could lock its owner out.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+import math
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -9,7 +19,10 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
@@ -19,11 +32,133 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from evalhub.lib.numbers import duration
 from evalhub.teams import audit
-from evalhub.teams.forms import ChangePasswordForm, SignInForm, TooManyGuesses
-from evalhub.teams.models import SignInLink
-from evalhub.web.client_address import client_address
-from evalhub.web.errors import form_expired
+from evalhub.teams.models import PasswordGuesses, SignInLink, hash_token
+from evalhub.web.middleware import client_address, form_expired
+
+
+class TooManyGuesses(ValidationError):
+    """Password guesses are delayed; no password is checked before the delay is over."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"Too many failed attempts. Try again in {duration(seconds)}.", code="throttled")
+        self.seconds = seconds
+
+
+def _admit(address: str, name: str) -> None:
+    """Count a guess. Raises `TooManyGuesses`."""
+    if seconds := admit(address, name, now=timezone.now()):
+        raise TooManyGuesses(seconds)
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password."""
+
+    error_messages = {
+        "invalid_login": "Wrong name or password. Both are case-sensitive.",
+        "inactive": "This account is disabled. Ask an admin.",
+    }
+
+    def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        self.address = client_address(request) if request else ""
+        self.fields["username"].label = "Name"
+
+    def clean(self) -> dict[str, Any]:
+        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if not name or not password:
+            return self.cleaned_data
+        _admit(self.address, name)
+        cleaned = super().clean()
+        forget(self.address, name)
+        return cleaned
+
+
+class ChangePasswordForm(PasswordChangeForm):
+    """Old password, new password and its confirmation; guesses of the old password are throttled too."""
+
+    def __init__(self, user: Any, *args: Any, address: str = "", **kwargs: Any) -> None:
+        super().__init__(user, *args, **kwargs)
+        self.address = address
+
+    def clean_old_password(self) -> str:
+        name = self.user.get_username()
+        _admit(self.address, name)
+        password = super().clean_old_password()
+        forget(self.address, name)
+        return password
+
+
+FREE_PER_PAIR = 5
+"""Wrong guesses for one account from one address without a delay."""
+FREE_PER_ADDRESS = 20
+"""The same for all accounts together."""
+FIRST_DELAY = timedelta(seconds=30)
+LONGEST_DELAY = timedelta(hours=1)
+FORGOTTEN_AFTER = timedelta(hours=24)
+_MOST_REMOVED = 100
+
+
+def admit(address: str, name: str, *, now: datetime) -> int:
+    """Count a guess. Returns 0 if it may be checked, else the seconds to wait.
+
+    Concurrent guesses are serialized, so each is counted before it is checked.
+    """
+    old = PasswordGuesses.objects.filter(last__lt=now - FORGOTTEN_AFTER)
+    with transaction.atomic():
+        keys = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED])
+        if keys:
+            PasswordGuesses.objects.filter(pk__in=keys).delete()
+    free = _free(address, name)
+    with transaction.atomic():
+        PasswordGuesses.objects.bulk_create(
+            [PasswordGuesses(key=key, last=now) for key in sorted(free)], ignore_conflicts=True
+        )
+        # In one order, or two guesses could wait for each other.
+        rows = list(PasswordGuesses.objects.select_for_update().filter(key__in=free).order_by("key"))
+        wait = max((_wait(row, free[row.key], now) for row in rows), default=0)
+        if wait:
+            return wait
+        for row in rows:
+            count = 1 if now - row.last > FORGOTTEN_AFTER else row.count + 1
+            PasswordGuesses.objects.filter(pk=row.pk).update(count=count, last=now)
+    return 0
+
+
+def forget(address: str, name: str) -> None:
+    """Take back the guess that was right, and those for the same account from this address before it."""
+    pair, whole = _free(address, name)
+    PasswordGuesses.objects.filter(key=pair).delete()
+    PasswordGuesses.objects.filter(key=whole, count__gt=0).update(count=F("count") - 1)
+
+
+def _free(address: str, name: str) -> dict[str, int]:
+    """Return how many guesses are free by the keys of the pair and of the address, in this order."""
+    where = _network(address)
+    return {
+        hash_token(f"pair {where} {name.casefold()}"): FREE_PER_PAIR,
+        hash_token(f"address {where}"): FREE_PER_ADDRESS,
+    }
+
+
+def _network(address: str) -> str:
+    """Return the address; for IPv6 its /64, because one client usually has the whole block."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((parsed, 64), strict=False)) if parsed.version == 6 else str(parsed)
+
+
+def _wait(row: PasswordGuesses, free: int, now: datetime) -> int:
+    """Return the seconds until the next guess: 30 s after the last free one, doubled by each further one."""
+    if row.count < free or now - row.last > FORGOTTEN_AFTER:
+        return 0
+    # Sixteen doublings are past the longest delay.
+    doublings = min(row.count - free, 16)
+    delay = min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
+    return max(0, math.ceil((row.last + delay - now).total_seconds()))
 
 
 class _Throttled:

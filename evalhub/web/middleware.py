@@ -1,7 +1,22 @@
-"""What every answer has: the one policy of what it may load, a person who is signed in, JSON for programs; and what no address may."""
+"""What every answer has: the one policy of what it may load, a person who is signed in, JSON for programs; and what no address may.
+
+Who is at the other end: the client's address, past the proxies that the operator trusts.
+
+Refuse bodies that are larger than their sender needs, before they are read.
+
+Error pages. They don't query the database, because it may be unavailable.
+
+One view, two answers: the page for a browser, its fragment for htmx.
+
+Read the query of the page that a form was on.
+
+What every page needs.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -9,15 +24,210 @@ from urllib.parse import urlsplit
 
 from csp.constants import HEADER
 from csp.utils import build_policy
+from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
+from django.middleware.csrf import get_token
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.functional import SimpleLazyObject
+from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
+from evalhub.lib.busy import TryLater
+from evalhub.lib.disk_errors import is_disk_full
 from evalhub.lib.limits import LONGEST_ADDRESS
-from evalhub.web.errors import DISK_FULL, error_page
+
+STOP_POLLING = 286
+"""The status at which htmx swaps once more and then stops asking (htmx documentation, hx-trigger, Polling)."""
+
+
+def page_or_fragment(
+    request: HttpRequest, page: str, fragment: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Render the fragment if htmx requests it, else the page that includes it.
+
+    A page restored from history is asked for by htmx too, and has to be whole.
+    """
+    htmx = getattr(request, "htmx", None)
+    whole = not htmx or htmx.boosted or htmx.history_restore_request
+    response = render(request, page if whole else fragment, context, status=status)
+    response["Vary"] = "HX-Request"
+    return response
+
+
+def posted_query(request: HttpRequest) -> QueryDict:
+    """Return the field `query` decoded, which takes up to 80 times its memory; nothing if no address is as long."""
+    text = request.POST.get("query", "")
+    return QueryDict(text if len(text) <= LONGEST_ADDRESS else "")
+
+
+def page(request: HttpRequest) -> dict[str, Any]:
+    """Return the version, whether this is an embedded evalhub, and the token of the page's forms.
+
+    Django makes another token for each form of a page; they are as good as one another, so one does.
+    """
+    token = SimpleLazyObject(lambda: get_token(request))
+    return {
+        "version": settings.VERSION,
+        "embedded": settings.EMBEDDED,
+        "csrf_token": token,
+        "csrf_input": SimpleLazyObject(
+            lambda: format_html('<input type="hidden" name="csrfmiddlewaretoken" value="{}">', token)
+        ),
+    }
+
+
+DISK_FULL = "A disk of this server is full or failing, so nothing was saved. Free some space or tell an admin, then try again."
+_PROJECT = re.compile(r"/p/(?P<slug>[-\w]+)/")
+
+
+def error_page(status: int, title: str, sentence: str, identifier: str, *, project: str = "") -> HttpResponse:
+    """Return a page with what is wrong and what to do, linked to the project's runs if there is a project."""
+    content = {"title": title, "sentence": sentence, "id": identifier, "status": status, "project": project}
+    return HttpResponse(render_to_string("web/error.html", content), status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    sentence = "evalhub can't read this address or form. Go back and try again."
+    return error_page(400, "Bad request", sentence, "web/bad-request")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    sentence = str(exception) or "Your role in this project doesn't allow this. Ask a project admin."
+    return error_page(403, "Not allowed", sentence, "web/forbidden")
+
+
+def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
+    sentence = "This form expired or comes from another site. Reload the page and submit it again."
+    return error_page(403, "Form expired", sentence, "web/csrf")
+
+
+def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    sentence = "This page doesn't exist or you can't see it. If you should have access, ask a project admin."
+    below = _PROJECT.match(request.path)
+    project = below["slug"] if below else ""
+    return error_page(404, "Page not found", sentence, "web/not-found", project=project)
+
+
+def show_failure(request: HttpRequest, *_: Any) -> HttpResponse:
+    """Return the page for the exception being handled: a full disk, an unavailable database, or a fault."""
+    import sys
+
+    error = sys.exc_info()[1]
+    if is_disk_full(error):
+        return error_page(HTTPStatus.INSUFFICIENT_STORAGE, "The disk is full", DISK_FULL, "web/disk-full")
+    # Any other of its errors is about what it was asked, and comes again.
+    if isinstance(error, OperationalError | InterfaceError):
+        sentence = "The database did not answer. Nothing is lost; try again in a minute."
+        return error_page(503, "Temporarily unavailable", sentence, "web/database-away")
+    if isinstance(error, TryLater):
+        return error_page(503, "Temporarily unavailable", str(error), "web/busy")
+    sentence = "Something went wrong; the log has the details. Nothing is lost; try again or tell an admin."
+    return error_page(500, "Something went wrong", sentence, "web/failed")
+
+
+UNIX_SOCKET = "unix"
+"""In `EVALHUB_TRUSTED_PROXIES`: a proxy that connects over a Unix socket and so has no address."""
+
+
+def client_address(request: HttpRequest) -> str:
+    """Return the address nearest to this server that is not a trusted proxy; empty for a Unix socket.
+
+    `X-Forwarded-For` counts only as far as trusted proxies wrote it, from its right end.
+    """
+    address = str(request.META.get("REMOTE_ADDR", ""))
+    hops = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).split(",")
+    while hops and _is_trusted(address):
+        hop = _plain(hops.pop().strip())
+        if not hop:
+            break
+        address = hop
+    return _plain(address)
+
+
+def _plain(text: str) -> str:
+    """Return an address as Python writes it, IPv4 in IPv6 as IPv4; empty where it is none."""
+    try:
+        parsed = ipaddress.ip_address(text)
+    except ValueError:
+        return ""
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+
+
+def _is_trusted(address: str) -> bool:
+    plain = _plain(address)
+    if not plain:
+        return UNIX_SOCKET in settings.TRUSTED_PROXIES
+    parsed = ipaddress.ip_address(plain)
+    networks = (each for each in settings.TRUSTED_PROXIES if each != UNIX_SOCKET)
+    return any(parsed in ipaddress.ip_network(network) for network in networks)
+
+
+STRANGER = 64 * 1024
+"""Bytes that a page takes from people who aren't signed in: their name, password or invitation."""
+FORM = 2 * 1024 * 1024
+"""Bytes of a URL-encoded form; decoding takes up to 80 times as much memory. Files and long texts come as multipart."""
+
+_PIECE = 64 * 1024
+
+
+class BodyLimits:
+    """Answers 413 to a body that is too large for a page or an operation.
+
+    Comes before the check of the CSRF token, which reads the form of anybody.
+    """
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = self.get_response(request)
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        """Return the refusal, or None for a body within the limits."""
+        size = body_size(request)
+        if size <= STRANGER or size <= (most := _most(request)):
+            return None
+        _discard(request)
+        if request.resolver_match and "api" in request.resolver_match.namespaces:
+            # `ApiErrors` writes what REST answers.
+            return HttpResponse(status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        shown = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} kB"
+        advice = "Send less at once." if request.user.is_authenticated else "Sign in first."
+        sentence = f"This form has more than {shown}. {advice}"
+        return error_page(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This form is too large", sentence, "web/form-too-large"
+        )
+
+
+def body_size(request: HttpRequest) -> int:
+    """Return the length of the body in bytes; a body without a length is never read."""
+    length = str(request.META.get("CONTENT_LENGTH") or "")
+    return int(length) if length.isascii() and length.isdecimal() else 0
+
+
+def _discard(request: HttpRequest) -> None:
+    """Read a body of ordinary size piece by piece, because browsers read no answer while they send."""
+    left = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    while left > 0 and (piece := request.read(_PIECE)):
+        left -= len(piece)
+
+
+def _most(request: HttpRequest) -> int:
+    largest: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    if request.resolver_match and "api" in request.resolver_match.namespaces:
+        # Nothing is read of a request without a valid token.
+        return largest
+    if not request.user.is_authenticated:
+        return STRANGER
+    return largest if request.content_type == "multipart/form-data" else FORM
+
 
 UNUSED = (
     "accelerometer",

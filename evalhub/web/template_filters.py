@@ -19,8 +19,8 @@ from jinja2 import Undefined, pass_context
 from jinja2.runtime import Context
 
 from evalhub.lib import numbers
+from evalhub.web import charts, states
 from evalhub.web import sanitize as hostile
-from evalhub.web import states, svg
 
 MOST_LISTED = 200
 """Most entries of a list whose length an agent, a file or a model decides."""
@@ -213,7 +213,7 @@ def rate(passed: int, n: int, mean: float | None = None) -> SafeString:
 
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of outcomes."""
-    return svg.dots(outcomes, here)
+    return charts.dots(outcomes, here)
 
 
 def spark(
@@ -223,26 +223,26 @@ def spark(
     band: Sequence[tuple[float, float]] = (),
 ) -> SafeString:
     """Return a series of shares as a small line, within their intervals where these are given."""
-    return svg.spark(values, label=label, baseline=baseline, band=band)
+    return charts.spark(values, label=label, baseline=baseline, band=band)
 
 
 def interval(
     low: float, estimate: float, high: float, mark: float | None = None, state: str = ""
 ) -> SafeString:
     """Return a share with its interval on the scale from 0 to 1."""
-    return svg.interval(low, estimate, high, mark=mark, state=state)
+    return charts.interval(low, estimate, high, mark=mark, state=state)
 
 
 def share_bar(passed: int, total: int) -> SafeString:
     """Return a bar of passed and failed."""
     parts = [("passed", passed), ("failed", total - passed)]
-    return svg.bar(parts, total=total, label=f"{passed} of {total} passed")
+    return charts.bar(parts, total=total, label=f"{passed} of {total} passed")
 
 
 def score_bar(score: float, threshold: float | None = None) -> SafeString:
     """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
     text = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
-    return svg.bar(
+    return charts.bar(
         [("new", min(max(score, 0.0), 1.0) * 100)],
         total=100,
         label=text,
@@ -255,7 +255,7 @@ def length_bar(share: float | None, longest: float) -> SafeString:
     if share is None:
         return mark_safe("")
     text = f"{share * 100:.0f} points"
-    return svg.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
+    return charts.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
 
 
 def progress_bar(run: Any) -> SafeString:
@@ -265,13 +265,13 @@ def progress_bar(run: Any) -> SafeString:
     amounts = (run.passed, run.failed, run.errors, run.running, run.waiting)
     label = ", ".join(f"{amount} {name}" for name, amount in zip(names, amounts, strict=True))
     # The trials of a retest are waiting or running beside those of the run.
-    return svg.bar(parts, total=max(run.trials, sum(amounts)), label=label)
+    return charts.bar(parts, total=max(run.trials, sum(amounts)), label=label)
 
 
 def day_bars(days: Sequence[tuple[date, float | None]]) -> SafeString:
     """Return a bar for the cost of each day, with its figures as its label."""
     named = [(f"{day:%a}", cost or 0.0) for day, cost in days]
-    return svg.day_bars(named, label=", ".join(f"{day} {numbers.money(cost)}" for day, cost in named))
+    return charts.day_bars(named, label=", ".join(f"{day} {numbers.money(cost)}" for day, cost in named))
 
 
 @pass_context

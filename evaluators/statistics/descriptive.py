@@ -1,8 +1,14 @@
-"""Intervals, quantiles and weighted means."""
+"""Intervals, quantiles and weighted means.
+
+Estimate the total cost and time of a planned run from similar runs.
+
+Sums of one measure over several runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import comb, sqrt
 from statistics import NormalDist
 
@@ -142,3 +148,137 @@ def shrunken_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
     weight = min(MOST_PRIOR, 1 / rho - 1) if rho > 0 else MOST_PRIOR
     weight = max(0.0, weight)
     return [(hits + weight * pooled) / (n + weight) if n + weight else pooled for hits, n in counts]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An expected total, in the unit of its measure."""
+
+    expected: float
+    half: float | None = None
+    """Half the width of the 95 % prediction interval; None with too few runs."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval, never below 0."""
+        return None if self.half is None else max(0.0, self.expected - self.half)
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return None if self.half is None else self.expected + self.half
+
+    def scaled(self, factor: float) -> Estimate:
+        """Return the estimate times a factor."""
+        return Estimate(self.expected * factor, None if self.half is None else self.half * factor)
+
+
+def estimate_total(scenarios: Sequence[RunAggregate | None], whole: RunAggregate, trials: int) -> Estimate:
+    """Return the total of a measure over `trials` trials of each scenario.
+
+    `scenarios` are the planned ones; None is an unknown scenario, which gets the mean of the others. `whole` is
+    the suite in the same runs. The interval is a prediction interval for one more run (normal distribution, Hahn
+    and Meeker 1991, chapter 4). The variance of a run's mean is the variance between runs plus that of its trials,
+    separated by the method of moments (one-way random effects, Searle, Casella and McCulloch 1992, chapter 3), so
+    more trials reduce only the part that trials cause.
+    """
+    known = [each for each in scenarios if each is not None and each.n]
+    typical = sum(each.mean for each in known) / len(known) if known else whole.mean_of_runs
+    unknown = len(scenarios) - len(known)
+    expected = trials * (sum(each.mean for each in known) + unknown * typical)
+    share = _half_share(known, whole, len(scenarios) * trials)
+    return Estimate(expected, None if share is None else expected * share)
+
+
+def sum_of_estimates(estimates: Iterable[Estimate]) -> Estimate:
+    """Return the sum of independent estimates."""
+    parts = list(estimates)
+    halves = [each.half for each in parts if each.half is not None]
+    whole = len(halves) == len(parts)
+    return Estimate(
+        sum(each.expected for each in parts), sqrt(sum(half * half for half in halves)) if whole else None
+    )
+
+
+def _half_share(known: Sequence[RunAggregate], whole: RunAggregate, planned: int) -> float | None:
+    """Return half of the interval as a share of the total, for `planned` trials."""
+    between = whole.between
+    # The fewest runs that give an interval.
+    if between is None or whole.runs < 3 or whole.mean_of_runs <= 0:
+        return None
+    variance = _variance_of_next_run(between, known, whole, planned) + between / whole.runs
+    return student_quantile(0.975, whole.runs - 1) * sqrt(variance) / whole.mean_of_runs
+
+
+def _variance_of_next_run(
+    between: float, known: Sequence[RunAggregate], whole: RunAggregate, planned: int
+) -> float:
+    """Return the variance of the mean of one more run of `planned` trials."""
+    freedom = sum(each.freedom for each in known)
+    if not freedom:
+        # One trial per scenario cannot separate trials from runs: keep the larger variance.
+        return between
+    noise = sum(each.within for each in known) / freedom
+    trials_each = sum(each.n for each in known) / sum(each.runs for each in known)
+    scenarios = whole.n / whole.runs
+    return max(0.0, between - noise / (scenarios * trials_each)) + noise / planned
+
+
+@dataclass(frozen=True)
+class RunAggregate:
+    """Sums of a measure over runs, enough for means and variances.
+
+    For a scenario the values are its trials; for whole runs they are the means of the scenarios.
+    """
+
+    runs: int
+    n: int
+    """The number of values in all runs."""
+    total: float
+    """Sum of all values."""
+    means: float
+    """Sum of the runs' means."""
+    squares: float
+    """Sum of the squares of the runs' means."""
+    within: float = 0.0
+    """Sum of squared differences between each value and the mean of its run."""
+
+    @classmethod
+    def of(cls, means: list[float]) -> RunAggregate:
+        """Return the aggregate of runs with one value each."""
+        total = sum(means)
+        return cls(len(means), len(means), total, total, sum(each * each for each in means))
+
+    def __add__(self, other: RunAggregate) -> RunAggregate:
+        """Return the aggregate of both; no run may be in both."""
+        return RunAggregate(
+            self.runs + other.runs,
+            self.n + other.n,
+            self.total + other.total,
+            self.means + other.means,
+            self.squares + other.squares,
+            self.within + other.within,
+        )
+
+    @property
+    def mean(self) -> float:
+        """The mean of all values."""
+        return self.total / self.n
+
+    @property
+    def mean_of_runs(self) -> float:
+        """The mean of the runs' means."""
+        return self.means / self.runs
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the variance within runs."""
+        return self.n - self.runs
+
+    @property
+    def between(self) -> float | None:
+        """The variance of the runs' means, None with fewer than two runs."""
+        if self.runs < 2:
+            return None
+        # Rounding can make the variance of equal means slightly negative.
+        return max(0.0, self.squares - self.means**2 / self.runs) / (self.runs - 1)

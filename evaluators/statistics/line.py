@@ -16,7 +16,7 @@ from statistics import fmean, stdev, variance
 from typing import NamedTuple
 
 from evaluators.statistics.descriptive import mean_difference
-from evaluators.statistics.error_shares import AGAINST_LINE, ALPHA, scale_p, share_error
+from evaluators.statistics.looks import AGAINST_LINE, ALPHA, scale_p, share_error
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     ComparisonTest,

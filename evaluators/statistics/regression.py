@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import expm1, sqrt
 
 from evaluators.statistics.descriptive import mean_difference
-from evaluators.statistics.error_shares import (
+from evaluators.statistics.looks import (
     ALPHA,
     ONE_LOOK,
     ONE_RUN,

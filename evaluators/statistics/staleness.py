@@ -7,8 +7,8 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from evaluators.js_text import string_of
 from evaluators.model import Json
+from evaluators.patterns import string_of
 
 HASH_DIGITS = 12
 

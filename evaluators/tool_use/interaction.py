@@ -12,8 +12,7 @@ from evaluators.model import Command, End, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError, pattern_budget
 from evaluators.tool_use.calls import Call, calls
 from evaluators.tool_use.mcp_calls import McpFailure, find_mcp_calls
-from evaluators.tool_use.recorded_calls import RecordedCall
-from evaluators.tool_use.recorded_commands import find_recorded
+from evaluators.tool_use.recorded_commands import RecordedCall, find_recorded
 from evaluators.tool_use.text_commands import find_in_text
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import (

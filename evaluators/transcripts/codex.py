@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluators.model import Event, Json, Transcript, Usage, total_usage
-from evaluators.transcripts.refusals import CODEX, find_refusal
+from evaluators.transcripts.claude_code import CODEX, find_refusal
 from evaluators.transcripts.stream import (
     Object,
     check_known,

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost, total_usage
-from evaluators.transcripts.refusals import OPENCODE, find_refusal
+from evaluators.transcripts.claude_code import OPENCODE, find_refusal
 from evaluators.transcripts.stream import (
     Object,
     check_known,

@@ -1,27 +1,193 @@
-"""Changes against baselines, and their triage."""
+"""Changes against baselines, and their triage.
+
+Filter the regressions queue by its query string.
+
+Record people's decisions on regressions.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q
+from django.utils import timezone
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import BeforeValidator, Field, HttpUrl
 
 from evalhub.lib.storable_text import Text
+from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.teams.models import Project
 from evalhub.web.rest.columns import columns
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, RequestBody
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.alerts.alert_filters import NOBODY, AlertListFilters
-from runs.alerts.triage import triage, triage_all
-from runs.compare.intended_changes import change_words
+from runs.compare.differences import GUIDANCE, change_words, changed_on_purpose
+from runs.db import outbox
+from runs.errors import Unrevertable
 from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Change
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
-from runs.results.lookup import find_run
+from runs.results.address_filters import AddressFilters
+from runs.results.find_run import find_run
+from runs.results.run_filters import WORDS, InForce
+from scenarios.adopted_guidance import plan_adoption, store_adoption
+from scenarios.models import Suite
+
+NOBODY = "(nobody)"
+"""Means no assignee; user names have no brackets."""
+
+
+@dataclass(frozen=True)
+class AlertListFilters(AddressFilters):
+    """Filters besides the state; an empty text isn't a filter."""
+
+    q: str = ""
+    """Part of a suite's or target's name, or of a regressed scenario's key."""
+    assignee: str = ""
+    """A user's name, or `NOBODY`."""
+    evidence: str = ""
+    """A value of `Evidence`."""
+
+    def query(self, state: str) -> str:
+        """Return the query string of a state with these filters."""
+        return urlencode([("state", state), *self.in_force])
+
+    def condition(self) -> Q:
+        """Return the filters as one condition on alerts."""
+        condition = Q(evidence=self.evidence) if self.evidence else Q()
+        if self.assignee:
+            condition &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
+        if self.q:
+            # Search regressions per alert: there are far fewer alerts than changes.
+            regressed = Change.objects.filter(run=OuterRef("run"), after__lt=F("before"))
+            condition &= (
+                Q(run__suite__name__icontains=self.q)
+                | Q(run__target__name__icontains=self.q)
+                | Q(Exists(regressed.filter(scenario__key__icontains=self.q)))
+            )
+        return condition
+
+
+@dataclass(frozen=True)
+class AlertCounts:
+    """How many alerts of each state there are."""
+
+    all: Counter[str]
+    matching: Counter[str]
+    """Alerts that match the filters."""
+    left: dict[str, Counter[str]]
+    """Alerts that match without one of the filters, by its name."""
+
+
+def alert_counts(project: Project, filters: AlertListFilters) -> AlertCounts:
+    """Return how many alerts each state has, and how many match. One query."""
+    variants = {"matching": filters} | {
+        f"without_{name}": filters.without(name) for name, _ in filters.in_force
+    }
+    counts = {name: Count("pk", filter=Q(pk__gt=0) & each.condition()) for name, each in variants.items()}
+    alerts = Alert.objects.filter(project=project).order_by().values("state")
+    rows = list(alerts.annotate(n=Count("pk"), **counts))
+    by_name = {name: Counter({row["state"]: row[name] for row in rows}) for name in ("n", *counts)}
+    left = {name: by_name[f"without_{name}"] for name, _ in filters.in_force}
+    return AlertCounts(by_name["n"], by_name["matching"], left)
+
+
+def active_alert_filters(filters: AlertListFilters, state: str, counts: AlertCounts) -> list[InForce]:
+    """Return the active filters with their labels and the number of alerts without each."""
+    return [
+        InForce(
+            WORDS.get(name, name),
+            "nobody" if (name, value) == ("assignee", NOBODY) else value.replace("_", " "),
+            filters.without(name).query(state),
+            counts.left[name][state],
+        )
+        for name, value in filters.in_force
+    ]
+
+
+@transaction.atomic
+def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
+    """Change an alert's state, assignee, note or link."""
+    # Locked, so that of two equal requests at once one assigns.
+    was = Alert.objects.select_for_update().values_list("assignee", flat=True).get(pk=alert.pk)
+    for name, value in changes.items():
+        setattr(alert, name, value)
+    alert.triaged = True
+    if "state" in changes:
+        alert.decided = None if alert.state in OPEN_ALERTS else alert.decided or timezone.now()
+    alert.save(update_fields=[*changes, "triaged", "decided"])
+    audit.append_event(
+        alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state
+    )
+    if alert.assignee_id != was:
+        outbox.record_assignment(alert, by=by)
+    return alert
+
+
+def triage_all(alerts: Sequence[Alert], *, by: User | None, **changes: Any) -> int:
+    """Change several alerts; return how many differed."""
+    changed = 0
+    for alert in alerts:
+        alert_changes = {name: value for name, value in changes.items() if getattr(alert, name) != value}
+        if alert_changes:
+            triage(alert, by=by, **alert_changes)
+            changed += 1
+    return changed
+
+
+def is_revertible(alert: Alert, adopted: int | None) -> bool:
+    """Return whether an open alert is about the guidance that its suite has now; `adopted` is that guidance's key.
+
+    Expects the alert's run and its baseline.
+    """
+    run = alert.run
+    if alert.kind != AlertKind.AFTER_CHANGE or alert.state not in OPEN_ALERTS or run.baseline is None:
+        return False
+    return GUIDANCE in changed_on_purpose(run.baseline, run) and adopted == run.guidance_id
+
+
+def revert_guidance(alert: Alert, *, by: User | None) -> bool:
+    """Make the guidance of the alert's baseline the suite's again, and close the alert as fixed.
+
+    Returns whether the suite's kept files hold it, too. Raises `Unrevertable`. Expects the alert's run with its suite,
+    project and baseline.
+    """
+    run = alert.run
+    planned = plan_adoption(run.suite, run.baseline.guidance) if run.baseline else None
+    with transaction.atomic():
+        # Locked, so that of two people at once one reverts.
+        suite = Suite.objects.select_for_update(of=("self",)).select_related("project").get(pk=run.suite_id)
+        newest = suite.uploads.first()
+        alert.refresh_from_db(fields=["state"])
+        if (
+            planned is None
+            or planned.upload != newest
+            or not is_revertible(alert, planned.upload.guidance_id)
+        ):
+            raise Unrevertable(
+                f"The alert is closed, or the suite has other guidance than run {run.pk} had. Nothing was reverted."
+            )
+        store_adoption(planned, suite, by=by)
+        number = planned.guidance.number if planned.guidance else None
+        audit.append_event(
+            suite.project,
+            by,
+            "guidance.revert",
+            planned.guidance or "none",
+            suite=suite.slug,
+            number=number,
+        )
+        triage(alert, by=by, state=AlertState.FIXED)
+    return planned.edited is not None
+
 
 router = Router()
 RELATED = ("assignee", "run__guidance", "run__baseline")

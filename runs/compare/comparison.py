@@ -1,19 +1,28 @@
-"""Compare closed runs with their baselines, and store what the comparison says."""
+"""Compare closed runs with their baselines, and store what the comparison says.
+
+Recompute a closed run after scores of its trials changed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+from django.db.models import Count, Q
+
+from evaluators.grading.evaluate import CompositeWeights, composite, outcome
 from evaluators.grading.suite_result import Comparison, compare_passes
+from evaluators.model import Score
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.retest import Passes, RetestOutcome, has_fallen
 from runs.compare.amounts import amounts_against_line, worse_amounts
 from runs.compare.baselines import LAST_PASS
-from runs.compare.extensions import Extension
-from runs.compare.intended_changes import changed_on_purpose
-from runs.compare.line import Reference, reference_of
+from runs.compare.differences import changed_on_purpose
+from runs.compare.line import ALONE, Reference, reference_of
+from runs.compare.looks import Extension
+from runs.compare.lost_scenarios import change_json
 from runs.compare.measure_changes import (
     PASS,
     RunComparison,
@@ -24,15 +33,17 @@ from runs.compare.measure_changes import (
     with_broken,
 )
 from runs.compare.raised_alerts import is_red, keep_alerts
-from runs.compare.stored_changes import change_json
 from runs.db import statements
+from runs.errors import RequestError
 from runs.models import Change, Run, RunMeasure, Trial
 from runs.models.comparison import AlertKind
 from runs.models.run import Arm, RunState
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results.comparability import outcomes_changed_since
-from runs.results.measures import measure_ids
+from runs.results.layer_totals import measure_ids
+from runs.results.rollups import write_rollups
+from runs.results.search.trial_search import index_trials
 from scenarios.models import Scenario
 
 _LAST_PASS = f"Baseline {LAST_PASS}"
@@ -48,8 +59,8 @@ def passes_of(runs: Collection[int]) -> dict[int, dict[str, bool]]:
     """Return what `passes` returns for each of several runs. One query."""
     rows = Trial.objects.filter(run__in=runs, round=0, state=TrialState.FINISHED).order_by("position")
     outcomes: dict[int, dict[str, list[str]]] = {run: {} for run in runs}
-    for run, key, outcome in rows.values_list("run", "scenario__key", "outcome"):
-        outcomes[run].setdefault(key, []).append(outcome)
+    for run, key, each in rows.values_list("run", "scenario__key", "outcome"):
+        outcomes[run].setdefault(key, []).append(each)
     return {run: passed_of(own) for run, own in outcomes.items()}
 
 
@@ -253,3 +264,75 @@ def failing_since(run: Run, scenarios: Collection[int]) -> dict[int, int]:
                 unfinished.discard(scenario)
         latest = runs[-1] - 1
     return since
+
+
+LAYERS = ("gates", "assertions", "evaluators", "judge")
+"""Kinds of errors that come from scores, so that new scores can remove them."""
+
+
+def lock_closed_run(run_id: int) -> Run:
+    """Return a closed run, locked until the transaction ends. Raises `RequestError` while it is open."""
+    run = Run.objects.select_for_update(of=("self",)).select_related("project", "suite").get(pk=run_id)
+    if run.is_open:
+        raise RequestError(f"Run {run_id} is in progress. Change its scores after it has finished.")
+    return run
+
+
+def scores_from(rows: Iterable[Any]) -> tuple[Score, ...]:
+    """Return stored scores as values."""
+    return tuple(msgspec.convert(row, Score, strict=False) for row in rows)
+
+
+def outcome_of(trial: Trial, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the columns that follow from these scores: outcome, composite and error."""
+    scores = scores_from(rows)
+    decided = outcome(scores)
+    weights = trial.scenario_version.content.get("criteria", {}).get("composite")
+    number, _ = composite(CompositeWeights.model_validate(weights) if weights else None, scores, decided)
+    broken = next((score for score in scores if score.error), None)
+    errors = " ".join(dict.fromkeys(score.error for score in scores if score.error))
+    return {
+        "outcome": decided,
+        "composite": number,
+        "error": errors,
+        "error_kind": broken.layer if broken else "",
+    }
+
+
+def can_change_outcome(trial: Trial) -> bool:
+    """Return whether new scores decide the trial's outcome: it has not ended by an error of the agent."""
+    is_open = trial.state != TrialState.FINISHED
+    return not is_open and (not trial.error_kind or trial.error_kind in LAYERS)
+
+
+def store_scores(trial: Trial, rows: Sequence[dict[str, Any]]) -> None:
+    """Replace a trial's scores and what follows from them. Requires a transaction; call `recompute` after it."""
+    values = outcome_of(trial, rows)
+    trial.scores = list(rows)
+    for name, value in values.items():
+        setattr(trial, name, value)
+    trial.save(update_fields=["scores", *values])
+
+
+def recompute(run: Run, trials: Sequence[int]) -> None:
+    """Recount a closed run and rewrite rollups, digest, verdicts and search entries. Requires a transaction.
+
+    Later runs that are compared with it alone get new verdicts too; those of a line keep theirs, and their pages say so.
+    """
+    counted = Trial.objects.filter(run=run, round=0, state=TrialState.FINISHED).aggregate(
+        passed=Count("pk", filter=Q(outcome="pass")),
+        failed=Count("pk", filter=Q(outcome="fail")),
+        errors=Count("pk", filter=Q(outcome="error")),
+    )
+    for name, number in counted.items():
+        setattr(run, name, number)
+    decided = (("failed", "fail"), ("errors", "error"), ("passed", "pass"))
+    run.outcome = next((word for name, word in decided if counted[name]), "")
+    run.save(update_fields=[*counted, "outcome"])
+    write_rollups(run)
+    compare_with_baseline(run)
+    compare_named(run)
+    later = Run.objects.filter(ALONE, baseline=run, state=RunState.FINISHED, pk__gt=run.pk)
+    for later_run in later.select_related("project").order_by("pk"):
+        compare_with_baseline(later_run)
+    index_trials(trials)

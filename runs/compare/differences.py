@@ -1,15 +1,25 @@
-"""Compare the fingerprints of two runs."""
+"""Compare the fingerprints of two runs.
+
+What changed between a run and its baseline, and how often that went with a regression.
+
+Find what people changed on purpose between two runs, so the tool isn't blamed for its effects.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models import Run
+from runs.models.comparison import AlertKind
+from runs.models.run import Trigger
 from runs.results.comparability import standards_of
 from runs.targets.definitions import NO_RESULT
+from scenarios.models import Guidance
 
 LABELS = {
     "tool_version": "Tool",
@@ -187,3 +197,123 @@ def _name(name: str, run: Run) -> str:
     if name == "provider":
         return f"{_value(name, run)} {_value('provider_version', run)}".strip()
     return _value(name, run)
+
+
+SCENARIOS = "scenarios"
+FACTORS: dict[str, tuple[str, ...]] = {
+    "tool": ("tool_version", "tool_files"),
+    "guidance": ("guidance",),
+    "model": ("model",),
+    "judge": ("judge", "judge_sha256", "threshold"),
+    "target": ("target", "target_sha256", "endpoint", "provider", "provider_version"),
+    "evalhub": ("evalhub",),
+    "sandbox": ("sandbox",),
+    SCENARIOS: ("suite_sha256", "fixture", "rubric", "gates"),
+}
+"""What a result depends on, by its parts of the fingerprint, the likeliest cause first."""
+MOST_REGRESSIONS = 50
+"""Newest earlier regressions that are counted."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One factor that changed since the baseline."""
+
+    factor: str
+    differences: tuple[FingerprintDifference, ...]
+    regressions: int
+    """Earlier regressions of the project in which it changed too."""
+    of: int
+    """Earlier regressions."""
+
+
+def changed_factors(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the factors in which two fingerprints differ; parts that only one knows don't count."""
+    return [
+        factor
+        for factor, parts in FACTORS.items()
+        if any(part in before and part in after and before[part] != after[part] for part in parts)
+    ]
+
+
+def causes_of(run: Run, baseline: Run) -> list[Cause]:
+    """Return what changed since a run's baseline, in the order of `FACTORS`. Up to three queries.
+
+    Scenarios did not where only the tool's own files in their fixtures changed. Expects both runs' guidance to be loaded.
+    """
+    changed = changed_factors(baseline.fingerprint, run.fingerprint)
+    if SCENARIOS in changed and only_tool_changed(baseline, run):
+        changed.remove(SCENARIOS)
+    rows = {row.label: row for row in fingerprint_differences(baseline, run)}
+    counts, of = _earlier(run)
+    return [
+        Cause(
+            factor,
+            tuple(rows[LABELS[part]] for part in FACTORS[factor] if LABELS.get(part) in rows),
+            counts[factor],
+            of,
+        )
+        for factor in changed
+    ]
+
+
+def _earlier(run: Run) -> tuple[Counter[str], int]:
+    """Return how often each factor changed in the project's earlier regressions, and their number."""
+    regressed = Run.objects.filter(
+        project=run.project_id, verdict=ChangeVerdict.REGRESSED, pk__lt=run.pk, baseline__isnull=False
+    ).order_by("-pk")
+    pairs = list(regressed.values_list("baseline__fingerprint", "fingerprint")[:MOST_REGRESSIONS])
+    return Counter(factor for pair in pairs for factor in changed_factors(*pair)), len(pairs)
+
+
+GUIDANCE, MODEL, JUDGE = "guidance", "model", "judge"
+
+
+def changed_on_purpose(baseline: Run, run: Run) -> frozenset[str]:
+    """Return which of `GUIDANCE`, `MODEL` and `JUDGE` differ.
+
+    Runs of older releases don't know their model and judge, and imported ones may not know their guidance.
+    """
+    is_unknown = baseline.trigger == Trigger.IMPORT and baseline.guidance_id is None
+    changed = set() if is_unknown or baseline.guidance_id == run.guidance_id else {GUIDANCE}
+    for part, setting in (("model", MODEL), ("judge", JUDGE), ("judge_sha256", JUDGE)):
+        old, new = baseline.fingerprint.get(part), run.fingerprint.get(part)
+        if old and new and old != new:
+            changed.add(setting)
+    return frozenset(changed)
+
+
+def kind_of_regression(baseline: Run, run: Run) -> AlertKind | None:
+    """Return the kind of alert that a regression raises; None after a change of judge, which says nothing of the run."""
+    changed = changed_on_purpose(baseline, run)
+    if JUDGE in changed:
+        return None
+    return AlertKind.AFTER_CHANGE if changed else AlertKind.REGRESSION
+
+
+def change_words(baseline: Run | None, run: Run) -> str:
+    """Return what was changed on purpose, such as `after guidance 7 and model large`; empty if nothing is known to be.
+
+    Expects the run's guidance to be loaded.
+    """
+    changed = changed_on_purpose(baseline, run) if baseline else frozenset()
+    words = []
+    if GUIDANCE in changed and run.guidance is not None:
+        words.append(guidance_words(run.guidance))
+    if MODEL in changed:
+        words.append(f"model {run.fingerprint['model']}")
+    if JUDGE in changed:
+        words.append("a change of judge")
+    after = f"after {' and '.join(words)}" if words else ""
+    removed = "without guidance" if GUIDANCE in changed and run.guidance is None else ""
+    return " ".join(filter(None, (removed, after)))
+
+
+def guidance_words(guidance: Guidance | None) -> str:
+    """Return a version of guidance in a sentence, such as `guidance 7` or `guidance shorter`."""
+    return f"guidance {guidance.name or guidance.number}" if guidance else "no guidance"
+
+
+def worse_after(run: Run) -> str:
+    """Return what an alert after a change is called, such as `Worse after guidance 7`. Expects the baseline to be loaded."""
+    return f"Worse {change_words(run.baseline, run) or 'after a change'}"

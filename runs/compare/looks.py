@@ -1,25 +1,22 @@
-"""Read what a look at an open run compares, and the levels that looks leave for a comparison."""
+"""Read what a look at an open run compares, and the levels that looks leave for a comparison.
+
+Further trials of two compared runs: a round of both, which only their comparison counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from django.db.models import Count, Q
 
-from evaluators.statistics.error_shares import Levels
-from evaluators.statistics.looks import (
-    InterimLook,
-    LookState,
-    StoredLook,
-    information,
-    state_of,
-)
+from evaluators.statistics.looks import InterimLook, Levels, LookState, StoredLook, information, state_of
 from evaluators.statistics.measure_change import Sample
 from evaluators.statistics.significance import Arms
-from runs.models import Run, RunMeasure, Trial
+from runs.models import Launch, Run, RunMeasure, Trial
+from runs.models.run import Preset
 from runs.models.trial import TrialState
 from runs.results.comparability import outcomes_changed_since
 
@@ -157,3 +154,53 @@ def _trials_by_run(runs: Collection[int]) -> dict[int, dict[str, int]]:
 def _information(sides: Sequence[Mapping[str, int]]) -> tuple[float, float] | None:
     shared = [(n, sides[1][key]) for key, n in sides[0].items() if key in sides[1]]
     return information_of(shared) if shared else None
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Further trials of a run and of the one that it is compared with."""
+
+    launch: Launch
+    base: int
+    new: Run
+
+    @property
+    def looks(self) -> list[StoredLook]:
+        """What each look at both found, the first one first."""
+        return stored_looks(self.launch.stop["looks"])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether trials may follow."""
+        return not self.launch.stop["ended"]
+
+    @property
+    def note(self) -> str:
+        """Why its trials don't count, or how many do."""
+        if self.is_open:
+            return "trials are running"
+        if not self.looks:
+            return next(
+                (text for text in self.new.warnings[::-1] if text.endswith(" did not run.")), "no trial ran"
+            )
+        return self.looks[-1].reason or f"{sum(self.looks[-1].trials)} trials in all"
+
+
+def extensions_of(runs: Iterable[Run]) -> list[Extension]:
+    """Return the further trials of pairs of these runs, oldest first. One query."""
+    keys = [run.pk for run in runs]
+    launches = (
+        Launch.objects.filter(preset=Preset.MORE, about__in=keys).select_related("about").order_by("pk")
+    )
+    return [
+        Extension(launch, launch.request["base"], launch.about)
+        for launch in launches
+        if launch.about and launch.request["base"] in keys
+    ]
+
+
+def levels_of(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> Levels | None:
+    """Return the levels of a comparison whose later rounds count; None if it asked for none. No query."""
+    pair = {base.pk, new.pk}
+    counted = [each for each in extensions if {each.base, each.new.pk} == pair and each.looks]
+    return levels_of_look(counted[-1].looks[-1]) if counted else levels_asked(base, new)

@@ -1,20 +1,129 @@
-"""Say what differs in scenarios that pass less often: the first command, else the reasons."""
+"""Say what differs in scenarios that pass less often: the first command, else the reasons.
+
+Say which command fails now that passed before, of a failed trial and one that passed.
+
+Read and write changes as a run stores them.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import msgspec
 
 from evaluators.redaction import redact_patterns
-from evaluators.statistics.measure_change import MeasureChange
-from runs.compare.failing_commands import failing_commands
-from runs.compare.stored_changes import change_from_json
+from evaluators.statistics.measure_change import ComparisonTest, MeasureChange
+from evaluators.tool_use.command_alignment import command_key
+from runs.compare.measure_changes import HEADLINE, PASS
 from runs.models import Change, CommandRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.digests import Digest
-from runs.results.failure_reasons import reasons_of
+from runs.results.layer_totals import reasons_of
+
+
+def change_json(change: MeasureChange) -> dict[str, Any]:
+    """Return a change as JSON: sizes from 0 to 1, shares of the value before on the relative scale."""
+    document: dict[str, Any] = msgspec.to_builtins(change)
+    return document
+
+
+def change_from_json(stored: Mapping[str, Any]) -> MeasureChange:
+    """Return a change from `change_json`."""
+    test = _OLD_TESTS.get(stored["test"], stored["test"])
+    return msgspec.convert({**stored, "test": test}, MeasureChange)
+
+
+_OLD_TESTS = {"sign_flip": ComparisonTest.WITHIN_SCENARIOS, "mcnemar": ComparisonTest.WITHIN_SCENARIOS}
+"""Tests of older releases."""
+
+
+def stored_changes(run: int) -> list[MeasureChange]:
+    """Return a run's changes against its baseline, headline measures first; none of older releases. One query."""
+    rows = Change.objects.filter(run=run, scenario=None).values_list("detail", flat=True)
+    changes = [change_from_json(detail) for detail in rows if "measure" in detail]
+    order = {name: place for place, name in enumerate(HEADLINE)}
+    return sorted(changes, key=lambda each: (order.get(each.measure, len(order)), each.measure))
+
+
+def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
+    """Return the stored changes of the pass rate by scenario key; unchanged scenarios are left out. One query."""
+    rows = Change.objects.filter(run=run).exclude(scenario=None).values_list("scenario__key", "detail")
+    return {key: change_from_json(detail) for key, detail in rows if "measure" in detail}
+
+
+def pass_changes(runs: Sequence[int]) -> dict[int, MeasureChange]:
+    """Return the pass rate's stored change of each run that has one. One query."""
+    layer, _, name = PASS.partition("/")
+    rows = Change.objects.filter(run__in=runs, scenario=None, measure__layer=layer, measure__name=name)
+    stored = rows.values_list("run", "detail")
+    return {run: change_from_json(detail) for run, detail in stored if "measure" in detail}
+
+
+LONGEST = 160
+"""Characters of a command or its message."""
+
+
+class _Command(NamedTuple):
+    n: int
+    line: str
+    subcommand: str
+    exit_code: int | None
+
+
+def failing_commands(pairs: Collection[tuple[int, int]]) -> dict[int, str]:
+    """Return, by failed trial, a clause about its first command that fails now and exited with 0 before.
+
+    `pairs` are trials that passed and failed. Two queries, none without pairs.
+    """
+    if not pairs:
+        return {}
+    commands: defaultdict[int, list[_Command]] = defaultdict(list)
+    rows = CommandRecord.objects.filter(trial__in={pk for pair in pairs for pk in pair}, help=False)
+    for trial, *row in rows.order_by("trial", "n").values_list("trial", *_Command._fields):
+        commands[trial].append(_Command(*row))
+    found = {
+        failed: command
+        for passed, failed in pairs
+        if (command := _newly_failing(commands[passed], commands[failed]))
+    }
+    messages = dict(Trial.objects.filter(pk__in=found).values_list("pk", "detail__messages")) if found else {}
+    return {trial: _describe(command, messages.get(trial)) for trial, command in found.items()}
+
+
+def _newly_failing(before: Sequence[_Command], now: Sequence[_Command]) -> _Command | None:
+    worked = {_key(each) for each in before if each.exit_code == 0}
+    worked -= {_key(each) for each in before if each.exit_code}
+    return next((each for each in now if each.exit_code and _key(each) in worked), None)
+
+
+def _key(command: _Command) -> str:
+    return command_key(command.line, command.subcommand)
+
+
+def _describe(command: _Command, messages: Any) -> str:
+    line = redact_patterns(_cut(command.line))
+    message = _message(str((messages or {}).get(str(command.n), "")), command.subcommand)
+    if not message:
+        return f"`{line}`: same command, exit 0 → {command.exit_code}"
+    return f"`{line}` exits with {command.exit_code}: {message}; passed before"
+
+
+def _message(text: str, subcommand: str) -> str:
+    """Return a message's first line without the names of tool and subcommand before it."""
+    line = next(iter(text.strip().splitlines()), "")
+    head, colon, rest = line.partition(": ")
+    if colon and subcommand and head.split()[-1:] == [subcommand]:
+        line = rest
+    return redact_patterns(_cut(line.rstrip(".")))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
 
 MOST_SCENARIOS = 20
 """Most scenarios described; the run's page has all."""

@@ -13,8 +13,8 @@ from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, outcome_reasons, parts_of
-from evaluators.statistics.error_shares import ONE_LOOK, Levels
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, RECENT, Line, compare_with_line, spread_of
+from evaluators.statistics.looks import ONE_LOOK, Levels
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     MeasureChange,
@@ -31,7 +31,7 @@ from evaluators.statistics.regression import (
     overall,
     with_scenarios,
 )
-from runs.compare.extensions import Extension, levels_of
+from runs.compare.looks import Extension, levels_of
 from runs.models import LaterMeasure, Measure, Run, RunMeasure
 from runs.models.run import reason_without_verdict
 from runs.results.comparability import gates_changed_since, parts_changed_since

@@ -1,22 +1,145 @@
-"""Prepare a comparison's verdict and measures for a page."""
+"""Prepare a comparison's verdict and measures for a page.
+
+Say what an alert is about.
+
+Read and describe the reference of a stored verdict.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from math import ceil
+from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from evalhub.lib.numbers import measured
+from evalhub.lib.numbers import counted, measured
 from evalhub.web.csv_export import Cell, Table
 from evalhub.web.states import look_of_state, sign_of_state
+from evaluators.name_lists import list_names
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import DECIDED, ChangeVerdict, MeasureChange, Scale
 from evaluators.statistics.regression import find_deciding, overall
+from evaluators.statistics.verdict_sentences import size
+from runs.compare.amounts import drift_sentence
+from runs.compare.differences import worse_after
 from runs.compare.measure_changes import HEADLINE, PASS
-from runs.results.measures import label_of_key, unit_of
+from runs.models import Alert, Run
+from runs.models.comparison import OF_AMOUNTS, AlertKind
+from runs.results.layer_totals import label_of_key, unit_of
+from runs.results.outcome_history import run_rate
+
+_WHOLE = {AlertKind.DEARER: "the bill", AlertKind.SLOWER: "all trials"}
+
+
+def alert_title(alert: Alert) -> str:
+    """Return what an alert is called, such as `Regression` or `Worse after guidance 7`. Expects its run's baseline."""
+    return worse_after(alert.run) if alert.kind == AlertKind.AFTER_CHANGE else alert.get_kind_display()
+
+
+def alert_sentence(alert: Alert, change: MeasureChange | None) -> str:
+    """Return what got worse, with its full stop; empty where the sizes of the measures say it.
+
+    `change` is the run's change of the pass rate, of an alert of cost or time that of its measure.
+    """
+    if alert.kind == AlertKind.DRIFT:
+        return drift_sentence(alert.drift)
+    if change is None:
+        return ""
+    if alert.kind in OF_AMOUNTS:
+        return _of_amount(AlertKind(alert.kind), change)
+    if not alert.named:
+        return ""
+    if change.measure == PASS and change.verdict is ChangeVerdict.REGRESSED:
+        return f"The whole suite fell; first {alert.named[0]}."
+    noun = "Scenario" if len(alert.named) == 1 else "Scenarios"
+    return f"{noun} {list_names(alert.named, 5)} broke."
+
+
+def _of_amount(kind: AlertKind, change: MeasureChange) -> str:
+    """Return a sentence such as `A typical trial +12 %, the bill +45 %.`"""
+    typical = f"A typical trial {size(change, change.effect)}"
+    if not change.before or change.after is None:
+        return f"{typical}."
+    return f"{typical}, {_WHOLE[kind]} {size(change, change.after / change.before - 1)}."
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A run that a verdict was made with."""
+
+    run: Run
+    changed_later: bool
+    """Its results changed after the verdict."""
+
+    @property
+    def pass_rate(self) -> float | None:
+        """From 0 to 1; None if none of its trials passed or failed."""
+        rate = run_rate(self.run)
+        return rate.share if rate.n else None
+
+
+@dataclass(frozen=True)
+class ShownReference:
+    """What a stored verdict was made with."""
+
+    runs: tuple[ShownRun, ...]
+    """The runs of the line, newest first; empty if the baseline alone is it."""
+    gone: int
+    """Runs of the line that were deleted since."""
+    best_of: int
+    """Among how many runs the pinned one is the best, so that others look worse than they are; 0 if it isn't."""
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether one of its runs changed or was deleted after the verdict."""
+        return bool(self.gone) or any(each.changed_later for each in self.runs)
+
+
+def shown_reference(run: Run) -> ShownReference | None:
+    """Return the reference of a run's verdict; None without a verdict and in runs of older releases. One query."""
+    stored = run.old_side
+    if not stored:
+        return None
+    keys, compared = stored["runs"], datetime.fromisoformat(stored["compared"])
+    runs = Run.objects.in_bulk(keys) if keys else {}
+    shown = [runs[key] for key in keys if key in runs]
+    return ShownReference(
+        tuple(ShownRun(each, bool(each.rollups_at and each.rollups_at > compared)) for each in shown),
+        len(keys) - len(shown),
+        stored["best_of"],
+    )
+
+
+def reference_words(stored: Mapping[str, Any], baseline: int | None) -> str:
+    """Return the name of a verdict's reference, such as `its line of 10 runs` or `run 7`, from `Run.old_side`."""
+    if runs := len(stored.get("runs", ())):
+        return f"its line of {counted(runs, 'run')}"
+    return f"{'the pinned ' if stored.get('is_pinned') else ''}run {baseline}"
+
+
+def since_words(stored: Mapping[str, Any]) -> str:
+    """Return since when a regression is undecided, such as ` since run 6`, or of a calm run how far its line has fallen.
+
+    Empty where neither is known.
+    """
+    if since := stored.get("since"):
+        return f" since run {since}"
+    if not (fell := stored.get("fell")):
+        return ""
+    days = fell["days"]
+    ago = "a month ago" if 25 <= days <= 35 else f"{counted(days, 'day')} ago" if days else "its oldest runs"
+    return f", {fell['by'] * 100:.0f} points below {ago}"
+
+
+def reference_json(run: Run) -> dict[str, Any] | None:
+    """Return the reference of a run's verdict for REST; None without a verdict."""
+    stored = run.old_side
+    return {name: stored[name] for name in ("runs", "since", "is_pinned", "compared")} if stored else None
+
 
 IN_FOREST = ("trial/cost_usd", "trial/seconds", "interaction/total_commands", "trial/tokens_in")
 """Measures of the forest plot beside the headline."""

@@ -1,18 +1,161 @@
-"""Compare runs side by side: every measure and scenario, in the given order."""
+"""Compare runs side by side: every measure and scenario, in the given order.
+
+Find where the failing trials of a run part ways with the passing ones of another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from evaluators.statistics.measure_change import MeasureChange
+from evaluators.tool_use.command_alignment import Divergence, closest_pair, first_divergence, most_common
 from runs.compare.comparison import passes_of
-from runs.compare.extensions import extensions_of, levels_of
-from runs.compare.first_divergences import FirstDivergences, divergences_from
+from runs.compare.looks import extensions_of, levels_of
 from runs.compare.measure_changes import RunComparison, compare_runs
 from runs.compare.shown_changes import ComparedMeasure, ShownChange
-from runs.models import Measure, Run, RunMeasure
-from runs.results.measures import label_of
+from runs.models import Measure, Run, RunMeasure, Trial
+from runs.models.trial import TrialState
+from runs.results.digests import command_sequences
+from runs.results.layer_totals import label_of
+
+FEWEST_SHARED = 2
+"""The fewest scenarios with the same first difference that are worth a sentence."""
+
+
+class EndedTrial(NamedTuple):
+    """A finished trial of a compared run."""
+
+    pk: int
+    outcome: str
+    number: int = 1
+    """In its run, from 1."""
+    run: int = 0
+
+
+class DivergingTrials(NamedTuple):
+    """A passed trial of the base and a failed one of the new run, and where their commands part ways."""
+
+    base: int
+    new: int
+    divergence: Divergence | None
+    """None if both ran the same commands."""
+
+
+@dataclass(frozen=True)
+class FirstDivergences:
+    """The newly failing scenarios' first different commands."""
+
+    newly_failing: int = 0
+    scenarios: dict[str, DivergingTrials] = field(default_factory=dict)
+    """By scenario key, where the commands of both trials are known."""
+
+    @property
+    def most_common(self) -> tuple[str, int]:
+        """Return the command that is the first different one in most scenarios, and in how many."""
+        return most_common(each.divergence for each in self.scenarios.values() if each.divergence)
+
+    @property
+    def sentence(self) -> str:
+        """Return which first difference several newly failing scenarios share; empty if none."""
+        command, n = self.most_common
+        if n < FEWEST_SHARED:
+            return ""
+        return f"In {n} of {self.newly_failing} newly failing scenarios the first different command is `{command}`."
+
+
+Sides = Mapping[str, tuple[Sequence[EndedTrial], Sequence[EndedTrial]]]
+"""The finished trials of comparable scenarios in the base and in the new run, by key."""
+
+
+def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences:
+    """Return where the newly failing scenarios' trials part ways, by scenario key.
+
+    `runs` are those that the trials are from. One query, two where a run is open, none if no scenario newly fails.
+    """
+    failing = {key: sides for key, sides in sorted(scenarios.items()) if _newly_fails(*sides)}
+    if not failing:
+        return FirstDivergences()
+    commands = command_sequences(runs)
+    diverging = {key: _diverging(*sides, commands) for key, sides in failing.items()}
+    return FirstDivergences(len(failing), {key: each for key, each in diverging.items() if each})
+
+
+def divergences_from(
+    base: Run, others: Sequence[tuple[Run, RunComparison]], asked: Collection[int]
+) -> list[FirstDivergences]:
+    """Return where each later run's newly failing scenarios part ways with the first run's.
+
+    The later rounds count of the runs `asked` and, beside them, of the first one. One query, and up to two for each
+    run with newly failing scenarios.
+    """
+    runs = [base.pk, *(run.pk for run, _ in others)]
+    rows = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED).order_by(
+        "run", "position", "pk"
+    )
+    ended: dict[tuple[int, bool], dict[str, list[EndedTrial]]] = defaultdict(dict)
+    for run, key, pk, outcome, later in rows.values_list("run", "scenario__key", "pk", "outcome", "round"):
+        for counts in (True, False) if not later else (True,):
+            ended[run, counts].setdefault(key, []).append(EndedTrial(pk, outcome, run=run))
+    return [
+        first_divergences(
+            (base.pk, run.pk),
+            {
+                key: (
+                    ended[base.pk, run.pk in asked].get(key, ()),
+                    ended[run.pk, run.pk in asked].get(key, ()),
+                )
+                for key in comparison.scenarios
+            },
+        )
+        for run, comparison in others
+    ]
+
+
+def divergences_json(divergences: FirstDivergences) -> dict[str, Any]:
+    """Return the first differences as JSON."""
+    command, n = divergences.most_common
+    return {
+        "newly_failing": divergences.newly_failing,
+        "most_common": {"command": command, "scenarios": n} if n else None,
+        "scenarios": [
+            {
+                "scenario": key,
+                "base_trial": diverging.base,
+                "new_trial": diverging.new,
+                "number": diverging.divergence.number,
+                "base_command": diverging.divergence.before or None,
+                "new_command": diverging.divergence.after or None,
+            }
+            for key, diverging in divergences.scenarios.items()
+            if diverging.divergence
+        ],
+    }
+
+
+def _newly_fails(before: Sequence[EndedTrial], after: Sequence[EndedTrial]) -> bool:
+    """Return whether a smaller share of a scenario's trials passes; errors don't count."""
+    old, new = (_counts(side) for side in (before, after))
+    return bool(sum(old) and sum(new)) and new[0] * sum(old) < old[0] * sum(new)
+
+
+def _counts(trials: Sequence[EndedTrial]) -> tuple[int, int]:
+    outcomes = [each.outcome for each in trials]
+    return outcomes.count("pass"), outcomes.count("fail")
+
+
+def _diverging(
+    before: Sequence[EndedTrial], after: Sequence[EndedTrial], commands: Mapping[int, tuple[str, ...]]
+) -> DivergingTrials | None:
+    passed = [each.pk for each in before if each.outcome == "pass" and each.pk in commands]
+    failed = [each.pk for each in after if each.outcome == "fail" and each.pk in commands]
+    closest = closest_pair([commands[pk] for pk in passed], [commands[pk] for pk in failed])
+    if closest is None:
+        return None
+    base, new = passed[closest[0]], failed[closest[1]]
+    return DivergingTrials(base, new, first_divergence(commands[base], commands[new]))
 
 
 @dataclass(frozen=True)

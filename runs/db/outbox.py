@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.db.request_job import request_job
+from runs.db.transactions import request_job
 from runs.models import Alert, Channel, Delivery, Job, Notification, Run
 from runs.models.comparison import OF_SUITE, AlertKind
 from runs.models.notification import ChannelKind, NotificationEvent

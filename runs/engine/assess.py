@@ -15,34 +15,30 @@ from evalhub.lib.limits import LONGEST_ERROR
 from evalhub.lib.numbers import counted
 from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.costs import usage_parts
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import LAYERS, Evaluation, Layer, evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import LAYERS, Criteria, Evaluation, Layer, evaluate
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Execution, Json, Transcript
-from evaluators.tool_use.attempts import attempts
-from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
+from evaluators.tool_use.command_alignment import attempts
+from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages, waste_scores
 from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.not_started import find_not_started
-from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import with_cut_ends
 from evaluators.transcripts.sessions.sub_agents import is_own_account, with_sub_agents
 from evaluators.transcripts.traces import trace_summary
 from runs.engine.context import RunContext
 from runs.engine.mcp.mcp_server import mark_tested_calls
+from runs.engine.recording import TrialResult
 from runs.engine.task import Task, documents_for
 from runs.engine.tool.tool_recording import recorded_calls
-from runs.engine.trial_result import TrialResult
-from runs.engine.workspace.guidance import exposure, file_read_by
-from runs.engine.workspace.kept_files import KeptFiles, keep_trial_files
+from runs.engine.workspace.judging_files import exposure, file_read_by
+from runs.engine.workspace.kept_files import KeptFiles, TimeLeft, keep_trial_files
 from runs.engine.workspace.safeguards import Safeguards, Tampering
-from runs.engine.workspace.time_left import TimeLeft
-from runs.engine.workspace.trial_folder import TrialFolder
-from runs.engine.workspace.workspace import LocalWorkspace, PostResult
+from runs.engine.workspace.workspace import LocalWorkspace, PostResult, TrialFolder
 from runs.errors import ProviderError
 from runs.models.trial import json_of
 from runs.results.files.artifacts import StoredFile
-from runs.targets.agents.known_programs import OTHERS
+from runs.targets.agents.program_lookup import OTHERS
 from runs.targets.agents.session_end import Broken, account_of, broken_by
 from runs.targets.pricing import note_cost_limit, price_recording
 from runs.targets.providers.base import Recording

@@ -8,7 +8,7 @@ import msgspec
 
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.db.retry import retry_when_lost
-from runs.models.batch import BatchAnswer, ProviderBatch
+from runs.models.job import BatchAnswer, ProviderBatch
 from runs.targets.providers.base import (
     Availability,
     BatchedAnswer,

@@ -12,17 +12,15 @@ from django.utils import timezone
 
 from evalhub.lib.storable_text import storable
 from evaluators.redaction import mask_values
-from runs.db.clock import DatabaseNow
-from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.transactions import write_transaction
+from runs.db.transactions import DatabaseNow, request_job, write_transaction
 from runs.engine.batch_answers import find_batching, row_of
 from runs.engine.context import RunContext, load_run
 from runs.engine.task import load_task
-from runs.engine.workspace.trial_folder import placeholder_paths
+from runs.engine.workspace.workspace import placeholder_paths
 from runs.errors import ProviderError
 from runs.models import BatchAnswer, Job, ProviderBatch, Run, Trial
-from runs.models.batch import BatchState
+from runs.models.job import BatchState
 from runs.models.trial import TrialState
 from runs.targets.providers.base import BatchedAnswer, Batching, Invocation
 from runs.workers import jobs

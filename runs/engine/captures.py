@@ -28,10 +28,9 @@ from runs.engine.mcp.mcp_packages import (
 )
 from runs.engine.mcp.mcp_server import store_surfaces
 from runs.engine.workspace.tool_variables import resolved_headers
-from runs.engine.workspace.trial_folder import trial_folder
-from runs.engine.workspace.workspace import LocalWorkspace, fill
+from runs.engine.workspace.workspace import LocalWorkspace, fill, trial_folder
 from runs.errors import ProviderError, RequestError
-from runs.launch.source_files import registry_from
+from runs.launch.inputs import registry_from
 from runs.sandbox.profiles import AGENT, COMMAND, Profile
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
@@ -161,7 +160,7 @@ def _read_address(
 ) -> Json:
     import httpx
 
-    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
+    from runs.sandbox.outbound import Deadline, DeadlineExceeded, client
 
     try:
         with client(context.outbound, Deadline(FETCH_SECONDS)) as http:

@@ -9,26 +9,24 @@ from functools import cached_property
 
 import msgspec
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import LAYERS, Layer
+from evaluators.grading.evaluate import LAYERS, Criteria, Layer
 from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
 from evaluators.model import Complete, Json
 from evaluators.statistics.staleness import Registry
 from evaluators.tool_use.diagnosis import Thresholds
-from evaluators.tool_use.mcp_surface import McpSurface, decode_surfaces
+from evaluators.tool_use.mcp_record import McpSurface, decode_surfaces
 from evaluators.tool_use.tool import Tool
 from runs.db import statements
 from runs.engine.batch_answers import with_batch_answers
 from runs.engine.judges import layers_for, make_judge
 from runs.engine.workspace.judging_files import JudgingFiles, named_by_judging
 from runs.engine.workspace.tool_variables import refuse_missing_variables, trial_variables
-from runs.engine.workspace.trial_folder import TrialFolder
-from runs.engine.workspace.workspace import LocalWorkspace
+from runs.engine.workspace.workspace import LocalWorkspace, TrialFolder
 from runs.models import Run, ToolHelp
 from runs.models.price import prices_of
 from runs.models.run_options import RunOptions
 from runs.models.usage import MCP
-from runs.results.diagnosis_thresholds import thresholds
+from runs.results.digests import thresholds
 from runs.results.validations import solution_changes
 from runs.sandbox.outbound import Outbound
 from runs.sandbox.worker_settings import containment, variables_of
@@ -38,11 +36,10 @@ from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import make_provider
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.guidance import Guidance as GuidanceFiles
-from scenarios.hashing import files_hash, joint_hash
+from scenarios.guidance import split_tool
 from scenarios.models import Fixture, Rubric, ScenarioVersion
 from scenarios.spec import ScenarioSpec
-from scenarios.storing import guidance_files, unpack
-from scenarios.tool_files import split_tool
+from scenarios.storing import files_hash, guidance_files, joint_hash, unpack
 from scenarios.tool_variables import named_in_headers, named_variables, resolve_env
 
 

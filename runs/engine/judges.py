@@ -7,15 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.conf import settings
 from msgspec.structs import replace
 
-from evalhub.teams.judge_models import judge_problem, model_id
+from evalhub.teams.members import judge_problem, model_id
 from evalhub.teams.models import Project
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import LAYERS, Layer, judge_layer
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import LAYERS, Criteria, Layer, judge_layer
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score
 from evaluators.redaction import mask_values
-from runs.db.outage import outage
-from runs.db.retry import retry_when_lost
+from runs.db.retry import outage, retry_when_lost
 from runs.errors import ProviderError
 from runs.models import Run, Target, TargetVersion
 from runs.models.price import prices_of

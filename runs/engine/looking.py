@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Count, Q
 
-from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.looks import (
+    Levels,
     LookDecision,
     StoredLook,
     decide_look,
@@ -20,10 +20,10 @@ from evaluators.statistics.looks import (
     planned_levels,
     unplanned_levels,
 )
-from runs.compare.extensions import extensions_of
 from runs.compare.line import reference_of
 from runs.compare.looks import (
     ComparedSides,
+    extensions_of,
     information_before,
     look_as_stored,
     looks_of,

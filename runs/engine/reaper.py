@@ -9,16 +9,15 @@ from django.conf import settings
 from django.db import Error
 from django.utils import timezone
 
-from runs.db.clock import database_now
 from runs.db.retry import is_connection_lost
-from runs.db.transactions import write_transaction
+from runs.db.transactions import database_now, write_transaction
 from runs.engine import recording
 from runs.engine.context import load_run
 from runs.engine.workspace.tool_variables import refuse_missing_variables
 from runs.errors import ProviderError, RequestError
 from runs.models import Launch, LeaseCheck, Run
 from runs.models.run import OPEN, RunState
-from runs.workers import claims, holds, jobs, worker_registry
+from runs.workers import claims, jobs, worker_registry
 
 logger = logging.getLogger(__name__)
 
@@ -50,13 +49,13 @@ MOST_AT_ONCE = 20
 
 def take_abandoned() -> None:
     """Leave launches whose process is gone to workers, if this one could run them. Safe to repeat."""
-    for launch in holds.abandoned_launches().order_by("pk")[:MOST_AT_ONCE]:
+    for launch in claims.abandoned_launches().order_by("pk")[:MOST_AT_ONCE]:
         runs = Run.objects.filter(launch=launch, state__in=OPEN).values_list("pk", flat=True)
         problem = next(filter(None, map(_problem, runs)), "")
         if problem:
             logger.info("launch %s stays for its command to be resumed: %s", launch.pk, problem)
         else:
-            holds.leave_to_workers(Launch.objects.filter(pk=launch.pk))
+            claims.leave_to_workers(Launch.objects.filter(pk=launch.pk))
 
 
 def _problem(run_id: int) -> str:

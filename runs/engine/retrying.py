@@ -1,8 +1,11 @@
-"""Run errors or cancelled trials again in the same run; their earlier attempts are kept."""
+"""Run errors or cancelled trials again in the same run; their earlier attempts are kept.
+
+Give two compared runs further trials: a round of both that is prepared again, and counts in their comparison alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from functools import reduce
 from operator import or_
@@ -14,10 +17,12 @@ from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from evalhub.teams import audit
+from evaluators.statistics.looks import first_size
 from runs.db import statements
 from runs.db.transactions import write_transaction
 from runs.engine.recording import NOT_STARTED, RETRY_FAILED
-from runs.errors import NotRetryable
+from runs.engine.retesting import add_trials
+from runs.errors import NotRetryable, RequestError
 from runs.models import (
     Artifact,
     BatchAnswer,
@@ -33,13 +38,13 @@ from runs.models import (
     Trial,
     TrialAttempt,
 )
-from runs.models.batch import BatchState
-from runs.models.run import RunState, Trigger
+from runs.models.job import BatchState
+from runs.models.run import Preset, RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results import spending
 from runs.results.spending import month_spent_sentence
-from runs.workers import claims, holds, wakeups
+from runs.workers import claims, wakeups
 from runs.workers.labels import refuse_missing_labels
 
 _LONGEST_NAME = Artifact._meta.get_field("name").max_length
@@ -75,7 +80,9 @@ def retryable_counts(run: Run) -> dict[str, int]:
     """Return the number of trials that each kind would run, without kinds that have none. One query at most."""
     if run.is_open:
         return (
-            {RetryKind.RESUME.value: run.open} if holds.is_abandoned(run.launch) and not _refusal(run) else {}
+            {RetryKind.RESUME.value: run.open}
+            if claims.is_abandoned(run.launch) and not _refusal(run)
+            else {}
         )
     if not (run.errors or run.cancelled) or _refusal(run):
         return {}
@@ -118,10 +125,10 @@ def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = Tru
         audit.append_event(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
         launches = Launch.objects.filter(pk=run.launch_id)
         if wake:
-            holds.leave_to_workers(launches)
+            claims.leave_to_workers(launches)
             wakeups.after_commit_prepare([run.pk])
         else:
-            holds.hold_launches(launches)
+            claims.hold_launches(launches)
     return len(trials)
 
 
@@ -129,15 +136,15 @@ def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int
     """Go on with an open run whose process is gone; return how many trials are open. Raises `NotRetryable`."""
     launches = Launch.objects.filter(pk=run.launch_id)
     with write_transaction():
-        gone = holds.abandoned_launches().filter(pk=run.launch_id)
+        gone = claims.abandoned_launches().filter(pk=run.launch_id)
         if kind != RetryKind.RESUME or not gone.exists():
             raise NotRetryable(_in_progress(run))
         if refusal := _refusal(run) or _why_no_trial_starts(run):
             raise NotRetryable(refusal)
         if wake:
-            holds.leave_to_workers(launches)
+            claims.leave_to_workers(launches)
         else:
-            holds.hold_launches(launches)
+            claims.hold_launches(launches)
         audit.append_event(run.project, by, "run.resume", run, trials=run.open)
     claims.requeue_lost()
     if wake:
@@ -149,10 +156,10 @@ def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int
 def _in_progress(run: Run) -> str:
     """Return why an open run can't run kind, and what to do."""
     launch = Launch.objects.get(pk=run.launch_id)
-    if holds.is_abandoned(launch):
+    if claims.is_abandoned(launch):
         return f"The process of run {run.pk} ended before the run. Resume the run (--resume), or cancel it."
-    if launch.held_by not in ("", holds.own_hold()):
-        holder = holds.holder_of(launch)
+    if launch.held_by not in ("", claims.own_hold()):
+        holder = claims.holder_of(launch)
         return (
             f"Run {run.pk} is in progress in a command (--now, {holder}). Cancel it, or wait until it has "
             f"finished; if that command was killed, wait {settings.LEASE_SECONDS:g} s."
@@ -257,3 +264,38 @@ def reopen(run: Run) -> None:
         finished=None,
         **values,
     )
+
+
+def extend_runs(
+    runs: Sequence[Run], keys: Collection[str], trials: int, *, until_decided: bool = False, by: User | None
+) -> Launch:
+    """Queue trials of these scenarios in two closed runs, the compared one last, in turn.
+
+    With `until_decided`, `trials` are the most of each scenario, added in looks. Raises `RequestError` if one of the
+    runs can't run again.
+    """
+    base, new = runs
+    first = first_size(trials) if until_decided else trials
+    stop = {"first": first, "most": trials, "looks": [], "ended": False}
+    with write_transaction():
+        rounds: dict[int, int] = {}
+        try:
+            for run in sorted(runs, key=lambda run: run.pk):
+                locked = lock_closed(run)
+                reopen(locked)
+                add_trials(locked, dict.fromkeys(keys, first))
+                rounds[run.pk] = Trial.objects.filter(run=run).aggregate(last=Max("round"))["last"]
+                audit.append_event(locked.project, by, "run.more", locked, trials=first * len(keys))
+        except NotRetryable as error:
+            raise RequestError(str(error)) from error
+        claims.leave_to_workers(Launch.objects.filter(runs__in=rounds))
+        wakeups.after_commit_prepare(list(rounds))
+        return Launch.objects.create(
+            project=new.project,
+            by=by,
+            trigger=Trigger.WEB,
+            preset=Preset.MORE,
+            about=new,
+            request={"base": base.pk, "rounds": {str(pk): number for pk, number in rounds.items()}},
+            stop=stop,
+        )

@@ -19,8 +19,8 @@ import msgspec
 from django.conf import settings
 
 from evalhub.lib.storable_text import storable_json
-from runs.db.outage import outage
-from runs.engine.trial_result import TrialResult
+from runs.db.retry import outage
+from runs.engine.recording import TrialResult
 from runs.workers.claims import Claim
 
 logger = logging.getLogger(__name__)

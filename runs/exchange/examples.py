@@ -17,11 +17,11 @@ from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evalhub.web import example_agent
-from runs.engine import run_here, wait
+from runs.engine import run_here
 from runs.launch import inputs
+from runs.launch.inputs import read_registry_file
 from runs.launch.lift import LIFT_OPTIONS, NO_PREVIOUS, keep_arms, lift_arms
 from runs.launch.request import Request, request_runs
-from runs.launch.source_files import read_registry_file
 from runs.models import Run
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
@@ -106,7 +106,7 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
     if now:
         run_here.run_here(launch)
     else:
-        wait.wait_for(launch)
+        run_here.wait_for(launch)
     return list(launch.runs.order_by("pk"))
 
 

@@ -10,12 +10,12 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
 from evalhub.web.rest.request_body import Key
 from evaluators.grading.suite_result import suite_result
+from runs.exchange.exports.result_formats import suite_run
 from runs.exchange.exports.results_preview import preview_document
-from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
 from runs.exchange.imports.preview_results import PreviewedRun, preview_results
-from runs.results.lookup import find_run
-from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
+from runs.results.find_run import find_run
+from scenarios.archives import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])
 

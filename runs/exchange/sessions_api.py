@@ -12,7 +12,7 @@ from evalhub.web.rest.errors import ApiError, declare_answers
 from runs.exchange.exports.sessions import sessions_document
 from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
 from runs.exchange.imports.session_files import read_uploads
-from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
+from scenarios.archives import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])
 

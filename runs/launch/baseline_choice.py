@@ -14,14 +14,14 @@ from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
 from runs.exchange.imports.import_results import import_results
 from runs.exchange.imports.store_results import store_results, stored_run
+from runs.exchange.results_files.agentv import ExternalRun
 from runs.exchange.results_files.archived_runs import Archived
 from runs.exchange.results_files.importers import ReadResults, read_results
-from runs.exchange.results_files.values import ExternalRun
 from runs.models.run import has_too_many_errors
-from runs.results.imported_contents import is_version
-from scenarios.bundle_limits import MAX_FILE_BYTES, read_whole
+from runs.results.comparability import is_version
+from scenarios.archives import MAX_FILE_BYTES, read_whole
 from scenarios.commands import MAX_DOCUMENT_BYTES
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.models import SuiteVersion
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from evalhub.lib.numbers import counted
 from evalhub.teams import audit
-from evaluators.statistics.estimates import Estimate, sum_of_estimates
+from evaluators.statistics.descriptive import Estimate, sum_of_estimates
 from evaluators.statistics.retest import IN_TURN
 from runs.errors import Unconfirmable
 from runs.launch.estimate import budget_warning, estimates_of

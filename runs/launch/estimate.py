@@ -10,10 +10,9 @@ from statistics import fmean
 
 from evalhub.lib.numbers import money
 from evalhub.teams.models import Project
-from evaluators.statistics.aggregate import RunAggregate
-from evaluators.statistics.error_shares import PASS_RATE_SHARE
-from evaluators.statistics.estimates import Estimate, estimate_total, sum_of_estimates
+from evaluators.statistics.descriptive import Estimate, RunAggregate, estimate_total, sum_of_estimates
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
+from evaluators.statistics.looks import PASS_RATE_SHARE
 from evaluators.statistics.power import RateTestLevel, can_reach, detectable, expected_rates, most_power
 from evaluators.statistics.retest import Passes
 from runs.compare.measure_changes import smallest_of_pass_rate

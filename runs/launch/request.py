@@ -15,26 +15,27 @@ from evalhub.teams.models import Priority, Project
 from runs.compare.baselines import pinned_of
 from runs.db import statements
 from runs.errors import NoJudge, NothingToRun, RequestError
-from runs.launch.arms import link_arms, plan_retests
-from runs.launch.judge_choice import UnjudgedTrials, find_unjudged, with_recommended_judge
-from runs.launch.lift import keep_arms, lift_benchmark
+from runs.launch.lift import keep_arms, lift_benchmark, link_arms, plan_retests
 from runs.launch.selection import (
     ChosenScenario,
     ProjectReader,
+    UnjudgedTrials,
     check_judge,
     check_sides,
     check_strict,
     check_turns,
     find_target,
+    find_unjudged,
     scenarios_of,
     select_scenarios,
     with_looks,
+    with_recommended_judge,
 )
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Preset, Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.results.spending import month_spent_sentence
-from runs.workers import holds, wakeups
+from runs.workers import claims, wakeups
 from runs.workers.labels import refuse_missing_labels
 from runs.workers.worker_registry import WorkerJudge, find_own_judge, judges_of_workers
 from scenarios.adopted_guidance import last_guidance
@@ -253,7 +254,7 @@ def store_launch(launch: Launch, planned: Sequence[PlannedRun], *, wake: bool = 
     if wake:
         wakeups.after_commit_prepare(keys)
     else:
-        holds.hold_launches(Launch.objects.filter(pk=launch.pk))
+        claims.hold_launches(Launch.objects.filter(pk=launch.pk))
 
 
 def _is_experiment(run: Run, request: Request) -> bool:

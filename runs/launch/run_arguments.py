@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from argparse import ArgumentParser, ArgumentTypeError
 
-from runs.engine import wait
-from runs.exchange.exports.regression_rule import RULES
-from runs.exchange.imports.merged_shards import shard_of
+from runs.engine import run_here
+from runs.exchange.exports.exports import RULES
+from runs.exchange.imports.import_results import shard_of
 from runs.launch.run_request import LABELS, SCENARIOS, TARGETS, asked_fields
 from runs.models.run_options import AMOUNT, COMPARISON, JUDGE, OUTPUT
 from scenarios.commands import Arguments, add_project_argument, add_strict_argument, add_summary_argument
@@ -94,7 +94,7 @@ def _add_amount(group: Arguments) -> None:
     group.add_argument(
         "--wait-limit",
         type=_seconds,
-        default=wait.WAIT_LIMIT_SECONDS,
+        default=run_here.WAIT_LIMIT_SECONDS,
         metavar="S",
         help="with --wait: seconds to wait while no worker is running (default: %(default)g; 0: no limit)",
     )

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
-from evaluators.statistics.aggregate import RunAggregate
+from evaluators.statistics.descriptive import RunAggregate
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import MAINLINE, RunState, Trigger
 

@@ -18,11 +18,11 @@ from django.db.models import Q
 
 from evalhub.teams import audit
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.causes import changed_factors
+from runs.compare.differences import changed_factors
 from runs.compare.measure_changes import compare_run_measures
 from runs.errors import RequestError
-from runs.launch.judge_choice import with_recommended_judge
 from runs.launch.request import PlannedRun, Request, launch_of, plan, store_launch
+from runs.launch.selection import with_recommended_judge
 from runs.models import Run
 from runs.models.run import Arm as Arms
 from runs.models.run import Preset, RunState, Trigger

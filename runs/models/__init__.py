@@ -1,11 +1,9 @@
 """The models: one for each noun of the glossary; docs/architecture.md says what writes them."""
 
-from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.comparison import Alert, Annotation, Baseline, Change
-from runs.models.job import Job
+from runs.models.job import BatchAnswer, Job, LeaseCheck, ProviderBatch, Worker
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import GuidanceComparison, LaterMeasure, Measure, RunMeasure, SubcommandMeasure
-from runs.models.metric_counter import MetricCounter
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
@@ -19,8 +17,7 @@ from runs.models.review import (
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.target import Target, TargetCheck, TargetSlot, TargetTry, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, SearchEntry, TranscriptRecord, Trial, TrialAttempt
-from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
-from runs.models.worker import LeaseCheck, Worker
+from runs.models.usage import FlagConfusion, ImportedSession, MetricCounter, ToolHelp
 
 __all__ = [
     "Alert",

@@ -46,7 +46,7 @@ class Change(models.Model):
     before = models.FloatField(null=True)
     after = models.FloatField(null=True)
     detail = models.JSONField(default=dict)
-    """The comparison as `runs.compare.stored_changes.change_json`; the whole's pass rate also names, as
+    """The comparison as `runs.compare.lost_scenarios.change_json`; the whole's pass rate also names, as
     `not_comparable`, the scenarios that were left out."""
 
     class Meta:
@@ -130,7 +130,7 @@ class Alert(models.Model):
         db_default=AlertKind.REGRESSION,
     )
     drift = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
-    """Of a drift, the decline as `runs.compare.drift.decline_of` finds it."""
+    """Of a drift, the decline as `runs.compare.amounts.decline_of` finds it."""
     decided = models.DateTimeField(null=True)
     """When it was closed, or was not confirmed: from then on its line goes on (`runs.compare.line`)."""
     triaged = models.BooleanField(default=False, db_default=False)

@@ -48,7 +48,7 @@ class Channel(models.Model):
     address = models.CharField(max_length=500, blank=True)
     """The URL of a webhook or of Slack, which may contain a token; empty for e-mail."""
     secret = models.CharField(max_length=200, blank=True)
-    """The key that signs a webhook's messages (`runs.alerts.notifications.signing`); empty for other kinds."""
+    """The key that signs a webhook's messages (`runs.alerts.notifications.channels`); empty for other kinds."""
     events = models.JSONField(default=list)
     """Values of `NotificationEvent`."""
     created = models.DateTimeField(default=timezone.now)

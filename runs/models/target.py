@@ -128,7 +128,7 @@ class TargetTry(models.Model):
     worker = models.CharField(max_length=200, blank=True)
     """The worker that tries or tried it."""
     result = models.JSONField(null=True)
-    """What came back; see `runs.engine.trying`."""
+    """What came back; see `runs.engine.trial`."""
 
     class Meta:
         ordering = ["-pk"]

@@ -1,4 +1,7 @@
-"""How agents use the tool under test: its help pages, and what agents confused."""
+"""How agents use the tool under test: its help pages, and what agents confused.
+
+What keeps a counter of `/metrics` from going down.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from evaluators.tool_use.mcp_surface import McpSurface, decode_surfaces
+from evaluators.tool_use.mcp_record import McpSurface, decode_surfaces
 from runs.models.run import Run
 from runs.models.trial import Trial
 
@@ -82,3 +85,17 @@ def surfaces_of(project: int, hashes: Sequence[str]) -> list[tuple[McpSurface, .
     )
     texts = dict(rows.values_list("tool_version", "text"))
     return [decode_surfaces(texts[each]) if each in texts else () for each in hashes]
+
+
+class MetricCounter(models.Model):
+    """A counter as it was last read: counted from results, which a retry or a removal lowers."""
+
+    sample = models.CharField(max_length=200, unique=True)
+    """The metric's name with its labels."""
+    counted = models.FloatField(default=0.0)
+    """What the results came to at the last reading."""
+    lowered = models.FloatField(default=0.0)
+    """By how much results were lowered until then, which the counter still has."""
+
+    def __str__(self) -> str:
+        return self.sample

@@ -1,21 +1,166 @@
-"""Find which parts of each scenario changed between two runs."""
+"""Find which parts of each scenario changed between two runs.
+
+Gates, rubrics and judges that a person adopted for a run, in place of those of its suite's version.
+
+What imported results say of the contents that they were measured on, by the hashes that evalhub wrote into them.
+
+Imported results may lie on a version of their suite that was made from them, which holds no task and no gates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.scores.composite_evaluator import without_models
 from evaluators.statistics.comparability import Reasons, Standard, not_comparable, outcome_reasons
-from runs.models import Run
+from runs.models import ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import DEFAULT_SECONDS
-from runs.results.adopted_parts import ADOPTED, adopted_parts, with_adopted
+from runs.models.trial import TrialState
 from runs.results.counting import CommandReaders, read_command_readers, with_countings
-from runs.results.imported_contents import with_imported_contents
 from scenarios.differences import PARTS, standard
-from scenarios.hashing import content_hash
-from scenarios.models import SuiteEntry
+from scenarios.models import SuiteEntry, SuiteVersion
+from scenarios.storing import content_hash
+
+ADOPTED = "adopted"
+"""In a run's fingerprint: for each scenario its key and name, and the hashes that count."""
+Key = TypeVar("Key", int, str)
+
+
+def adopted_parts(fingerprint: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the adopted hashes by the scenario's key, with its `pk`; empty for a run as it was recorded."""
+    return {each["key"]: each["parts"] for each in fingerprint.get(ADOPTED) or ()}
+
+
+def parts_by_pk(rows: Iterable[Mapping[str, Any]] | None) -> dict[int, dict[str, str]]:
+    """Return the adopted hashes by the scenario's primary key, from the value in the fingerprint."""
+    return {each["pk"]: each["parts"] for each in rows or ()}
+
+
+def with_adopted(
+    standards: Mapping[Key, Standard], adopted: Mapping[Key, Mapping[str, str]]
+) -> dict[Key, Standard]:
+    """Return a run's standards with the adopted parts."""
+    return {key: each._replace(**adopted.get(key, {})) for key, each in standards.items()}
+
+
+def record_adopted(run: Run, reassessment: Reassessment, rows: Iterable[ReassessedTrial]) -> None:
+    """Write in the run's fingerprint by which gates, rubric and judge its scores were made.
+
+    If only some trials of a scenario have new scores, it isn't compared with other runs.
+    """
+    known = {each["pk"]: dict(each) for each in run.fingerprint.get(ADOPTED) or ()}
+    done: dict[int, list[ReassessedTrial]] = {}
+    for row in rows:
+        done.setdefault(row.trial.scenario_id, []).append(row)
+    scored = Trial.objects.filter(run=run, state=TrialState.FINISHED, outcome__in=("pass", "fail"))
+    others = set(
+        scored.exclude(
+            pk__in=[row.trial_id for scenario_rows in done.values() for row in scenario_rows]
+        ).values_list("scenario", flat=True)
+    )
+    keys = dict(scored.values_list("scenario", "scenario__key"))
+    for scenario, scenario_rows in done.items():
+        parts = _parts(reassessment, scenario_rows)
+        if scenario in others:
+            parts = dict.fromkeys(parts, f"partly, run {run.pk}")
+        before = known.get(scenario, {}).get("parts", {})
+        known[scenario] = {"pk": scenario, "key": keys.get(scenario, ""), "parts": {**before, **parts}}
+    run.fingerprint = {**run.fingerprint, ADOPTED: list(known.values()), **_readable_parts(reassessment)}
+    run.save(update_fields=["fingerprint"])
+
+
+def _parts(reassessment: Reassessment, rows: list[ReassessedTrial]) -> dict[str, str]:
+    if reassessment.kind == Reassessment.Kind.GRADE:
+        hashes = {row.graded_by.gates_hash if row.graded_by else "" for row in rows}
+        return (
+            {"gates": hashes.pop()} if len(hashes) == 1 else {"gates": f"several, run {reassessment.run_id}"}
+        )
+    parts = (
+        {"judge_model": f"{reassessment.judge_model} {reassessment.judge_sha256}"}
+        if reassessment.judge_model
+        else {}
+    )
+    return {**parts, **({"rubric": reassessment.rubric_hash} if reassessment.rubric else {})}
+
+
+def _readable_parts(reassessment: Reassessment) -> dict[str, str]:
+    """Return the readable parts of the fingerprint, for causes and differences."""
+    if reassessment.kind == Reassessment.Kind.GRADE:
+        return {"gates": f"graded again, {reassessment.pk}"}
+    judge = (
+        {"judge": reassessment.judge_model, "judge_sha256": reassessment.judge_sha256}
+        if reassessment.judge_model
+        else {}
+    )
+    return {**judge, **({"rubric": reassessment.rubric_hash} if reassessment.rubric else {})}
+
+
+CONTENTS = "contents"
+"""The key in the fingerprint of imported runs."""
+SHORTEST_HASH = 12
+_OF_CONTENT = frozenset(("task", "gates", "judge", "rubric", "pattern", "threshold", "time_limit"))
+"""Parts that can't have changed if the contents are equal, or that results files don't contain."""
+CHANGED: Reasons = ("task", "gates")
+"""What may have changed where the contents differ."""
+
+
+def contents_json(suite_hash: str, scenarios: Iterable[tuple[str, str]], *, by_id: bool) -> dict[str, Any]:
+    """Return what the fingerprint of imported results keeps.
+
+    `scenarios` are keys and hashes, empty if unknown. With `by_id`, somebody chose the results as a baseline: scenarios
+    without a hash are compared by their ids, as tool-forge's contract has it.
+    """
+    hashes = {key: sha256 for key, sha256 in scenarios if sha256}
+    return {"suite": suite_hash, "scenarios": hashes, "by_id": by_id}
+
+
+def is_version(suite_hash: str, version: SuiteVersion) -> bool:
+    """Return whether a hash in results names this version of a suite."""
+    if len(suite_hash) < SHORTEST_HASH:
+        return False
+    return version.sha256.startswith(suite_hash) or version.config.get("eval_file_hash") == suite_hash
+
+
+def with_imported_contents(before: Run, after: Run, reasons: dict[str, Reasons]) -> dict[str, Reasons]:
+    """Return the reasons with what imported results say of their contents. No query if neither run is imported."""
+    known = [run.fingerprint.get(CONTENTS) for run in (before, after)]
+    if not any(known):
+        return reasons
+    same_suite = _is_of(known[0], known[1], after) or _is_of(known[1], known[0], before)
+    old, new = (_hashes(run, own) for run, own in zip((before, after), known, strict=True))
+    by_id = any(own and own["by_id"] for own in known)
+    remaining = dict(reasons)
+    for key in _keys(before) & _keys(after):
+        first, second = old.get(key), new.get(key)
+        if same_suite or (first and first == second) or (by_id and not (first and second)):
+            left = tuple(part for part in remaining.pop(key, ()) if part not in _OF_CONTENT)
+            remaining |= {key: left} if left else {}
+        elif first and second:
+            remaining.setdefault(key, CHANGED)
+    return remaining
+
+
+def _is_of(known: Mapping[str, Any] | None, others: Mapping[str, Any] | None, other: Run) -> bool:
+    """Return whether results name the content of another run's suite."""
+    if known is None:
+        return False
+    suite_hash = str(known["suite"])
+    if others is not None:
+        return len(suite_hash) >= SHORTEST_HASH and suite_hash == others["suite"]
+    return is_version(suite_hash, other.suite_version)
+
+
+def _hashes(run: Run, known: Mapping[str, Any] | None) -> dict[str, str]:
+    if known is not None:
+        return dict(known["scenarios"])
+    entries = SuiteEntry.objects.filter(suite_version=run.suite_version_id)
+    return dict(entries.values_list("scenario_version__scenario__key", "scenario_version__sha256"))
+
+
+def _keys(run: Run) -> set[str]:
+    return set(run.trial_set.values_list("scenario__key", flat=True))
 
 
 class Aggregate(NamedTuple):

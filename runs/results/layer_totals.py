@@ -1,20 +1,213 @@
-"""Total the three layers of a run's trials."""
+"""Total the three layers of a run's trials.
+
+Define units and directions of known measures; other names are accepted as they are.
+
+Explain why a trial did not pass, or has no outcome.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models.fields.json import KT
 from msgspec import Struct
 
-from evalhub.lib.limits import LONGEST_ERROR
+from evalhub.lib.limits import LONGEST_ERROR, LONGEST_NAME
+from evaluators.grading.assertions import VERDICT
 from evaluators.tool_use.interaction import Interaction
-from runs.models import Trial
-from runs.results.failure_reasons import is_verdict
-from runs.results.measures import CRITERION
+from runs.models import Measure, Trial
+from runs.models.measure import Better
 from scenarios.models import ScenarioVersion
+
+KNOWN: dict[tuple[str, str], tuple[str, Better]] = {
+    ("trial", "pass"): ("rate", Better.HIGHER),
+    ("trial", "false_done"): ("rate", Better.LOWER),
+    ("trial", "composite"): ("score", Better.HIGHER),
+    ("trial", "seconds"): ("s", Better.LOWER),
+    ("trial", "cost_usd"): ("USD", Better.LOWER),
+    ("trial", "tokens_in"): ("tokens", Better.LOWER),
+    ("trial", "tokens_out"): ("tokens", Better.LOWER),
+    ("interaction", "total_commands"): ("commands", Better.LOWER),
+    ("interaction", "unique_commands"): ("commands", Better.NONE),
+    ("interaction", "error_count"): ("commands", Better.LOWER),
+    ("interaction", "error_rate"): ("rate", Better.LOWER),
+    ("interaction", "retry_count"): ("commands", Better.LOWER),
+    ("interaction", "retry_rate"): ("rate", Better.LOWER),
+    ("interaction", "help_seeking"): ("calls", Better.LOWER),
+    ("interaction", "first_try_success_rate"): ("rate", Better.HIGHER),
+    ("interaction", "iteration_ratio"): ("ratio", Better.HIGHER),
+    ("interaction", "completed"): ("rate", Better.HIGHER),
+    ("interaction", "retries_after_failure"): ("commands", Better.LOWER),
+    ("interaction", "exact_repeats"): ("commands", Better.LOWER),
+    ("interaction", "wasted_tokens"): ("tokens", Better.LOWER),
+    ("interaction", "tokens_in_failed_commands"): ("tokens", Better.LOWER),
+    ("interaction", "tokens_in_repeated_help"): ("tokens", Better.LOWER),
+    ("interaction", "tokens_after_done"): ("tokens", Better.LOWER),
+    ("interaction", "unknown_exit"): ("commands", Better.NONE),
+    ("interaction", "known"): ("commands", Better.NONE),
+    ("interaction", "estimated"): ("commands", Better.NONE),
+    ("interaction", "not_run"): ("calls", Better.NONE),
+    ("interaction", "indirect"): ("calls", Better.NONE),
+    ("interaction", "mentioned"): ("commands", Better.NONE),
+    ("interaction", "failed_unknown_tool"): ("commands", Better.LOWER),
+    ("interaction", "failed_arguments"): ("commands", Better.LOWER),
+    ("interaction", "failed_is_error"): ("commands", Better.LOWER),
+    ("interaction", "failed_protocol"): ("commands", Better.LOWER),
+}
+_BY_LAYER = {
+    "gates": ("rate", Better.HIGHER),
+    "assertions": ("rate", Better.HIGHER),
+    "judge": ("score", Better.HIGHER),
+    "evaluators": ("score", Better.HIGHER),
+}
+
+
+def unit_of(layer: str, name: str) -> tuple[str, Better]:
+    """Return a measure's unit and direction; empty for unknown measures."""
+    return KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
+
+
+def measure_ids(names: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return the keys of measures' rows by layer and name. New measures are created. One query, or three."""
+    named = {(layer, name[:LONGEST_NAME]) for layer, name in names}
+    ids = _stored_ids(named)
+    if new := sorted(named - ids.keys()):
+        Measure.objects.bulk_create([_measure(*key) for key in new], ignore_conflicts=True)
+        ids |= _stored_ids(named)
+    return {(layer, name): ids[layer, name[:LONGEST_NAME]] for layer, name in names}
+
+
+def _stored_ids(names: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    rows = Measure.objects.filter(layer__in={layer for layer, _ in names})
+    return {(layer, name): pk for pk, layer, name in rows.values_list("pk", "layer", "name")}
+
+
+def _measure(layer: str, name: str) -> Measure:
+    unit, better = unit_of(layer, name)
+    return Measure(layer=layer, name=name, unit=unit, better=better)
+
+
+INTERACTION = {
+    "first_try_success_rate": "First-try success",
+    "error_rate": "Error rate",
+    "retry_rate": "Retry rate",
+    "help_seeking": "Help opened",
+    "total_commands": "Commands",
+    "iteration_ratio": "Iteration ratio",
+    "wasted_tokens": "Wasted tokens",
+    "tokens_in_failed_commands": "Tokens in failed commands",
+    "tokens_in_repeated_help": "Tokens in repeated help",
+    "tokens_after_done": "Tokens after done",
+    "completed": "Completed",
+}
+"""Labels of layer 1's measures in display order."""
+
+CRITERION = "criterion."
+"""Prefix of the judge's score of one criterion."""
+_NAMES = {
+    ("trial", "pass"): "Pass rate",
+    ("trial", "false_done"): "False done",
+    ("trial", "seconds"): "Time per trial",
+    ("trial", "cost_usd"): "Cost per trial",
+    ("trial", "tokens_in"): "Input tokens",
+    ("trial", "tokens_out"): "Output tokens",
+    ("judge", "judge"): "Judge score",
+    ("interaction", "unknown_exit"): "Unknown ends",
+    ("interaction", "known"): "Known ends",
+    ("interaction", "estimated"): "Estimated ends",
+    ("interaction", "not_run"): "Not run",
+    ("interaction", "indirect"): "Indirect calls",
+    ("interaction", "mentioned"): "Mentioned, not counted",
+    ("interaction", "failed_unknown_tool"): "Failed: unknown tool",
+    ("interaction", "failed_arguments"): "Failed: arguments",
+    ("interaction", "failed_is_error"): "Failed: tool's error",
+    ("interaction", "failed_protocol"): "Failed: protocol",
+}
+
+
+def label_of(measure: Measure) -> str:
+    """Return a measure's label."""
+    return label_named(measure.layer, measure.name)
+
+
+def label_named(layer: str, name: str) -> str:
+    """Return the label of a measure by its layer and name."""
+    if label := _NAMES.get((layer, name)):
+        return label
+    if layer == "assertions":
+        # Spelled as in the eval file.
+        return name
+    words = name.removeprefix(CRITERION).replace("_", " ")
+    plain = f"{words[:1].upper()}{words[1:]}"
+    return INTERACTION.get(name, plain) if layer == "interaction" else plain
+
+
+def label_of_key(measure: str) -> str:
+    """Return the label of a measure by layer and name in one, such as `trial/pass`."""
+    layer, _, name = measure.partition("/")
+    return label_named(layer, name)
+
+
+CANCELLED = "Cancelled before it finished."
+
+
+def is_verdict(layer: str, name: str) -> bool:
+    """Return whether a score is a case's overall verdict, not a single assertion's."""
+    return (layer, name) == ("assertions", VERDICT)
+
+
+def failed_scores(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the scores that failed a trial; for assertions the verdict alone."""
+    failed = [score for score in scores if score.get("passed") is False]
+    verdicts = [score for score in failed if is_verdict(score["layer"], score["name"])]
+    return (
+        [score for score in failed if score["layer"] != "assertions" or score in verdicts]
+        if verdicts
+        else failed
+    )
+
+
+def reasons_of(scores: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return why a trial failed, each sentence once: two gates may miss the same file."""
+    messages = (score.get("message") or f"{score['name']} failed." for score in failed_scores(scores))
+    return list(dict.fromkeys(messages))
+
+
+def trial_reasons(trial: Mapping[str, Any]) -> list[str]:
+    """Return why a trial did not pass: its error, else the messages of failed scores."""
+    if trial["outcome"] == "pass":
+        return []
+    return [trial["error"]] if trial["outcome"] == "error" else reasons_of(trial["scores"])
+
+
+def fail_reason(scores: Sequence[Mapping[str, Any]]) -> str:
+    """Return why a trial failed in one line; empty if no score failed (llm-tool-test evaluation, Outcome).
+
+    Gates are counted and named; every other score gives its message.
+    """
+    failed = failed_scores(scores)
+    gates = [score["name"] for score in failed if score["layer"] == "gates"]
+    total = sum(score["layer"] == "gates" and score.get("passed") is not None for score in scores)
+    counted = [f"{len(gates)} of {total} gates failed: {', '.join(dict.fromkeys(gates))}."] if gates else []
+    return " ".join([*counted, *reasons_of([score for score in failed if score["layer"] != "gates"])])
+
+
+def error_of_unmeasured(run: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
+    """Return the error that kept a trial from running, if its run measured nothing; else empty.
+
+    A viewer shows skipped tests as green, which would hide that nothing was measured.
+    """
+    if trial["outcome"] or run["passed"] or run["failed"]:
+        return ""
+    return str(trial["error"] or run["error"])
+
+
+def reason_without_outcome(trial: Mapping[str, Any]) -> str:
+    """Return why a trial has no outcome."""
+    return str(trial["error"]) or (CANCELLED if trial["state"] == "cancelled" else f"It is {trial['state']}.")
+
 
 RECORDED = "recorded"
 TEXT = "transcript"

@@ -18,7 +18,7 @@ from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results.digests import DigestedTrial
 from runs.targets.entries import TargetEntry, find_reference
-from scenarios.formats.positions import PositionedDocument, Positions
+from scenarios.formats.parsed import PositionedDocument, Positions
 
 
 def agent_limit(definition: Mapping[str, Json], seconds: float) -> float | None:

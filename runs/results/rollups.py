@@ -1,4 +1,9 @@
-"""Aggregate a closed run's trials into the rows that trends, comparisons and statistics read."""
+"""Aggregate a closed run's trials into the rows that trends, comparisons and statistics read.
+
+Say that the agents of a run called the tool and it never started: it isn't where the guidance says.
+
+The tokens of trials, and notes on their costs.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
-from django.db.models import Q, QuerySet, TextField
+from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
 from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_NAME
-from evaluators.grading.costs import TrialCost
-from evaluators.tool_use.attempts import Attempts
+from evalhub.lib.numbers import counted, money
+from evaluators.grading.costs import NO_RATE, TrialCost, cost_sentences
+from evaluators.tool_use.command_alignment import Attempts
 from evaluators.tool_use.flag_confusion import Confusion
+from evaluators.tool_use.not_started import NotStarted, describe_not_started
+from evaluators.tool_use.tool import Tool
 from runs.db import statements
 from runs.models import (
     FlagConfusion,
@@ -29,13 +37,83 @@ from runs.models import (
     SubcommandMeasure,
     Trial,
 )
+from runs.models.trial import TrialState
 from runs.results.counting import Counting, choose_countings, counts_otherwise
 from runs.results.counting import as_stored as counting_of_run
 from runs.results.digests import FINISHED, read_scores
-from runs.results.layer_totals import ReadScore, is_vacuous
-from runs.results.measures import measure_ids
-from runs.results.never_started import describe_tool_not_started
-from runs.results.trial_costs import PaidTrial, run_notes
+from runs.results.layer_totals import ReadScore, is_vacuous, measure_ids
+
+FIRST_TRIALS = 3
+"""So many trials of a run decide that its tool never starts; all of a shorter run."""
+
+
+def describe_tool_not_started(run: int) -> str:
+    """Return in how many trials of a run no call of the tool started, in sentences.
+
+    Empty unless the first three finished trials, or all of fewer, called the tool and no call of it started. One query,
+    one more if so.
+    """
+    rows = list(_finished(run).values_list("detail__not_started", flat=True))
+    if not rows or not all(rows[:FIRST_TRIALS]):
+        return ""
+    tool = Tool.model_validate(
+        _finished(run).values_list("scenario_version__content__criteria__tool", flat=True).first() or {}
+    )
+    found = [msgspec.convert(row, NotStarted) for row in rows if row]
+    return describe_not_started(found, tool.title, len(rows))
+
+
+def describe_if_never_started(run: int) -> str:
+    """Return what `describe_tool_not_started` does once exactly the first three trials have finished; empty before and after."""
+    finished = list(_finished(run).values_list("detail__not_started", flat=True)[: FIRST_TRIALS + 1])
+    return describe_tool_not_started(run) if len(finished) == FIRST_TRIALS and all(finished) else ""
+
+
+def _finished(run: int) -> QuerySet[Trial, Any]:
+    finished = Trial.objects.filter(run=run, round=0, state=TrialState.FINISHED)
+    return finished.order_by(F("finished").asc(nulls_last=True), "pk")
+
+
+class PaidTrial(Struct, frozen=True):
+    """The parts of a trial's detail that its cost is explained by."""
+
+    cost: TrialCost | None = None
+    cost_limit: str = ""
+
+
+def trial_warnings(detail: Mapping[str, Any]) -> list[str]:
+    """Return notes on a trial's cost and its limit; empty without any."""
+    limit = detail.get("cost_limit") or ""
+    return [*([limit] if limit else []), *cost_sentences(detail.get("cost") or {}, money)]
+
+
+def run_notes(trials: Iterable[PaidTrial]) -> list[str]:
+    """Return the same of a run's trials, each sentence with their number."""
+    known = list(trials)
+    costs = [each.cost for each in known if each.cost]
+    limited = sum(bool(each.cost_limit) for each in known)
+    differing = sum(each.differs for each in costs)
+    no_rate = sum(each.in_full == NO_RATE for each in costs)
+    sentences = (
+        (limited, "reached the cost limit (cost.max_usd)."),
+        (differing, "where the agent's own cost and that of its tokens are more than a tenth apart."),
+        (no_rate, "with cached tokens charged in full: the model's price has no rate for them."),
+    )
+    return [f"{counted(n, 'trial')} {sentence}" for n, sentence in sentences if n]
+
+
+_PART_LABELS = {
+    "cache_read": "read from cache",
+    "cache_write": "written to cache",
+    "cache_write_1h": "written to cache for 1 h",
+    "reasoning": "reasoning",
+}
+
+
+def token_parts(usage: Mapping[str, int]) -> str:
+    """Return a trial's cached and reasoning tokens in words; empty without any."""
+    return ", ".join(f"{usage[name]:,} {label}" for name, label in _PART_LABELS.items() if usage.get(name))
+
 
 Key = tuple[str, str]
 """Layer and name."""

@@ -1,26 +1,199 @@
-"""Read runs as rows for the runs page and a project's home."""
+"""Read runs as rows for the runs page and a project's home.
+
+Judge a run by its suite's release rule: every scenario's next k trials must pass, with a chance of at least so much.
+
+What a run's badge says: one answer, the first that is true.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from operator import itemgetter
-from typing import Any, NamedTuple
+from statistics import fmean
+from typing import Any, NamedTuple, Protocol
 
 from django.db.models import Q, QuerySet
 
+from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
-from evalhub.web.paging import SIZE, Page, page_below
+from evalhub.web.csv_export import SIZE, Page, page_below
 from evalhub.web.states import sign_of_state
+from evaluators.statistics.descriptive import pass_hat_k
+from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict
 from runs.models import Change, Run, RunMeasure
-from runs.models.run import STALE
+from runs.models.run import OPEN, STALE, Outcomes, RunState, has_too_many_errors
 from runs.results.digests import digests_of
-from runs.results.rates import Rate, run_rate
-from runs.results.release_rule import release_result_of
-from runs.results.run_answers import RunAnswer, answer_of
+from runs.results.outcome_history import Rate, run_rate
 from runs.results.run_filters import RunListFilters, with_tag_lines
-from runs.results.run_rows import ListedRun, as_listed, listed_values
-from scenarios.models import SESSIONS
+from runs.results.run_rows import TOOL_FORGE, ListedRun, as_listed, listed_values
+from scenarios.models import SESSIONS, Suite
+
+MET, MISSED, NOT_MEASURED = "met", "missed", "not_measured"
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class ReleaseResult:
+    """A run's pass^k, as the mean over its scenarios, beside the threshold."""
+
+    k: int
+    threshold: float
+    value: float | None
+    """None if no scenario has k trials."""
+    scenarios: int
+    """Scenarios with k trials that passed or failed."""
+    too_few_trials: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        if self.too_few_trials or self.value is None:
+            return NOT_MEASURED
+        return MET if self.value >= self.threshold else MISSED
+
+    @property
+    def sentence(self) -> str:
+        """Say whether the rule is met, and by which figures."""
+        rule = f"Release rule: pass^{self.k} of {self.threshold:.0%} or more"
+        if self.state == NOT_MEASURED:
+            named = ", ".join(self.too_few_trials[:MOST_NAMED]) or "every scenario"
+            more = len(self.too_few_trials) - MOST_NAMED
+            named += f" and {more} more" if more > 0 else ""
+            return f"{rule}. Not measured: fewer than {counted(self.k, 'trial')} passed or failed of {named}."
+        # Rounded down, so that 89.99 % doesn't read as the 90 % it misses.
+        shown = int((self.value or 0.0) * 1000) / 10
+        word = "Met" if self.state == MET else "Missed"
+        return f"{rule}. {word}: {shown:g} % over {counted(self.scenarios, 'scenario')}."
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result for REST and files."""
+        return {**vars(self), "state": self.state, "sentence": self.sentence}
+
+
+def by_rule(suite: Suite, outcomes: Mapping[str, Sequence[str]]) -> ReleaseResult | None:
+    """Return the result of finished trials' outcomes by scenario; None if the suite has no rule."""
+    if suite.release_k is None or suite.release_threshold is None:
+        return None
+    return release_result_of(outcomes, k=suite.release_k, threshold=suite.release_threshold)
+
+
+def release_result_of(outcomes: Mapping[str, Sequence[str]], *, k: int, threshold: float) -> ReleaseResult:
+    """Return the result of finished trials' outcomes by scenario."""
+    chances = {
+        key: pass_hat_k(results.count("pass"), results.count("pass") + results.count("fail"), k)
+        for key, results in outcomes.items()
+    }
+    known = [chance for chance in chances.values() if chance is not None]
+    missing = tuple(key for key, chance in chances.items() if chance is None)
+    return ReleaseResult(k, threshold, fmean(known) if known else None, len(known), missing)
+
+
+def release_result(run: Run) -> ReleaseResult | None:
+    """Return a closed run's result; None while it is open or without a rule. One query."""
+    if run.is_open or run.suite.release_k is None:
+        return None
+    return by_rule(run.suite, digests_of([run.pk])[run.pk].outcomes)
+
+
+class RunAnswer(StrEnum):
+    """An answer, the one that comes first of several last."""
+
+    RUNNING = "running"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+    """None of its trials could run."""
+    TOOL_NOT_STARTED = "tool_not_started"
+    """Its agents called the tool, which never started."""
+    ERRORS = "errors"
+    """A third of its trials or more hit errors."""
+    UNCHECKED = "unchecked"
+    """Nothing checked its trials."""
+    REGRESSED = "regressed"
+    FAILED = "failed"
+    """It missed a rule that every trial passes."""
+    BELOW_RELEASE_RULE = "below_release_rule"
+    """It missed its suite's release rule."""
+    IMPROVED = "improved"
+    SMALL_CHANGE = "small_change"
+    AS_EXPECTED = "as_expected"
+    """Its pass rate is in the expected range of its line."""
+    AS_BEFORE = "as_before"
+    """A change of the smallest effect would have been found."""
+    UNDECIDED = "undecided"
+    NOT_COMPARABLE = "not_comparable"
+    NEW_LINE = "new_line"
+    """Nothing comparable came before."""
+    EXPERIMENT = "experiment"
+    """It joins no line, and is compared with nothing: the first arm of a comparison, such as a lift's without the skill."""
+
+
+BY_VERDICT = {
+    ChangeVerdict.REGRESSED: RunAnswer.REGRESSED,
+    ChangeVerdict.IMPROVED: RunAnswer.IMPROVED,
+    ChangeVerdict.SMALL: RunAnswer.SMALL_CHANGE,
+    ChangeVerdict.NOT_COMPARABLE: RunAnswer.NOT_COMPARABLE,
+    **dict.fromkeys(AS_BEFORE, RunAnswer.AS_BEFORE),
+    ChangeVerdict.AS_EXPECTED: RunAnswer.AS_EXPECTED,
+    **dict.fromkeys(UNDECIDED, RunAnswer.UNDECIDED),
+}
+
+
+class EndedRun(Outcomes, Protocol):
+    """The fields of a run that its answer depends on, of a model or a row."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def verdict(self) -> str | None: ...
+    @property
+    def is_experiment(self) -> bool: ...
+
+
+def answer_of(run: EndedRun, *, rule: str = "", needs_all: bool = False) -> RunAnswer:
+    """Return a run's answer.
+
+    `rule` is the state of its suite's release rule, empty without one; `needs_all` is whether every trial has to pass,
+    as in tool-forge's suites and with a release rule of 100 %.
+    """
+    if run.state in OPEN:
+        return RunAnswer.RUNNING
+    if run.state == RunState.CANCELLED:
+        return RunAnswer.CANCELLED
+    if run.error:
+        return RunAnswer.ERROR
+    if run.not_started:
+        return RunAnswer.TOOL_NOT_STARTED
+    if has_too_many_errors(run.passed, run.failed, run.errors):
+        return RunAnswer.ERRORS
+    if run.is_unchecked:
+        return RunAnswer.UNCHECKED
+    by_verdict = BY_VERDICT.get(ChangeVerdict(run.verdict)) if run.verdict else None
+    if by_verdict is RunAnswer.REGRESSED:
+        return by_verdict
+    if needs_all and run.failed:
+        return RunAnswer.FAILED
+    if rule == MISSED:
+        return RunAnswer.BELOW_RELEASE_RULE
+    return by_verdict or (RunAnswer.EXPERIMENT if run.is_experiment else RunAnswer.NEW_LINE)
+
+
+def answer_of_run(run: Run, release: ReleaseResult | None = None) -> RunAnswer:
+    """Return a run's answer. No query if its suite is loaded and has no release rule, or if its result is given."""
+    suite = run.suite
+    result = release or release_result(run)
+    needs_all = suite.format == TOOL_FORGE or (suite.release_threshold or 0.0) >= 1.0
+    return answer_of(run, rule=result.state if result else "", needs_all=needs_all)
+
+
+def badge_of(run: Run) -> str:
+    """Return a run's badge: its state while open, else its answer; none for people's sessions."""
+    if run.suite.has_sessions:
+        return SESSIONS
+    return run.state if run.is_open else answer_of_run(run).value
+
 
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
 

@@ -20,7 +20,7 @@ from runs.models import (
     Trial,
 )
 from runs.models.trial import transcript_row
-from runs.results.search.search_index import entry, facets_by_outcome
+from runs.results.search.trial_search import entry, facets_by_outcome
 
 Row = Mapping[str, Any]
 NewRows = tuple[type[Model], list[dict[str, Any]]]

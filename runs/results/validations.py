@@ -11,8 +11,8 @@ from django.db.models import F
 from evalhub.lib.numbers import counted
 from runs.models import Run, Trial
 from runs.models.proof import ScenarioProof, Seal, SuiteProof
-from scenarios.hashing import solution_hash
 from scenarios.models import SuiteVersion
+from scenarios.storing import solution_hash
 
 NOT_PROVED_YET = "Not proved yet."
 _OF_SCENARIO = ("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed")

@@ -15,12 +15,11 @@ from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, Name, RequestBody
 from evaluators.redaction import redact_json
 from evaluators.statistics.calibration import Calibration, JudgeRate
-from runs.engine.stored_trials.adopting import adopt
-from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
+from runs.engine.stored_trials.adopting import ReassessmentResult, adopt, comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.models import Overrule, Reassessment
 from runs.models.review import Resolution, Right
-from runs.results.lookup import find_run, find_trial
+from runs.results.find_run import find_run, find_trial
 from runs.review.calibrations import calibration_of, judge_versions, repeated_judgings
 from runs.review.overruling import overrule
 from runs.review.reviewing import record_who_was_right

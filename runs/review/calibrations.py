@@ -1,4 +1,9 @@
-"""Compare each judge version with people's labels."""
+"""Compare each judge version with people's labels.
+
+What a page needs to know beside judgings.
+
+Where a judge and all other checks agree, and where not.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, FloatField, OuterRef, QuerySet
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast
 
 from evalhub.teams.models import Project
 from evaluators.statistics.calibration import (
@@ -19,9 +26,135 @@ from evaluators.statistics.calibration import (
     judge_rate,
     missing_labels,
 )
-from runs.models import JudgeCalibration, JudgingRecord, Resolution, Review, Trial
+from runs.models import JudgeCalibration, JudgingRecord, Resolution, Review, Run, Trial
 from runs.models.judging import ReviewWord
 from runs.models.review import Right
+from runs.models.run import OPEN
+from runs.results.digests import DigestedTrial, judged_trials
+
+
+def uncalibrated_judges(run: Run) -> list[JudgeVersion]:
+    """Return the judge versions that decide in a run and are not calibrated, by name. One query."""
+    judgings = JudgingRecord.objects.filter(~_is_calibrated(run.project), trial__run=run, counts=True)
+    rows = judgings.order_by("model", "rubric").values_list("model", "rubric").distinct()
+    return [JudgeVersion(*row) for row in rows]
+
+
+def _is_calibrated(project: Project) -> Exists:
+    return Exists(
+        JudgeCalibration.objects.filter(
+            JudgeCalibration.calibrated(project), model=OuterRef("model"), rubric=OuterRef("rubric")
+        )
+    )
+
+
+def with_facts(judgings: QuerySet[JudgingRecord], project: Project) -> QuerySet[JudgingRecord]:
+    """Return the judgings with what `Facts` reads."""
+    return judgings.annotate(
+        known_calibrated=_is_calibrated(project),
+        has_reviews=Exists(Review.objects.filter(judging=OuterRef("pk"))),
+    )
+
+
+class JudgingFacts:
+    """Facts of one judging of `with_facts`."""
+
+    def __init__(self, judging: JudgingRecord) -> None:
+        values = vars(judging)
+        self.unsure: bool = judging.counts and not values["known_calibrated"]
+        """Whether its judge decides and is not calibrated."""
+        self.is_reviewed: bool = values["has_reviews"]
+
+
+MOST_RUNS = 50
+MOST_SHOWN = 40
+
+CELLS = {
+    "weak": "Gates passed, judge failed",
+    "fooled": "Gates failed, judge passed",
+}
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A trial in which judge and gates disagree."""
+
+    trial: DigestedTrial
+    run: int
+    confidence: float | None
+    resolution: Resolution | None
+
+    @property
+    def cell(self) -> str:
+        """Return whether the gate may be too weak or the judge fooled."""
+        return "weak" if self.trial.gates_passed == self.trial.gates_total else "fooled"
+
+
+@dataclass
+class JudgeAndGates:
+    """The 2 × 2 table over runs and its two queues."""
+
+    both_pass: int = 0
+    both_fail: int = 0
+    weak: list[Disagreement] = field(default_factory=list)
+    """Gates passed and the judge failed, most confident first, unresolved ones before the others."""
+    fooled: list[Disagreement] = field(default_factory=list)
+    runs: int = 0
+
+    @property
+    def resolved(self) -> int:
+        return sum(each.resolution is not None for each in self.weak + self.fooled)
+
+    @property
+    def right(self) -> list[tuple[str, int]]:
+        """Return how often each was right."""
+        answers = [each.resolution.right for each in self.weak + self.fooled if each.resolution]
+        return [(label, answers.count(value)) for value, label in Right.choices]
+
+
+def judge_and_gates(project: Project, suite: str = "") -> JudgeAndGates:
+    """Return the table over the newest closed runs. Three queries."""
+    runs = Run.objects.filter(project=project).exclude(state__in=OPEN)
+    if suite:
+        runs = runs.filter(suite__slug=suite)
+    newest = list(runs.order_by("-pk").values_list("pk", flat=True)[:MOST_RUNS])
+    table, apart = JudgeAndGates(runs=len(newest)), []
+    for run, is_passed, trial in judged_trials(newest):
+        if trial:
+            apart.append((run, trial))
+        elif is_passed:
+            table.both_pass += 1
+        else:
+            table.both_fail += 1
+    keys = [trial.pk for _, trial in apart]
+    confidence = _confidence(keys)
+    resolved = Resolution.objects.filter(trial__in=keys).select_related("by")
+    resolutions = {resolution.trial_id: resolution for resolution in resolved}
+    disagreements = [
+        Disagreement(trial, run, confidence.get(trial.pk), resolutions.get(trial.pk)) for run, trial in apart
+    ]
+    disagreements.sort(
+        key=lambda disagreement: (
+            disagreement.resolution is not None,
+            -(disagreement.confidence or 0.0),
+            -disagreement.trial.pk,
+        )
+    )
+    table.weak = [disagreement for disagreement in disagreements if disagreement.cell == "weak"]
+    table.fooled = [disagreement for disagreement in disagreements if disagreement.cell == "fooled"]
+    return table
+
+
+def _confidence(keys: list[int]) -> dict[int, float | None]:
+    """Return the judge's confidence by trial. One query."""
+    if not keys:
+        return {}
+    rows = JudgingRecord.objects.filter(trial__in=keys, counts=True)
+    value = Cast(KeyTransform("confidence", "content"), FloatField())
+    return dict(
+        rows.annotate(sure=value).order_by(F("sure").asc(nulls_first=True)).values_list("trial", "sure")
+    )
+
 
 MOST_REPEATED = 500
 """Flip rates and drift are computed from the newest trials, and from the newest judgings made again."""

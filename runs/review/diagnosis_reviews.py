@@ -13,7 +13,7 @@ from evalhub.teams import audit
 from evaluators.statistics.descriptive import Interval, wilson
 from runs.errors import RequestError
 from runs.models import DiagnosisReview, Run
-from runs.results.run_trials import trials_of
+from runs.results.digests import trials_of
 from runs.review.reviewing import check_person
 
 

@@ -22,12 +22,12 @@ from evaluators.grading.recomputing import (
 )
 from evaluators.grading.scores import Evaluator
 from evaluators.model import Score
-from runs.compare.recompute import can_change_outcome, lock_closed_run, recompute, scores_from, store_scores
+from runs.compare.comparison import can_change_outcome, lock_closed_run, recompute, scores_from, store_scores
 from runs.db.transactions import write_transaction
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.trial import scores_json
-from runs.results.measures import CRITERION
+from runs.results.layer_totals import CRITERION
 
 Row = dict[str, Any]
 EVALUATORS, AGGREGATE = "evaluators", "score"

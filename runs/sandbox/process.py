@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Protocol
 
 from runs.errors import ProviderError
-from runs.sandbox.process_io import ProcessDialogue, Stop
+from runs.sandbox.process_io import ProcessDialogue, Stop, too_much_memory
 from runs.sandbox.process_tree import MARKER
 from runs.sandbox.profiles import UNLIMITED, ProcessLimits
 from runs.sandbox.recording.record import ToolRecord
 from runs.sandbox.starting import Spawn, Started, start_command
 from runs.sandbox.streams import Sink
-from runs.sandbox.watchdog import too_much_memory
 
 OUTPUT_LIMIT = 10 << 20
 FLOOD_LIMIT = 256 << 20

@@ -25,7 +25,7 @@ from runs.sandbox.reader_program import (
     encode,
     too_much,
 )
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.reading import FileReader
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,7 +23,7 @@ from evaluators.patterns import set_runner
 from runs.errors import RequestError
 from runs.sandbox.pattern_helper import message
 from runs.sandbox.pattern_processes import run_pattern
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import Problem, ScenarioFileError
 from scenarios.reading import FileReader
 
 SECONDS = 10.0

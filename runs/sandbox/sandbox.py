@@ -2,6 +2,8 @@
 
 Uses the best of three levels that the machine offers: namespaces by bubblewrap; Landlock with resource limits;
 resource limits alone. Settings come in as values.
+
+Decide which worker variables a project may use (`EVALHUB_ENV_ALLOW`), and which need a sandbox.
 """
 
 from __future__ import annotations
@@ -19,16 +21,67 @@ from pathlib import Path
 from typing import Any
 
 from runs.errors import ProviderError
-from runs.sandbox import bubblewrap, filtered_network, landlock, user_namespaces
-from runs.sandbox.cgroups import GroupLimits
+from runs.sandbox import bubblewrap, filtered_network, landlock
+from runs.sandbox.bubblewrap import system_folder
 from runs.sandbox.egress import Allowed, Egress
 from runs.sandbox.outbound import Outbound
+from runs.sandbox.process_tree import GroupLimits
 from runs.sandbox.profiles import AGENT, COMMAND, Caps, ProcessLimits, Profile, TargetLimits, limit_profile
-from runs.sandbox.safe_paths import make_folder_beneath
+from runs.sandbox.safe_paths import PathRefused, TargetRoots, Use, make_folder_beneath
 from runs.sandbox.starting import Bubblewrap, Spawn, Starter
-from runs.sandbox.system_files import system_folder
-from runs.sandbox.target_roots import PathRefused, TargetRoots, Use
-from runs.sandbox.variables import refuse_loader_variables
+
+Rule = tuple[str, str]
+"""Project and variable; `*` matches all."""
+
+LOADER_VARIABLES = frozenset(
+    (
+        "BASH_ENV",
+        "GCONV_PATH",
+        "LOCPATH",
+        "NODE_OPTIONS",
+        "PERL5LIB",
+        "PERL5OPT",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PYTHONUSERBASE",
+        "RUBYLIB",
+        "RUBYOPT",
+    )
+)
+"""Variables that make a program load code at start."""
+
+
+def refuse_loader_variables(env: Mapping[str, str]) -> None:
+    """Raise `ProviderError` (kind `configuration`) for variables that make programs load code."""
+    for name in env:
+        if name in LOADER_VARIABLES or name.startswith(("LD_", "DYLD_", "GLIBC_")):
+            raise ProviderError(
+                f"The variable {name} makes programs load code, and this worker has no sandbox for it. "
+                "Remove it from the scenario or target, or install bubblewrap on the worker.",
+                kind="configuration",
+            )
+
+
+def parse_rules(text: str) -> tuple[Rule, ...]:
+    """Return the rules of `project:NAME, *:NAME`. Raises `ValueError` with a sentence."""
+    return tuple(_rule(part.strip()) for part in text.split(",") if part.strip())
+
+
+def allowed_variables(env: Mapping[str, str], project: str, rules: Iterable[Rule]) -> dict[str, str]:
+    """Return the environment variables that a project's targets and scenarios may use."""
+    names = {name for owner, name in rules if owner in ("*", project)}
+    return {name: value for name, value in env.items() if name in names or "*" in names}
+
+
+def _rule(part: str) -> Rule:
+    project, separator, name = part.partition(":")
+    if not (project.strip() and separator and name.strip()):
+        raise ValueError(
+            f"EVALHUB_ENV_ALLOW: '{part}' is not 'project:NAME'. Write the project's name or *, a colon and the variable."
+        )
+    return project.strip(), name.strip()
+
 
 logger = logging.getLogger(__name__)
 
@@ -187,7 +240,7 @@ class Containment:
         """Return why a command may take all inotify instances of the worker's user, without a full stop; empty if not."""
         if self.level is not Level.BWRAP:
             return "there is no bubblewrap" if self.level is not Level.OFF else ""
-        return user_namespaces.namespaces_problem(self.machine.bwrap)
+        return filtered_network.namespaces_problem(self.machine.bwrap)
 
     def _egress(self, *, network: bool) -> Egress:
         """Return a command's egress. Raises `ProviderError` if it can't be enforced."""

@@ -22,12 +22,11 @@ from typing import Any, BinaryIO
 
 from runs.sandbox import landlock
 from runs.sandbox.call_filter import call_filter
-from runs.sandbox.cgroups import ControlGroup, GroupLimits, group
 from runs.sandbox.egress import Allowed
-from runs.sandbox.filtered_network import FilteredNetwork, filtered_network
+from runs.sandbox.filtered_network import NAMESPACES, FilteredNetwork, filtered_network, limited_namespace
 from runs.sandbox.helper_processes import HELPER_ENV, memory_file
+from runs.sandbox.process_tree import ControlGroup, GroupLimits, group
 from runs.sandbox.recording.record import ToolRecord
-from runs.sandbox.user_namespaces import NAMESPACES, limited_namespace
 
 OOM_SCORE = 500
 """When memory runs out, the kernel kills commands before the worker."""

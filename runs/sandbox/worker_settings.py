@@ -13,13 +13,12 @@ from django.conf import settings
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
 from runs.errors import RequestError
-from runs.sandbox.cgroups import find_delegated_group
 from runs.sandbox.egress import Allowed, Egress, parse_allowed
 from runs.sandbox.outbound import Outbound
+from runs.sandbox.process_tree import find_delegated_group
 from runs.sandbox.profiles import Caps
-from runs.sandbox.sandbox import Containment, Policy, detect_machine
-from runs.sandbox.target_roots import TargetRoots
-from runs.sandbox.variables import allowed_variables, parse_rules
+from runs.sandbox.safe_paths import TargetRoots
+from runs.sandbox.sandbox import Containment, Policy, allowed_variables, detect_machine, parse_rules
 
 # Where a container finds its own limit: cgroup v2, then v1.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))

@@ -11,9 +11,9 @@ from evalhub.lib.limits import LONGEST_REASON
 from evaluators.model import Score
 from runs.engine.context import RunContext
 from runs.engine.proof_agents import NONSENSE, NOT_ASKED, ProofSetting
+from runs.engine.recording import TrialResult
 from runs.engine.task import Task
 from runs.engine.trial import carry_out
-from runs.engine.trial_result import TrialResult
 from runs.models.proof import Seal
 from runs.results.validations import ScenarioValidation, count_validations
 from runs.workers.claims import Claim

@@ -14,7 +14,7 @@ from runs.targets.import_targets import import_uploaded_targets
 from runs.targets.schemas import TargetOut
 from scenarios.api import suites
 from scenarios.api.schemas import ImportedOut
-from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
+from scenarios.archives import MAX_ARCHIVE_BYTES
 from scenarios.forms import UploadForm
 from scenarios.imports import import_files
 

@@ -3,31 +3,115 @@
 A definition is stored as written: `${{ VAR }}` replaces an entire value and is resolved on the worker
 when a trial runs, from the variables that the project may use. Secrets are never stored: a field that needs
 one must be such a reference (AgentV, Provider Integration).
+
+Checks the paths in a target when it is saved and again when it is used.
+
+Checks of targets, requested on a page and done by a worker because the web process runs no commands.
 """
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
+from django.contrib.auth.models import User
+from django.utils import timezone
 from pydantic import ValidationError
 
+from evalhub.lib.storable_text import storable
+from evalhub.teams import audit
 from evaluators.model import Json
+from evaluators.redaction import mask_values
+from runs.db.retry import retry_when_lost
+from runs.db.transactions import request_job, write_transaction
 from runs.errors import ProviderError
-from runs.models import Target, TargetVersion
+from runs.models import Job, Target, TargetCheck, TargetVersion
 from runs.models.price import prices_of
-from runs.sandbox.worker_settings import containment
+from runs.sandbox.safe_paths import PathRefused, TargetRoots, Use, refuse_climbing
+from runs.sandbox.worker_settings import containment, variables_of
 from runs.targets.entries import TargetDefinition, TargetEntry, find_reference, validation_message
-from runs.targets.paths import refuse_using
+from runs.targets.providers.base import Availability
 from runs.targets.providers.options import ResolvedTarget
-from runs.targets.providers.registry import MODELS
-from scenarios.formats.positions import Location, PositionedDocument, Positions, line_of
-from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.hashing import content_hash
+from runs.targets.providers.registry import MODELS, make_provider
+from runs.workers import wakeups
+from scenarios.formats.parsed import (
+    Location,
+    PositionedDocument,
+    Positions,
+    Problem,
+    ScenarioFileError,
+    line_of,
+)
 from scenarios.reading import read_yaml
+from scenarios.storing import content_hash
+
+
+def refuse_saving(definition: TargetDefinition, roots: TargetRoots, *, file: str, base: str) -> None:
+    """Raise `ScenarioFileError` for every forbidden path; variables are checked at use."""
+    problems = [
+        Problem(
+            file=file,
+            line=dict(definition.lines).get(field, definition.line),
+            where=f"{definition.name}.{field}",
+            what=message,
+            id="targets/path",
+        )
+        for field, message in _find_refused(definition, {}, roots, base)
+    ]
+    if problems:
+        raise ScenarioFileError(problems)
+
+
+def refuse_using(
+    definition: TargetDefinition, variables: Mapping[str, str], roots: TargetRoots, *, base: str
+) -> None:
+    """Raise `ProviderError` for the first forbidden path: links may have changed since it was saved."""
+    for field, message in _find_refused(definition, variables, roots, base):
+        raise ProviderError(
+            f"The target '{definition.name}' cannot be used: {field}: {message}", kind="configuration"
+        )
+
+
+def _find_refused(
+    definition: TargetDefinition, variables: Mapping[str, str], roots: TargetRoots, base: str
+) -> Iterator[tuple[str, str]]:
+    for field, use in definition.options.path_fields.items():
+        for path in _paths(definition.fields.get(field), variables):
+            try:
+                _check(path, use, roots, base, free=field in definition.options.starts_in_workspace)
+            except PathRefused as error:
+                yield field, str(error)
+    health = definition.fields.get("healthcheck")
+    if isinstance(health, Mapping):
+        for path in _paths(health.get("cwd"), variables):
+            try:
+                _check(path, Use.WORK, roots, base, free=True)
+            except PathRefused as error:
+                yield "healthcheck", str(error)
+
+
+def _check(path: str, use: Use, roots: TargetRoots, base: str, *, free: bool) -> None:
+    if use is Use.RUN and "/" not in path:
+        return  # a name on PATH
+    if free and not base and not Path(path).is_absolute():
+        refuse_climbing(path)
+    else:
+        roots.place(path, use, base=base)
+
+
+def _paths(value: Json, variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield the texts of a field, with known variables resolved."""
+    many = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else (value,)
+    for text in many:
+        name = find_reference(text)
+        value_of_name = variables.get(name, "").strip() if name else text
+        if isinstance(value_of_name, str) and value_of_name:
+            yield value_of_name
+
 
 NO_RESULT = frozenset(("name", "workers", "labels"))
 """Fields that no result depends on: the name, the number of parallel trials and the labels of the worker."""
@@ -242,3 +326,69 @@ def version_of(target: Target) -> TargetVersion:
         defaults={"definition": target.definition},
     )
     return version
+
+
+def request_check(target: Target, *, by: User | None) -> TargetCheck:
+    """Return the pending check of a target; create one if there is none.
+
+    Older checks are deleted, except the last result.
+    """
+    now = timezone.now()
+    newest = target.checks.first()
+    if newest is not None and newest.is_waiting(now=now):
+        return newest
+    answered = target.checks.exclude(at=None).first()
+    with write_transaction():
+        target.checks.exclude(pk=answered.pk if answered else 0).delete()
+        check = TargetCheck.objects.create(target=target, by=by if getattr(by, "pk", None) else None)
+        expires = check.asked + check.PATIENCE
+        job = request_job(Job.Kind.CHECK, check.pk, labels=target.labels, expires=expires)
+        audit.append_event(target.project, by, "target.check", target.name)
+    wakeups.wake(job)
+    return check
+
+
+def answer_check(job: Job) -> None:
+    """Check a target on this machine and store the result."""
+    asked = TargetCheck.objects.filter(pk=job.subject, at=None)
+    check = asked.select_related("target__project").first()
+    if check is None:
+        return
+    answer = _answer(check_target(check.target))
+    retry_when_lost(lambda: asked.update(worker=_here(), **answer))
+
+
+def store_availability(target: Target, availability: Availability) -> None:
+    """Store the check that a run's preparation made, unless a check is pending.
+
+    It replaces the last result. The sentence must not contain secrets.
+    """
+    newest = target.checks.first()
+    if newest is not None and newest.is_waiting(now=timezone.now()):
+        return
+    check = TargetCheck.objects.create(target=target, worker=_here(), **_answer(availability))
+    target.checks.filter(pk__lt=check.pk).delete()
+
+
+def _here() -> str:
+    return socket.gethostname()[:200]
+
+
+def _answer(availability: Availability) -> dict[str, Any]:
+    """Return the columns of a check that has just finished; available is None if nothing was tried."""
+    return {
+        "at": timezone.now(),
+        "available": availability.available if availability.tried else None,
+        "sentence": storable(availability.sentence),
+        "version": storable(availability.version)[:200],
+    }
+
+
+def check_target(target: Target) -> Availability:
+    """Return whether the target works on this machine; configuration errors are part of the answer."""
+    try:
+        resolved = resolve_target(target, variables_of(target.project))
+        availability = make_provider(resolved, containment().for_target(resolved.options)).check()
+    except ProviderError as error:
+        return Availability(available=False, sentence=str(error))
+    return replace(availability, sentence=mask_values(availability.sentence, resolved.secrets))

@@ -15,12 +15,11 @@ from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.models import Target
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import dump, read_target
+from runs.targets.definitions import dump, read_target, refuse_saving
 from runs.targets.hidden_programs import hidden_from, show_folders
 from runs.targets.import_targets import import_targets, refuse_unknown_judges
-from runs.targets.paths import refuse_saving
 from runs.workers.claims import follow_target
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import Problem, ScenarioFileError
 
 NEW = "new target"
 """The file that problems of an unsaved target name."""

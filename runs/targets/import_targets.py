@@ -10,15 +10,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams import audit
-from evalhub.teams.judge_models import judge_problem
+from evalhub.teams.members import judge_problem
 from evalhub.teams.models import Project
 from runs.models import Target
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import hints_of_file, read_targets
+from runs.targets.definitions import hints_of_file, read_targets, refuse_saving
 from runs.targets.entries import TargetDefinition, find_reference
-from runs.targets.paths import refuse_saving
 from runs.workers.claims import follow_target
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import Problem, ScenarioFileError
 from scenarios.models import SuiteVersion
 
 

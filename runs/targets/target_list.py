@@ -14,7 +14,7 @@ from runs.models import Run, Target, TargetCheck, Worker
 from runs.targets.agents.program_lookup import HiddenFiles
 from runs.targets.definitions import dump, hints_of, read_target
 from runs.targets.hidden_programs import hidden_from
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 
 DAYS = 7
 

@@ -3,29 +3,135 @@
 The database is the queue of record. A claim is one UPDATE that names the state it expects.
 Every later write names the claim's token, so a worker that was thought lost cannot overwrite
 its successor's work.
+
+The name of this process in the registry of workers, and in the trials that it runs.
+
+Launches that one process executes by itself (`--now`): no worker takes their trials while it lives.
+
+The process renews its hold with the leases of its trials. When it is gone, a launch waits for whoever takes it over: a
+worker that can have its variables, or a person who resumes or cancels its runs.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from evalhub.lib.limits import LONGEST_NAME
 from runs.db import statements
-from runs.db.clock import DatabaseNow, lease_end, new_token
 from runs.db.retry import retry_when_lost
-from runs.db.transactions import one_writer, write_transaction
+from runs.db.transactions import (
+    DatabaseNow,
+    database_now,
+    lease_end,
+    new_token,
+    one_writer,
+    write_transaction,
+)
 from runs.labels import LabelsWithin
 from runs.models import Job, Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
-from runs.models.batch import BatchState
-from runs.models.run import RunState
+from runs.models.job import BatchState
+from runs.models.run import OPEN, RunState
 from runs.models.trial import TrialState
-from runs.workers.holds import is_ours
 from runs.workers.labels import labels_suffice, own_labels
-from runs.workers.worker_names import worker_name
+
+_HEX_BYTES = 3
+
+
+class OwnName:
+    """Host and process number; more if another worker has the same.
+
+    Containers that share the host's network have its name, and their workers often the same number.
+    """
+
+    def __init__(self) -> None:
+        self._more = ""
+
+    def __str__(self) -> str:
+        return f"{socket.gethostname()[: LONGEST_NAME // 2]}:{os.getpid()}{self._more}"
+
+    def extend(self) -> None:
+        """Make the name one that no other worker has."""
+        self._more = f":{secrets.token_hex(_HEX_BYTES)}"
+
+    def reset(self) -> None:
+        """Return to host and process number."""
+        self._more = ""
+
+
+own_name = OwnName()
+"""The name of this process."""
+
+
+def worker_name() -> str:
+    """Return this process's name."""
+    return str(own_name)
+
+
+_HOLD_HEX_BYTES = 4
+
+
+@cache
+def _secret(process: str) -> str:
+    return secrets.token_hex(_HOLD_HEX_BYTES)
+
+
+def own_hold() -> str:
+    """Return the name under which this process holds launches: host and process number, and a word by chance."""
+    return f"{worker_name()}:{_secret(worker_name())}"
+
+
+def is_ours(prefix: str = "launch__") -> Q:
+    """Return the condition that workers, or this process alone, execute a launch, whose columns begin with `prefix`."""
+    return Q(**{f"{prefix}held_by__in": ("", own_hold())})
+
+
+def hold_launches(launches: QuerySet[Launch]) -> int:
+    """Take these launches, unless another process that lives has them; return how many were taken."""
+    free = Q(held_by__in=("", own_hold())) | Q(held_until__lt=DatabaseNow())
+    until = DatabaseNow() + float(settings.LEASE_SECONDS)
+    return launches.filter(free).update(held_by=own_hold(), held_until=until)
+
+
+def renew_own() -> None:
+    """Renew the holds of this process."""
+    hold_launches(Launch.objects.filter(held_by=own_hold()))
+
+
+def let_go(launches: QuerySet[Launch]) -> int:
+    """Leave the launches that this process holds to workers; return how many there were."""
+    return launches.filter(held_by=own_hold()).update(held_by="", held_until=0.0)
+
+
+def abandoned_launches() -> QuerySet[Launch]:
+    """Return the launches with open runs whose process is gone."""
+    unfinished = Exists(Run.objects.filter(launch=OuterRef("pk"), state__in=OPEN))
+    return Launch.objects.filter(unfinished, held_until__lt=DatabaseNow()).exclude(held_by="")
+
+
+def is_abandoned(launch: Launch) -> bool:
+    """Return whether the process that holds the launch is gone."""
+    return bool(launch.held_by) and launch.held_until < database_now()
+
+
+def holder_of(launch: Launch) -> str:
+    """Return host and process number of the process that holds the launch; empty if workers execute it."""
+    return launch.held_by.rpartition(":")[0]
+
+
+def leave_to_workers(launches: QuerySet[Launch]) -> int:
+    """Give up the holds of processes that are gone; return how many there were."""
+    gone = launches.filter(held_until__lt=DatabaseNow()).exclude(held_by="")
+    return gone.update(held_by="", held_until=0.0)
+
 
 MOST_STARTS = 5
 """A trial or preparation that loses its worker this often is an error: it probably kills workers."""

@@ -16,14 +16,12 @@ from django.db import connection
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from evalhub.teams.models import Priority
-from runs.db.clock import DatabaseNow, database_now, new_token
 from runs.db.retry import retry_when_lost
-from runs.db.transactions import write_transaction
+from runs.db.transactions import DatabaseNow, database_now, new_token, write_transaction
 from runs.models import Run, RunSlot, Target, TargetSlot
 from runs.models.run import RunState
 from runs.workers import claims
-from runs.workers.claims import LaneSlot
-from runs.workers.holds import is_ours
+from runs.workers.claims import LaneSlot, is_ours
 from runs.workers.labels import labels_suffice
 
 STARVED_SECONDS = 300.0

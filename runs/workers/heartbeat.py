@@ -15,9 +15,9 @@ from django.db import Error, connections
 
 from evaluators.transcripts.latest import LatestCalls
 from runs.db import statements
-from runs.db.outage import outage
+from runs.db.retry import outage
 from runs.db.transactions import write_transaction
-from runs.workers import claims, holds, jobs
+from runs.workers import claims, jobs
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class Heartbeat:
             )
             jobs.renew(self._tokens_of("job"))
             if self._tokens_of("launch"):
-                holds.renew_own()
+                claims.renew_own()
         with self._lock:
             self._stopped |= stop & set(self._tokens)
 

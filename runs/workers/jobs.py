@@ -11,15 +11,13 @@ from collections.abc import Callable, Sequence
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from runs.db.clock import DatabaseNow, lease_end, new_token
 from runs.db.retry import retry_when_lost
-from runs.db.transactions import write_transaction
+from runs.db.transactions import DatabaseNow, lease_end, new_token, write_transaction
 from runs.errors import RequestError
 from runs.labels import LabelsWithin
 from runs.models import Job, Launch, Reassessment, SuiteProof, TargetCheck, TargetTry
-from runs.workers.holds import is_ours
+from runs.workers.claims import is_ours, worker_name
 from runs.workers.labels import own_labels
-from runs.workers.worker_names import worker_name
 
 Kind = Job.Kind
 LOST = {

@@ -19,7 +19,7 @@ from django.utils.module_loading import import_string
 from runs.models import Job, Run
 from runs.models.run import RunState
 from runs.workers import jobs
-from runs.workers.holds import is_ours
+from runs.workers.claims import is_ours
 from runs.workers.labels import labels_online, own_labels, queue_for, with_labels
 from runs.workers.worker_registry import labels_of_free_workers
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tree_sitter import Language, Node, Parser
 
 from evaluators.model import Json
-from scenarios.formats.text_decoding import MAX_DEPTH
+from scenarios.formats.text_files import MAX_DEPTH
 
 _DESCENDED = frozenset(
     (

@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
-from scenarios.formats.validation import READS_AS
+from scenarios.formats.parsed import READS_AS
 
 Schema = dict[str, Any]
 Models = Iterable[type[BaseModel]]

@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from evalhub.lib.storable_text import storable
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import PositionedDocument
-from scenarios.formats.problems import Problem
+from scenarios.formats.parsed import ParsedSuite, PositionedDocument, Problem
 from scenarios.formats.upload import UploadedFiles, in_fixture
 from scenarios.spec import ScenarioSpec
 

@@ -20,9 +20,8 @@ from scenarios.formats.js_source import (
     object_literals,
     parse,
 )
-from scenarios.formats.json_text import read_json
-from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text_decoding import decode_document
+from scenarios.formats.parsed import ScenarioFileError
+from scenarios.formats.text_files import decode_document, read_json
 
 Part = TypeVar("Part")
 BARRELS = ("tools.exports.ts", "tools.exports.js")

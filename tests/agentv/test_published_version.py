@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import CommandResult, Usage
 from evaluators.transcripts.traces import read_trace
 from scenarios.formats import parse_files

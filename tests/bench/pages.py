@@ -69,7 +69,7 @@ from django.contrib.auth import get_user_model
 from evalhub.teams.access import local_owner
 from evalhub.teams.models import ApiToken, Membership, Project
 from runs.models import Run, Trial
-from runs.compare.guidance.guidance_runs import settings_of
+from runs.compare.guidance.guidance_comparison import settings_of
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 user, project = local_owner(), Project.objects.get(slug="demo-data")
 Membership.objects.get_or_create(project=project, user=user, defaults={"role": "admin"})

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Locator, Page
 
 from evalhub.teams.models import Membership, Project
-from runs.compare.guidance.guidance_strip import guidance_strip
+from runs.compare.guidance.guidance_matrix import guidance_strip
 from runs.models import FlagConfusion, Launch, Run, SubcommandMeasure
 from scenarios.adopted_guidance import adopt_guidance
 from tests.builders import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from runs.results.search.search_index import index_trials
+from runs.results.search.trial_search import index_trials
 from tests.browser.conftest import go_back
 from tests.builders import close, make_run, make_suite, make_trial, used
 from tests.shell_events import shell

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from runs.exchange.exports.junit import junit_xml
+from runs.exchange.exports.result_formats import junit_xml
 from runs.models import Run, Target
 from scenarios.models import Suite, SuiteVersion
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial

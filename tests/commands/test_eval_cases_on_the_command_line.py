@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from runs.engine import run_here, wait
+from runs.engine import run_here
+from runs.exchange.exports.console import Terminal, print_digest, terminal_of
 from runs.exchange.exports.document import run_digest
-from runs.exchange.exports.terminal import Terminal, print_digest, terminal_of
 from runs.models import Run
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call
@@ -152,7 +152,7 @@ def test_each_run_is_reported_once_as_it_ends() -> None:
         reported.append((run_id, run_here.open_runs(started).exists()))
         Run.objects.filter(pk=slow.pk).update(state="finished")
 
-    wait.wait_for(started, ended)
+    run_here.wait_for(started, ended)
     assert reported == [(quick.pk, True), (slow.pk, False)]
 
 

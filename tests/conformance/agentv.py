@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluator import Case
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria
+from evaluators.grading.evaluator import Case, Evidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Completion, Score, Transcript
-from evaluators.tool_use.guidelines import is_guideline
+from evaluators.tool_use.exposure import is_guideline
 from evaluators.transcripts.traces import read_trace, summarize_trace
 from runs.errors import ProviderError
 from runs.sandbox.sandbox import Level
@@ -29,7 +28,7 @@ from runs.targets.providers.retry import (
     is_retryable,
     with_retry,
 )
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.runs.containments import containment
 
 

@@ -12,13 +12,11 @@ from typing import Any
 
 import msgspec
 
-from evaluators.grading.criteria import CompositeWeights, Criteria
-from evaluators.grading.evaluate import composite, evaluate, outcome
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import CompositeWeights, Criteria, composite, evaluate, outcome
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.gates.informing_scripts import EvaluatorScript, run_script
-from evaluators.grading.judges.rubric import JudgeCriteria, RubricCriteria
+from evaluators.grading.judges.rubric import JudgeCriteria, RubricCriteria, first_object, validated_reply
 from evaluators.grading.judges.rubric_judge import reaches
-from evaluators.grading.judges.rubric_reply import first_object, validated_reply
 from evaluators.model import FoundCommand, Score, Transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.interaction import Interaction, analyse, metrics
@@ -27,9 +25,9 @@ from evaluators.tool_use.tool_commands import GENERIC_PATTERN, number_commands
 from evaluators.transcripts import parse
 from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder
 from runs.sandbox.sandbox import Containment, Policy, detect_machine
-from scenarios.formats.json_text import read_json
-from scenarios.formats.llm_tool_test.gate_reader import read_gates
+from scenarios.formats.llm_tool_test.config_file import read_gates
 from scenarios.formats.parsed import FixtureFile
+from scenarios.formats.text_files import read_json
 
 
 def _analysed(given: Any) -> Interaction:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CommandResult, Completion, CompletionError, CompletionRequest, Score, Transcript
 from evaluators.transcripts.traces import read_trace

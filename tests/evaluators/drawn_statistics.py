@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.statistics.error_shares import ONE_RUN
 from evaluators.statistics.line import FEWEST_RUNS, Line, compare_with_line
 from evaluators.statistics.line_members import AlertDecision, LineRun, members_after
-from evaluators.statistics.looks import planned_levels
+from evaluators.statistics.looks import ONE_RUN, planned_levels
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
 from evaluators.statistics.power import RateTestLevel, power
 from evaluators.statistics.regression import compare_headline, overall

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import (
     CommandResult,
     Completion,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.js_text import javascript_json, string_of
+from evaluators.patterns import javascript_json, string_of
 
 
 @pytest.mark.parametrize(

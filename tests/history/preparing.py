@@ -13,11 +13,11 @@ from django.db.models import Model
 
 from evaluators.model import Judging
 from runs.db import statements
-from runs.engine.trial_result import columns_of_result, judging_row, total_cost
+from runs.engine.recording import columns_of_result, judging_row, total_cost
 from runs.models import Artifact, CommandRecord, JudgingRecord, SearchEntry, TranscriptRecord, Trial
 from runs.models.run import RunState
 from runs.models.run_options import RunOptions
-from runs.results.search.search_index import entry
+from runs.results.search.trial_search import entry
 from tests.history.catalogue import SCENARIOS, TAGS, TARGETS
 from tests.history.sessions import DemoSession
 from tests.history.story import Chapter, difficulties

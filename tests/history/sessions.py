@@ -11,16 +11,16 @@ from typing import Any
 
 from msgspec import structs
 
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Event, Json, Score, Transcript
-from evaluators.tool_use.attempts import attempts
+from evaluators.tool_use.command_alignment import attempts
 from evaluators.tool_use.diagnosis import diagnose
 from evaluators.tool_use.interaction import Interaction, scores
 from evaluators.tool_use.tool import Tool
 from runs.models import TranscriptRecord
 from runs.models.trial import command_row, json_of
 from runs.results.files.artifacts import StoredFile, keep_content
-from runs.results.search.search_index import entry
+from runs.results.search.trial_search import entry
 from tests.history.catalogue import PASSED, TOOLS, UNCHANGED, UNWRITTEN, WRONG, DemoTool
 
 VARIANTS = 6

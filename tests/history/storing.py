@@ -22,7 +22,7 @@ from runs.db import statements
 from runs.models import Launch, Run, Target
 from runs.models.run import Trigger
 from runs.results.rollups import write_rollups
-from runs.results.search.search_index import facets_by_outcome
+from runs.results.search.trial_search import facets_by_outcome
 from runs.targets.import_targets import import_targets
 from scenarios.commands import acting_user
 from scenarios.imports import Imported, import_files

@@ -7,7 +7,7 @@ from random import Random
 
 from evaluators.grading.evaluate import Evaluation, outcome
 from evaluators.model import Execution, Json, Judging, Score, Usage
-from runs.engine.trial_result import TrialResult
+from runs.engine.recording import TrialResult
 from tests.history.catalogue import (
     GATES,
     HIGHLIGHTS,

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import ApiToken
 from runs.models import Worker
-from runs.results.files.store_identity import store_id, store_problems
+from runs.results.files.artifacts import store_id, store_problems
 from tests.builders import make_member, make_project
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 

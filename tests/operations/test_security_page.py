@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalhub.teams import throttle
+from evalhub.teams import views
 from evalhub.teams.models import SignInLink
 from evalhub.teams.roles import Role
 from evalhub.web.middleware import LONGEST_ADDRESS
@@ -36,11 +36,11 @@ def test_it_names_the_limits_of_patterns():
 
 def test_it_names_the_limits_of_guesses():
     text = section("Sign-in")
-    assert throttle.FREE_PER_PAIR == 5
+    assert views.FREE_PER_PAIR == 5
     assert "Five wrong guesses per account and address are free" in text
-    assert f"Each address has {throttle.FREE_PER_ADDRESS} free guesses" in text
-    assert f"wait {throttle.FIRST_DELAY.seconds} s" in text
-    assert throttle.LONGEST_DELAY.seconds == 3600
+    assert f"Each address has {views.FREE_PER_ADDRESS} free guesses" in text
+    assert f"wait {views.FIRST_DELAY.seconds} s" in text
+    assert views.LONGEST_DELAY.seconds == 3600
     assert f"for {SignInLink.LIFETIME.seconds // 60} minutes" in text
 
 

@@ -12,8 +12,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from runs.models import Worker
-from runs.results.files.artifacts import StoredFileUnavailable, keep_content, name_of, open_kept
-from runs.results.files.store_identity import store_id, store_id_if_readable, store_problems
+from runs.results.files.artifacts import (
+    StoredFileUnavailable,
+    keep_content,
+    name_of,
+    open_kept,
+    store_id,
+    store_id_if_readable,
+    store_problems,
+)
 from tests.commands.calling import call
 from tests.services.object_store import served, use_bucket
 

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from runs.targets.agents.opencode import DATA
+from runs.targets.agents.session_agents import opencode_log
 from runs.targets.agents.session_end import broken_by
-from runs.targets.agents.sub_agents import opencode_log
 from runs.targets.providers.base import Recording
 from tests.real_agents.real import COMMANDS, LOOPBACK_ONLY, agent, invocation, playing
 from tests.waiting import until

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
+from evaluators.tool_use.recorded_commands import RecordedCall, read_call_record
 from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
 from runs.sandbox.sandbox import HOME, SCRATCH, WORKSPACE, Level
 from tests.real_agents.real import LOOPBACK_ONLY, PROGRAMS, agent, invocation, playing

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.tool_use.recorded_calls import read_call_record
+from evaluators.tool_use.recorded_commands import read_call_record
 from runs.sandbox.recording.record import RecordedTool, ToolRecord
 from runs.sandbox.sandbox import HOME, SCRATCH, WORKSPACE, Level
 from runs.targets.agents.session_end import broken_by

@@ -13,7 +13,7 @@ from evaluators.tool_use.tool import Tool
 from runs.engine import run_here
 from runs.models import Artifact, Trial
 from runs.results.files.artifacts import open_stored
-from runs.results.files.kept_workspace import kept_files
+from runs.results.files.workspace_archive import kept_files
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files

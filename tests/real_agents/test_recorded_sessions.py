@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.tool_use.recorded_calls import Caller, RecordedCall, origins_of
+from evaluators.tool_use.recorded_commands import Caller, RecordedCall, origins_of
 from tests.real_agents.real import AGENTS
 from tests.real_agents.recorded_cases import cases, keep_specimen, one_after_the_other, play
 

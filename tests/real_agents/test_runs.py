@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 
 from runs.engine import run_here
-from runs.sandbox.user_namespaces import MOST_FREE
+from runs.sandbox.filtered_network import MOST_FREE
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import read_path
 from scenarios.imports import import_files

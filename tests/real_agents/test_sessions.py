@@ -13,7 +13,7 @@ from evaluators.tool_use.calls import Call, calls
 from evaluators.transcripts import parse
 from runs.sandbox.sandbox import Level
 from runs.targets.definitions import define, read_targets, resolve_definition
-from runs.targets.model_server.conversation import read_conversation
+from runs.targets.model_server.wire import read_conversation
 from runs.targets.providers.base import Recording
 from runs.targets.providers.registry import make_provider
 from tests.real_agents.real import (

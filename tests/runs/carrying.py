@@ -14,7 +14,7 @@ from evaluators.model import Execution
 from runs.db.transactions import write_transaction
 from runs.engine import lanes, recording
 from runs.engine.reaper import reap
-from runs.engine.trial_result import TrialResult
+from runs.engine.recording import TrialResult
 from runs.launch.request import Request, request_runs
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import RunState, Trigger

@@ -10,9 +10,9 @@ from django.db import OperationalError, connection
 
 from runs.engine.context import load_run
 from runs.engine.preparation import prepare_run
+from runs.engine.recording import TrialResult
 from runs.engine.task import Task, load_task
 from runs.engine.trial import carry_out
-from runs.engine.trial_result import TrialResult
 from runs.models import Run
 from runs.workers.claims import claim_trial
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios import bundle_limits
+from scenarios import archives
 from scenarios.bundles import read_archive, read_path, read_upload
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 
 LINK = stat.S_IFLNK | 0o777
 FIFO = stat.S_IFIFO | 0o644
@@ -77,10 +77,10 @@ HOSTILE = {
     "the same path in other case": (zipped(("A", "1"), ("a", "2")), "same-path"),
     "a file that is a folder": (zipped(("a", "1"), ("a/b", "2")), "same-path"),
     "a zip bomb": (zipped(("a", b"\0" * (30 << 20))), "large-file"),
-    "a gzip bomb": (gzip.compress(bytes(bundle_limits.MAX_TOTAL_BYTES + (8 << 20)), 1), "too-large"),
-    "a large file": (tarred(("a", bytes(bundle_limits.MAX_FILE_BYTES + 1)), pack=bytes), "large-file"),
+    "a gzip bomb": (gzip.compress(bytes(archives.MAX_TOTAL_BYTES + (8 << 20)), 1), "too-large"),
+    "a large file": (tarred(("a", bytes(archives.MAX_FILE_BYTES + 1)), pack=bytes), "large-file"),
     "too many files": (
-        zipped(*((f"{n}", "") for n in range(bundle_limits.MAX_MEMBERS + 1))),
+        zipped(*((f"{n}", "") for n in range(archives.MAX_MEMBERS + 1))),
         "too-many-files",
     ),
     "nothing": (zipped(), "no-files"),
@@ -113,15 +113,15 @@ def test_it_refuses_hostile_archives(data, id):
 
 
 def test_it_refuses_more_than_the_total():
-    content = bytes(bundle_limits.MAX_FILE_BYTES)
-    members = (bundle_limits.Member(f"{number}", content) for number in range(6))
+    content = bytes(archives.MAX_FILE_BYTES)
+    members = (archives.Member(f"{number}", content) for number in range(6))
     with pytest.raises(ScenarioFileError) as caught:
-        bundle_limits.collect("s.zip", members)
+        archives.collect("s.zip", members)
     assert caught.value.problems[0].id == "bundle/too-large"
 
 
 def test_it_refuses_a_packed_size_beyond_the_limit():
-    assert problem_of(bytes(bundle_limits.MAX_ARCHIVE_BYTES + 1)).id == "bundle/large-archive"
+    assert problem_of(bytes(archives.MAX_ARCHIVE_BYTES + 1)).id == "bundle/large-archive"
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "LZMA"])

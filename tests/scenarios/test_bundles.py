@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from runs.management.commands.check_scenarios import check_paths
-from scenarios.bundle_limits import MAX_FILE_BYTES
+from scenarios.archives import MAX_FILE_BYTES
 from scenarios.bundles import read_folder, read_path
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 
 SCENARIO = """\
 name: a

@@ -6,13 +6,7 @@ import pytest
 
 from evaluators.statistics.comparability import Standard
 from scenarios.bundles import Bundle
-from scenarios.differences import (
-    Changed,
-    Content,
-    compare_suites,
-    contents_of,
-    parsed_contents,
-)
+from scenarios.differences import Changed, Content, compare_suites, contents_of, parsed_contents
 from scenarios.formats import parse_files
 from scenarios.imports import import_files
 from tests.builders import make_project

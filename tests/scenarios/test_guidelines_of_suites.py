@@ -5,7 +5,7 @@ from __future__ import annotations
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import suite_hash, task_hash
+from scenarios.storing import suite_hash, task_hash
 
 EVAL = b"""\
 evalcases:

@@ -1,11 +1,13 @@
 import pytest
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.gates.file_gates import FileExists
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.tool_use.tool import McpServer, Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
-from scenarios.hashing import (
+from scenarios.guidance import is_tool_file
+from scenarios.spec import Cost, ScenarioSpec, TrialLimits
+from scenarios.storing import (
     content_hash,
     fixture_hash,
     gates_hash,
@@ -17,8 +19,6 @@ from scenarios.hashing import (
     task_fixture_hash,
     task_hash,
 )
-from scenarios.spec import Cost, ScenarioSpec, TrialLimits
-from scenarios.tool_files import is_tool_file
 
 SPEC = ScenarioSpec(key="a", prompt="x", fixture="f", criteria=Criteria(tool=Tool(binary="t")))
 RUBRIC = RubricCriteria(name="r.yaml", criteria=(Criterion(id="a", weight=1),))

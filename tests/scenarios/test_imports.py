@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.teams.models import AuditEvent
 from scenarios.bundles import Bundle
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.imports import Imported, import_files
 from scenarios.models import Fixture, Guidance, Scenario, ScenarioVersion, Suite, SuiteVersion, Upload
 from scenarios.storing import guidance_files, pack, unpack

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.formats.problems import Problem
-from scenarios.quoting import quote_lines
+from scenarios.commands import quote_lines
+from scenarios.formats.parsed import Problem
 
 FILE = b"task: {prompt: 5}\ngates:\n  - {type: file_exist, path: x}\n"
 

@@ -8,8 +8,8 @@ import pytest
 
 from scenarios.bundles import read_path
 from scenarios.formats import parse_files
-from scenarios.hashing import suite_hash
 from scenarios.imports import import_files
+from scenarios.storing import suite_hash
 from tests.builders import make_project
 from tests.greeting import EXISTS, greeting
 

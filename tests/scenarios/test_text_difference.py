@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scenarios.text_difference import MOST_LINES, MOST_SHOWN, DiffLine, lines_of, text_difference
+from scenarios.differences import MOST_LINES, MOST_SHOWN, DiffLine, lines_of, text_difference
 
 TEN = [f"line {n}" for n in range(1, 11)]
 

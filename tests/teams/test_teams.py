@@ -9,11 +9,10 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from evalhub.teams import audit
-from evalhub.teams.access import default_project, local_owner, memberships_of, of_token, of_user
+from evalhub.teams.access import Users, default_project, local_owner, memberships_of, of_token, of_user
 from evalhub.teams.members import add_member, remove_member
 from evalhub.teams.models import ApiToken, AuditEvent, Membership, SignInLink
 from evalhub.teams.roles import ACTIONS, Role, allows, lesser
-from evalhub.teams.sessions import Users
 from tests.builders import make_member, make_project
 
 

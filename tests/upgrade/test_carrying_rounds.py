@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from runs.compare.extensions import extensions_of
+from runs.compare.looks import extensions_of
 from runs.compare.measure_changes import compare_run_measures, compare_runs
 from runs.models import Launch, Run
 from tests.builders import close, make_project, make_run, make_suite, make_trial

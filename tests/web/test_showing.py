@@ -11,7 +11,7 @@ from django.template import engines
 
 from evalhub.lib import numbers
 from evalhub.template_engine import coded
-from evalhub.web import svg, template_filters
+from evalhub.web import charts, template_filters
 from evalhub.web.sanitize import cut_text, visible
 
 NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
@@ -128,34 +128,34 @@ def test_a_secret_is_not_shown_by_half_at_the_cut():
 
 
 def test_dots_have_a_text_alternative():
-    drawn = svg.dots(["pass", "fail", "error", "gap"], here=1)
+    drawn = charts.dots(["pass", "fail", "error", "gap"], here=1)
     assert 'aria-label="1 passed, 1 failed, 1 error"' in drawn
     assert '<i class="fail here">' in drawn
 
 
 def test_an_interval_stops_at_the_edge_of_its_scale():
-    drawn = svg.interval(-0.5, 0.5, 1.5, mark=0.83)
+    drawn = charts.interval(-0.5, 0.5, 1.5, mark=0.83)
     assert 'x1="4.0" x2="106.0"' in drawn
     assert 'class="zero"' in drawn
 
 
 def test_a_spark_has_a_band_where_intervals_are_given():
-    drawn = svg.spark([0.5, 1.0], label="x", band=[(0.25, 0.75), (0.5, 1.0)])
+    drawn = charts.spark([0.5, 1.0], label="x", band=[(0.25, 0.75), (0.5, 1.0)])
     band = re.search(r'class="band" d="M([^"]*)Z"', drawn)
     assert band
     heights = [float(each.split()[1]) for each in band[1].split(" L")]
     assert heights == sorted(heights[:2], reverse=True) + sorted(heights[2:])
     assert len(heights) == 4
-    assert "band" not in svg.spark([0.5, 1.0], label="x")
+    assert "band" not in charts.spark([0.5, 1.0], label="x")
 
 
 def test_labels_are_escaped():
-    assert "<b>" not in svg.bar([("passed", 1)], total=2, label="<b>")
-    assert "<b>" not in svg.spark([0.1, 0.2], label="<b>")
+    assert "<b>" not in charts.bar([("passed", 1)], total=2, label="<b>")
+    assert "<b>" not in charts.spark([0.1, 0.2], label="<b>")
 
 
 def test_a_bar_of_nothing_is_empty():
-    assert 'viewBox="0 0 1 4"' in svg.bar([], total=0, label="nothing")
+    assert 'viewBox="0 0 1 4"' in charts.bar([], total=0, label="nothing")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
 REQUEST = """
 import django; django.setup()
-from runs.suites.proof_requests import request_proof
+from runs.suites.proofs_api import request_proof
 from scenarios.models import SuiteVersion
 request_proof(SuiteVersion.objects.select_related("suite__project").get(), by=None)
 """

@@ -6,17 +6,21 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from evaluators.grading.assertions import response_assertions, tool_assertions
-from evaluators.grading.assertions.case_verdict import TIMED_OUT, AssertionResult, CaseVerdict, case_verdict
-from evaluators.grading.assertions.expect import Expect, ToolParam
-from evaluators.grading.assertions.trial_facts import (
+from evaluators.grading.assertions import expect, tool_assertions
+from evaluators.grading.assertions.expect import (
+    TIMED_OUT,
+    AssertionResult,
+    CaseVerdict,
+    Expect,
     ToolCall,
+    ToolParam,
     TrialFacts,
     ValueResult,
     calls_of_transcript,
+    case_verdict,
     facts_of,
 )
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Json, Score
 
 __all__ = [
@@ -43,13 +47,13 @@ ASSERTIONS: dict[str, Callable[[Expect, TrialFacts], Iterator[ValueResult]]] = {
     "toolsNotCalled": tool_assertions.not_called,
     "toolParams": tool_assertions.params,
     "noToolErrors": tool_assertions.no_errors,
-    "responseNonEmpty": response_assertions.non_empty,
-    "responseContains": response_assertions.check_contains,
-    "responseContainsAny": response_assertions.contains_any,
-    "responseNotContains": response_assertions.not_contains,
-    "responseMatches": response_assertions.matches,
-    "maxLatencyMs": response_assertions.latency,
-    "maxTokens": response_assertions.check_tokens,
+    "responseNonEmpty": expect.non_empty,
+    "responseContains": expect.check_contains,
+    "responseContainsAny": expect.contains_any,
+    "responseNotContains": expect.not_contains,
+    "responseMatches": expect.matches,
+    "maxLatencyMs": expect.latency,
+    "maxTokens": expect.check_tokens,
 }
 """The check of each key, in the contract's order."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, ExpectedCall
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence, ExpectedCall
 from evaluators.json_values import equal
 from evaluators.model import Event
 from evaluators.transcripts.traces import calls_of_trace, has_trace

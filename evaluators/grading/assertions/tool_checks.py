@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_arguments, matches_pattern
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence
 from evaluators.json_values import equal
 from evaluators.model import Count, Event, Json, Text
 from evaluators.tool_use.calls import Call, calls

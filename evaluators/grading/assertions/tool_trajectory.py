@@ -17,8 +17,7 @@ from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from evalhub.lib.limits import LONGEST_NAME
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, invert
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence, invert
 from evaluators.json_values import equal
 from evaluators.model import AS_TUPLE, Amount, Count, Event, Json, Text, Value
 from evaluators.tool_use.calls import Call, calls

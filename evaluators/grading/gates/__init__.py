@@ -7,21 +7,21 @@ from typing import Annotated, get_args
 
 from pydantic import Field
 
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.gates.base_gate import BaseGate
 from evaluators.grading.gates.command_gates import (
     CommandOutputContains,
     CommandOutputMatches,
+    CommandRan,
     CommandSucceeds,
     Script,
 )
-from evaluators.grading.gates.command_ran_gate import CommandRan
-from evaluators.grading.gates.file_gates import FileContains, FileExists, FileMatches
+from evaluators.grading.gates.file_gates import FileContains, FileExists, FileMatches, ProtectedUnchanged
 from evaluators.grading.gates.json_path_gate import CommandJsonPath
-from evaluators.grading.gates.mcp_gates import McpCalled, McpNotCalled
-from evaluators.grading.gates.protected_gate import ProtectedUnchanged
 from evaluators.grading.gates.transcript_gate import (
     AnswerLacks,
+    McpCalled,
+    McpNotCalled,
     NoTranscriptErrors,
     SkillLoaded,
     SkillNotLoaded,

@@ -1,15 +1,19 @@
-"""Gates on files in the workspace."""
+"""Gates on files in the workspace.
+
+The gate on files that are not the task.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, BaseGate, PatternText, Verdict, contains, matches
 from evaluators.model import FileUnavailable, Score, Workspace
+from evaluators.name_lists import list_names
 
 
 class FileGate(BaseGate):
@@ -59,3 +63,23 @@ class FileMatches(FileGate):
 
     def judge(self, workspace: Workspace) -> Verdict:
         return matches(self.path, workspace.read(self.path), self.pattern)
+
+
+_SHOWN = 5
+
+
+class ProtectedUnchanged(BaseGate):
+    """The agent changed no protected file, and added none where a pattern matches."""
+
+    needs_workspace: ClassVar[bool] = False
+
+    type: Literal["protected_unchanged"] = "protected_unchanged"
+
+    def check(self, evidence: Evidence) -> Score:
+        changed = evidence.protected_changes
+        message = (
+            f"The agent changed protected files: {list_names(changed, _SHOWN)}."
+            if changed
+            else "The agent changed no protected file."
+        )
+        return self.score(not changed, message, expected=0, actual=len(changed))

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evaluators.grading.evaluator import clamp_score
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence, clamp_score
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import NoJson, cut_deep, decode_json
 from evaluators.model import CommandResult, Json, Score, Seconds, Text, Value

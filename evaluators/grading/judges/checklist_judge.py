@@ -8,12 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, trimmed_text
-from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.llm_judge import ask_judge
-from evaluators.grading.judges.llm_judge_prompt import collect_prompt_values, fill_template, section
-from evaluators.grading.judges.rubric import hash_of
-from evaluators.grading.judges.rubric_reply import first_object
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence, trimmed_text
+from evaluators.grading.judges.llm_judge import ask_judge, collect_prompt_values, fill_template, section
+from evaluators.grading.judges.rubric import first_object, hash_of
 from evaluators.model import AS_TUPLE, Amount, Json, Judging, Value
 
 SYSTEM = """You check an answer against a list of statements.

@@ -16,13 +16,13 @@ from evaluators.grading.evaluator import (
     BaseEvaluator,
     Case,
     EvaluatorResult,
+    Evidence,
     clamp_score,
     judged_answer,
     trace_context,
     trimmed_text,
     trimmed_texts,
 )
-from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import json_output
 from evaluators.model import CommandResult, Json, Kind, Seconds, Text

@@ -10,18 +10,23 @@ import msgspec
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText
+from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText, FieldAccuracy
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
-from evaluators.grading.assertions.field_accuracy import FieldAccuracy
-from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, LatencyLimit, TokenLimit
+from evaluators.grading.assertions.tool_assertions import CostLimit, ExecutionLimits, LatencyLimit, TokenLimit
 from evaluators.grading.assertions.tool_checks import SkillTrigger, StepCount, ToolArguments, ToolUsed
 from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.judges.code_judge import CodeAggregator, CodeJudge, run_judge_script
-from evaluators.grading.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
-from evaluators.grading.judges.llm_judge_prompt import SYSTEM, collect_prompt_values, enclose, section
+from evaluators.grading.judges.llm_judge import (
+    SYSTEM,
+    LlmJudge,
+    ask_judge,
+    collect_prompt_values,
+    enclose,
+    result_of_judging,
+    section,
+)
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.model import AS_TUPLE, Amount, Json, Kind, Score, Share, TextOrNone, Transcript
 from evaluators.statistics.descriptive import weighted_mean

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluators.grading.evaluator import LAYER, Case, score_and_threshold
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import LAYER, Case, Evidence, score_and_threshold
 from evaluators.grading.scores import Evaluator
 from evaluators.model import Score
 from evaluators.statistics.descriptive import weighted_mean

@@ -4,7 +4,7 @@ To read another agent's files, write a module with `matches` and `parse` and add
 docs/extending.md.
 """
 
-from evaluators.transcripts import inspect_archive
+from evaluators.transcripts import inspect_log
 from evaluators.transcripts.sessions import (
     aider,
     claude_code,
@@ -16,8 +16,13 @@ from evaluators.transcripts.sessions import (
     qwen_code,
     trajectories,
 )
-from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
-from evaluators.transcripts.sessions.session import Session, SessionImporter, parse_session_file
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Session,
+    SessionImporter,
+    UnreadableSession,
+    parse_session_file,
+)
 
 IMPORTERS = (
     SessionImporter("Gemini CLI", gemini_cli.matches, gemini_cli.parse),
@@ -26,7 +31,7 @@ IMPORTERS = (
     SessionImporter("mini-swe-agent", trajectories.matches_mini, trajectories.parse_mini),
     SessionImporter("ATIF", trajectories.matches_atif, trajectories.parse_atif),
     SessionImporter(
-        "Inspect", trajectories.matches_inspect, trajectories.parse_inspect, inspect_archive.is_archive
+        "Inspect", trajectories.matches_inspect, trajectories.parse_inspect, inspect_log.is_archive
     ),
     SessionImporter("aider", lambda value: False, aider.parse, aider.begins),
     SessionImporter("Claude Code", claude_code.matches, claude_code.parse),

@@ -8,8 +8,7 @@ from typing import IO
 from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.transcripts.aider import START, read_chats
 from evaluators.transcripts.reading import as_text
-from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
-from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole
+from evaluators.transcripts.sessions.session import Problems, Reduce, Session, UnreadableSession, keep_whole
 
 
 def begins(head: bytes) -> bool:

@@ -9,12 +9,28 @@ from typing import IO
 from msgspec import structs
 
 from evaluators.model import Event, Usage, total_usage
-from evaluators.transcripts.background import TaskEnds, with_task_ends
-from evaluators.transcripts.claude_code import Turns, by_kind, by_model, message_events, usage_of
-from evaluators.transcripts.refusals import CLAUDE_CODE, find_refusal
-from evaluators.transcripts.sessions.json_files import Problems, read_objects
-from evaluators.transcripts.sessions.session import Reduce, Session, Trail, keep_whole, only_session, span_of
-from evaluators.transcripts.sessions.written_once import WrittenOnce, message_key
+from evaluators.transcripts.claude_code import (
+    CLAUDE_CODE,
+    TaskEnds,
+    Turns,
+    by_kind,
+    by_model,
+    find_refusal,
+    message_events,
+    usage_of,
+    with_task_ends,
+)
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Reduce,
+    Session,
+    Trail,
+    keep_whole,
+    only_session,
+    read_objects,
+    span_of,
+)
+from evaluators.transcripts.sessions.trajectories import WrittenOnce, message_key
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
 

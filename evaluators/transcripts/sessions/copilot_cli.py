@@ -7,8 +7,15 @@ from typing import IO
 
 from evaluators.model import total_usage
 from evaluators.transcripts.copilot_cli import read_events, usage_by_model
-from evaluators.transcripts.sessions.json_files import Problems, read_objects
-from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Reduce,
+    Session,
+    keep_whole,
+    only_session,
+    read_objects,
+    span_of,
+)
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
 

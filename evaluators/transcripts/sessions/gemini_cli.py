@@ -10,8 +10,15 @@ from msgspec import structs
 
 from evaluators.model import Event, NotRun, Usage, total_usage
 from evaluators.transcripts.gemini_cli import SHELL, stated_code
-from evaluators.transcripts.sessions.json_files import Problems, read_objects_or_one
-from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Reduce,
+    Session,
+    keep_whole,
+    only_session,
+    read_objects_or_one,
+    span_of,
+)
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
 from evaluators.transcripts.traces import shell_command, timestamp
 

@@ -9,8 +9,16 @@ from msgspec import structs
 
 from evaluators.model import Event
 from evaluators.transcripts.opencode import call_events, sum_costs, usage_of
-from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, whole_json
-from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, only_session, span_of
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Reduce,
+    Session,
+    UnreadableSession,
+    keep_whole,
+    only_session,
+    span_of,
+    whole_json,
+)
 from evaluators.transcripts.stream import Object, mapping_or_empty, moment, text_or_none, transcript
 
 

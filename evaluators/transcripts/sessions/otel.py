@@ -8,8 +8,16 @@ from typing import IO
 
 from evaluators.model import Json
 from evaluators.transcripts.otel import find_spans, read_spans
-from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession, read_objects, whole_json
-from evaluators.transcripts.sessions.session import Reduce, Session, keep_whole, span_of
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Reduce,
+    Session,
+    UnreadableSession,
+    keep_whole,
+    read_objects,
+    span_of,
+    whole_json,
+)
 from evaluators.transcripts.span_attributes import attributes
 from evaluators.transcripts.stream import Object, json_or_none
 

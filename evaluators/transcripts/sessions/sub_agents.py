@@ -10,16 +10,8 @@ from msgspec import structs
 
 from evaluators.model import Event, Transcript, total_usage
 from evaluators.transcripts.endings import ending_of
-from evaluators.transcripts.sessions import (
-    claude_code,
-    codex,
-    copilot_cli,
-    gemini_cli,
-    opencode,
-    qwen_code,
-)
-from evaluators.transcripts.sessions.json_files import Problems, UnreadableSession
-from evaluators.transcripts.sessions.session import Session
+from evaluators.transcripts.sessions import claude_code, codex, copilot_cli, gemini_cli, opencode, qwen_code
+from evaluators.transcripts.sessions.session import Problems, Session, UnreadableSession
 from evaluators.transcripts.stream import unseen_sentence
 
 SUB_AGENT, MAIN = "sub-agent-", "session"

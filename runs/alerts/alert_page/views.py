@@ -1,7 +1,15 @@
-"""Views of the regressions queue, and of an alert's confirmation."""
+"""Views of the regressions queue, and of an alert's confirmation.
+
+What a card of the queue offers: three buttons, and the others once it is opened.
+
+A regression as Markdown, to paste into an issue.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,30 +19,155 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import counted, percent
+from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.fragments import STOP_POLLING, page_or_fragment
-from evalhub.web.paging import key_of
-from evalhub.web.posted_query import posted_query
-from runs.alerts.alert_filters import (
+from evalhub.web.csv_export import key_of
+from evalhub.web.middleware import STOP_POLLING, page_or_fragment, posted_query
+from runs.alerts.alert_page.alerts import TITLES, AlertCard, AlertForm, BulkForm, Lost, alert_card, alert_page
+from runs.alerts.api import (
     NOBODY,
     AlertCounts,
     AlertListFilters,
     active_alert_filters,
     alert_counts,
+    revert_guidance,
+    triage,
+    triage_all,
 )
-from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page
-from runs.alerts.alert_page.buttons import OfferedButtons
-from runs.alerts.alert_page.forms import TITLES, AlertForm, BulkForm
-from runs.alerts.alert_page.markdown import alert_as_markdown
-from runs.alerts.triage import revert_guidance, triage, triage_all
-from runs.compare.intended_changes import guidance_words
+from runs.compare.differences import guidance_words
+from runs.compare.shown_changes import reference_words
 from runs.errors import RequestError, Unconfirmable, Unrevertable
 from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Run
-from runs.models.comparison import AlertState, Evidence
+from runs.models.comparison import AlertKind, AlertState, Evidence, state_label
 from runs.results.address_filters import no_match
+
+CONFIRM, REVERT = "confirm", "revert"
+SHOWN = 3
+LABELS = {AlertState.ACKNOWLEDGED: "Acknowledge", AlertState.INVESTIGATING: "Investigate"}
+"""Where a button and its state differ."""
+TRIAGED = tuple(each for each in AlertState if each is not AlertState.UNTRIAGED)
+BY_KIND: dict[str, tuple[str, ...]] = {
+    AlertKind.AFTER_CHANGE: (
+        AlertState.WONT_FIX,
+        REVERT,
+        AlertState.ACKNOWLEDGED,
+        CONFIRM,
+        AlertState.INVALID,
+    )
+}
+"""What comes first, for kinds that differ from a regression."""
+OF_REGRESSION = (AlertState.ACKNOWLEDGED, CONFIRM, AlertState.INVALID, AlertState.WONT_FIX)
+
+
+@dataclass(frozen=True)
+class CardButton:
+    """One button of a card."""
+
+    does: str
+    """The state that it sets, `CONFIRM` or `REVERT`."""
+    label: str
+    key: str = ""
+    """The key that presses it."""
+
+
+@dataclass(frozen=True)
+class CardButtons:
+    """The buttons of a card: those that it shows, and those inside it."""
+
+    shown: tuple[CardButton, ...]
+    inside: tuple[CardButton, ...]
+
+
+@dataclass(frozen=True)
+class OfferedButtons:
+    """Actions available to this role."""
+
+    rights: Collection[str]
+
+    def buttons_of(self, card: AlertCard) -> CardButtons:
+        """Return what the person may do with an alert, the likeliest first."""
+        order = BY_KIND.get(card.alert.kind, OF_REGRESSION)
+        possible = [
+            action for action in dict.fromkeys((*order, *TRIAGED)) if _is_possible(action, card, self.rights)
+        ]
+        buttons = tuple(_button(each, card) for each in possible)
+        return CardButtons(buttons[:SHOWN], buttons[SHOWN:])
+
+
+def _is_possible(does: str, card: AlertCard, rights: Collection[str]) -> bool:
+    alert = card.alert
+    if does == CONFIRM:
+        return "run" in rights and alert.is_confirmable
+    if does == REVERT:
+        return "upload" in rights and card.is_revertible
+    return "triage" in rights and does != alert.state
+
+
+def _button(does: str, card: AlertCard) -> CardButton:
+    if does == CONFIRM:
+        return CardButton(does, "Confirm…", "c")
+    if does == REVERT:
+        guidance = card.alert.run.baseline.guidance if card.alert.run.baseline else None
+        return CardButton(does, f"Revert to {guidance_words(guidance)}")
+    key = "a" if does == AlertState.ACKNOWLEDGED else ""
+    return CardButton(does, LABELS.get(AlertState(does)) or state_label(does, card.alert.kind), key)
+
+
+MOST = 20
+"""Most scenarios that are listed."""
+
+
+def alert_as_markdown(card: AlertCard, host: str) -> str:
+    """Return a card as Markdown with links; `host` is the address of this server."""
+    alert, run = card.alert, card.alert.run
+    address = f"{host}{run.get_absolute_url()}"
+    model = f" with {_plain(run.model)}" if run.model else ""
+    parts = [
+        f"## {_plain(card.title)}: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
+        _evidence(card),
+        "\n".join(f"- {_change(each)}" for each in card.regressed),
+        _table(card.lost),
+        "\n".join(
+            f"- {difference.label}: {_plain(difference.before) or 'none'} → {_plain(difference.after) or 'none'}"
+            for difference in card.differences
+        ),
+        _plain(alert.note),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _evidence(card: AlertCard) -> str:
+    alert = card.alert
+    if alert.drift:
+        return f"**Drift**. {card.sentence}"
+    side = reference_words(alert.run.old_side, alert.run.baseline_id)
+    baseline = f"Compared with {side}." if alert.run.baseline_id else ""
+    said = " ".join(filter(None, (baseline, card.sentence, alert.reason)))
+    return f"**{alert.get_evidence_display()}**. {_plain(said)}".strip()
+
+
+def _change(change: object) -> str:
+    size, interval = getattr(change, "size", ""), getattr(change, "interval", "")
+    return f"{getattr(change, 'label', '')} {size}{f' ({interval})' if interval else ''}, {getattr(change, 'worse', '')}"
+
+
+def _table(lost: tuple[Lost, ...]) -> str:
+    if not lost:
+        return ""
+    rows = [
+        f"| {_plain(scenario.key)} | {percent(scenario.before)} | {percent(scenario.after)} | {_plain(scenario.reason)} |"
+        for scenario in lost[:MOST]
+    ]
+    more = [f"\n{len(lost) - MOST} more scenarios."] if len(lost) > MOST else []
+    return "\n".join(["| scenario | baseline | now | why |", "| --- | --- | --- | --- |", *rows, *more])
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line in which Markdown finds no markup."""
+    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", " ".join(text.split()))
+
 
 RIGHTS = ("triage", "run", "upload")
 

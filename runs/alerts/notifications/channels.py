@@ -1,7 +1,17 @@
-"""Create, change, test and delete channels, for pages and REST. The audit log names changed fields, never values."""
+"""Create, change, test and delete channels, for pages and REST. The audit log names changed fields, never values.
+
+Sign webhook messages so that a receiver knows who sent them and when.
+
+Source: Standard Webhooks, https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,11 +26,45 @@ from django.views.decorators.debug import sensitive_variables
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from runs.alerts.notifications.signing import decode_key
-from runs.db.request_job import request_job
+from runs.db.transactions import request_job
 from runs.models import Channel, Delivery, Job, Notification
 from runs.models.notification import CHOSEN_EVENTS, ChannelKind, DeliveryState, NotificationEvent
 from runs.workers import wakeups
+
+PREFIX = "whsec_"
+SHORTEST, LONGEST = 24, 64
+"""Bytes of a key."""
+
+
+def new_secret() -> str:
+    """Return a random secret of 32 bytes."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def decode_key(secret: str) -> bytes:
+    """Return the key of `whsec_` and base64. Raises `ValueError` if it is none, or not of 24 to 64 bytes."""
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except binascii.Error as error:
+        raise ValueError("not base64") from error
+    if not secret.startswith(PREFIX) or not SHORTEST <= len(key) <= LONGEST:
+        raise ValueError("not a key")
+    return key
+
+
+def signature_headers(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
+    """Return the headers of a message; `seconds` since 1970 is the time of the attempt.
+
+    The signature is the base64 of HMAC-SHA256 over `id.seconds.body`.
+    """
+    signed = b".".join((message_id.encode(), str(seconds).encode(), body))
+    digest = hmac.new(decode_key(secret), signed, hashlib.sha256).digest()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }
+
 
 MOST_RECIPIENTS = 20
 FIELDS = ("name", "recipients", "address", "secret", "events")

@@ -14,23 +14,22 @@ from evaluators.name_lists import list_names
 from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
-from runs.compare.alert_words import alert_sentence, alert_title
-from runs.compare.intended_changes import change_words
+from runs.compare.differences import change_words
 from runs.compare.lost_scenarios import (
     BrokenScenario,
     changes_of_run,
     lost_keys,
+    stored_changes,
     with_failing_commands,
     worst_losses,
 )
 from runs.compare.measure_changes import HEADLINE
-from runs.compare.shown_reference import reference_words
-from runs.compare.stored_changes import stored_changes
+from runs.compare.shown_changes import alert_sentence, alert_title, reference_words
 from runs.models import Alert, CommandRecord, Notification, Run
 from runs.models.comparison import OF_AMOUNTS, OF_SUITE, AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.results.digests import digests_of
-from runs.results.measures import label_of_key
+from runs.results.layer_totals import label_of_key
 
 
 class NothingToSay(Exception):

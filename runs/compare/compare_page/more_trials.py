@@ -13,15 +13,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from evalhub.lib.numbers import counted
-from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.teams.access import ProjectRequest, project_page
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.looks import first_size
 from evaluators.statistics.regression import detectable_with
-from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
-from runs.compare.compare_page.compared_scenarios import ComparedScenario
-from runs.compare.compare_page.comparison import compare_two_runs
+from runs.compare.compare_page.comparison import ComparedScenario, compare_two_runs
+from runs.compare.compare_page.matrix import ChosenRuns, chosen_runs
 from runs.compare.differences import LABELS, fingerprint_differences
-from runs.compare.extensions import Extension, extensions_of
+from runs.compare.looks import Extension, extensions_of
 from runs.compare.measure_changes import (
     HEADLINE,
     PASS,
@@ -29,7 +28,7 @@ from runs.compare.measure_changes import (
     compare_runs,
     smallest_of_pass_rate,
 )
-from runs.engine.extending import extend_runs
+from runs.engine.retrying import extend_runs
 from runs.errors import RequestError
 from runs.launch.estimate import PlanEstimate, estimate_plan
 from runs.launch.request import MOST_MORE, PlannedRun, plan_more_trials

@@ -1,8 +1,16 @@
-"""The views that compare two runs, or up to ten."""
+"""The views that compare two runs, or up to ten.
+
+The tables of the comparison pages as CSV.
+
+Differences of the runs' guidance, tool descriptions, and definitions of targets and judges, as text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -10,29 +18,159 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.chips import rows_of_kind
-from evalhub.web.csv_export import chosen_table
-from evalhub.web.paging import key_of
-from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
-from runs.compare.compare_page.compared_scenarios import (
+from evalhub.teams.access import ProjectRequest, project_page
+from evalhub.web.csv_export import Cell, Table, chosen_table, key_of
+from evalhub.web.states import rows_of_kind
+from runs.compare.compare_page.comparison import (
     DIFFERING,
     FACETS,
+    ComparedRuns,
     ComparedScenario,
+    compare_two_runs,
     compared_facets,
+    scenario_values,
 )
-from runs.compare.compare_page.comparison import compare_two_runs, scenario_values
-from runs.compare.compare_page.matrix import compare_several_runs
-from runs.compare.compare_page.tables import (
-    compared_scenario_table,
-    matrix_scenario_table,
-    matrix_table,
-)
-from runs.compare.compare_page.text_differences import PARTS, differing_parts, text_differences
+from runs.compare.compare_page.matrix import ChosenRuns, Matrix, chosen_runs, compare_several_runs
 from runs.compare.differences import differing_values
-from runs.compare.extensions import Extension, extensions_of
+from runs.compare.looks import Extension, extensions_of
 from runs.compare.shown_changes import measure_table
+from runs.models import Run
+from runs.models.usage import surface_hash, surfaces_of
+from runs.results.outcome_history import Rate
 from runs.results.trial_page.side_by_side import TwoTrials, two_trials
+from runs.targets.definitions import NO_RESULT
+from scenarios.differences import TextDifference, lines_of, text_difference
+from scenarios.models import Guidance
+
+SCENARIO_COLUMNS = (
+    *("scenario", "base_passed", "base_failed", "base_errors", "new_passed", "new_failed", "new_errors"),
+    *("difference", "change", "comparable", "changed", "not_significant", "first_difference"),
+)
+
+
+def compared_scenario_table(compared: ComparedRuns, scenarios: Iterable[ComparedScenario]) -> Table:
+    """Return the scenarios of a chip; `changed` names the parts that changed."""
+    return Table(f"{compared.name}-scenarios", SCENARIO_COLUMNS, (_scenario(each) for each in scenarios))
+
+
+def _scenario(scenario: ComparedScenario) -> tuple[Cell, ...]:
+    before, after = scenario.rates
+    difference = after.share - before.share if scenario.is_comparable and before.n and after.n else None
+    sides = [side.count(word) for side in scenario.marks for word in ("pass", "fail", "error")]
+    apart = scenario.diverging.divergence if scenario.diverging else None
+    return (
+        *(
+            scenario.key,
+            *sides,
+            difference,
+            scenario.kind,
+            scenario.is_comparable,
+            " ".join(scenario.changed),
+        ),
+        *(scenario.is_not_significant, apart.label if apart else None),
+    )
+
+
+def matrix_table(matrix: Matrix) -> Table:
+    """Return the matrix's measures, one row for each run."""
+    header = ("measure", "unit", "run", "value", "difference", "low_95", "high_95", "scale", "verdict")
+    return Table("runs-measures", header, _matrix_rows(matrix))
+
+
+def _matrix_rows(matrix: Matrix) -> Iterator[tuple[Cell, ...]]:
+    for row in matrix.summary:
+        for column, cell in zip(matrix.columns, row, strict=True):
+            change = cell.change.change if cell.change else None
+            cells = (
+                (change.effect, change.lower, change.upper, change.scale.value, change.verdict.value)
+                if change
+                else [None] * 5
+            )
+            yield (cell.name, cell.unit, column.run.pk, cell.new, *cells)
+
+
+def matrix_scenario_table(matrix: Matrix) -> Table:
+    """Return the scenarios' trials by run; `change` is against the base, by counts."""
+    header = ("scenario", "run", "passed", "trials", "change")
+    rows = (
+        (row.key, column.run.pk, rate.passed, rate.n, cell.change or None)
+        for row in matrix.scenarios
+        for column, cell in zip(matrix.columns, row.cells, strict=True)
+        for rate in [cell.side.rate if cell.side else Rate(0, 0)]
+    )
+    return Table("runs-scenarios", header, rows)
+
+
+@dataclass(frozen=True)
+class NamedDifference:
+    """The difference of one document."""
+
+    name: str
+    text: TextDifference | None
+    """None if it is too long."""
+
+
+PARTS = {"guidance": "Guidance", "target": "Target", "judge": "Judge", "tool": "Tool's descriptions"}
+
+
+def differing_parts(base: Run, new: Run) -> dict[str, str]:
+    """Return which of guidance, target, judge and tool descriptions differ, with their labels. No query."""
+    judges = [run.fingerprint.get("judge_sha256") for run in (base, new)]
+    differs = {
+        "guidance": base.guidance_id != new.guidance_id,
+        "target": base.target_version_id != new.target_version_id,
+        "judge": all(judges) and judges[0] != judges[1],
+        "tool": surface_hash(base) != surface_hash(new),
+    }
+    return {name: label for name, label in PARTS.items() if differs[name]}
+
+
+def text_differences(base: Run, new: Run, part: str) -> list[NamedDifference]:
+    """Return the differing documents of a part, by path. At most one query; expects target versions to be loaded."""
+    documents = {"guidance": _guidance, "target": _targets, "judge": _judges, "tool": _tools}
+    before, after = documents[part](base, new)
+    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    return [
+        NamedDifference(path, text_difference(lines_of(before.get(path, "")), lines_of(after.get(path, ""))))
+        for path in paths
+    ]
+
+
+def _guidance(*runs: Run) -> list[dict[str, str]]:
+    keys = [run.guidance_id for run in runs if run.guidance_id]
+    files = dict(Guidance.objects.filter(pk__in=keys).values_list("pk", "files"))
+    return [
+        {str(each["path"]): str(each.get("content") or "") for each in files.get(run.guidance_id or 0, [])}
+        for run in runs
+    ]
+
+
+def _targets(*runs: Run) -> list[dict[str, str]]:
+    versions = [run.target_version for run in runs]
+    return [{"definition": _definition_text(each.definition if each else {})} for each in versions]
+
+
+def _judges(*runs: Run) -> list[dict[str, str]]:
+    texts: dict[int, dict[str, str]] = {run.pk: {} for run in runs}
+    columns = ("run_id", "targetversion__target__name", "targetversion__definition")
+    versions = Run.judge_versions.through.objects.filter(run__in=texts).values_list(*columns)
+    for run, name, definition in versions:
+        texts[run][name] = _definition_text(definition)
+    return [texts[run.pk] for run in runs]
+
+
+def _tools(*runs: Run) -> list[dict[str, str]]:
+    surfaces = surfaces_of(runs[0].project_id, [surface_hash(run) for run in runs])
+    return [
+        {name: text for surface in run_surfaces for name, text in surface.documents.items()}
+        for run_surfaces in surfaces
+    ]
+
+
+def _definition_text(definition: Mapping[str, Any]) -> str:
+    relevant = {name: value for name, value in definition.items() if name not in NO_RESULT}
+    return json.dumps(relevant, indent=2, sort_keys=True, ensure_ascii=False) if relevant else ""
+
 
 HELP_COOKIE = "compare_help"
 """Set once somebody has dismissed how to read a comparison."""

@@ -10,13 +10,12 @@ from django.db.models import Q
 
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import interval, size
-from runs.compare.guidance.guidance_comparison import compare_chosen
-from runs.compare.guidance.guidance_runs import RunsBySide
+from runs.compare.guidance.guidance_comparison import RunsBySide, compare_chosen
 from runs.compare.measure_changes import RunComparison
 from runs.models import Run, Trial
 from runs.models.run import MOSTLY_MEASURED, UNCHECKED, Arm
 from runs.models.trial import TrialState
-from runs.results.measures import label_named
+from runs.results.layer_totals import label_named
 from scenarios.models import Guidance
 
 _WITH_EVENTS = ("recorded", "events", "stream", "trace")

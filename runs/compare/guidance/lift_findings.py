@@ -13,8 +13,7 @@ from evalhub.web.states import look_of_state
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.regression import compare_scenarios
 from evaluators.statistics.verdict_sentences import interval, size
-from runs.compare.guidance.guidance_comparison import compare_chosen, pooled_samples
-from runs.compare.guidance.guidance_runs import RunsBySide, settings_of
+from runs.compare.guidance.guidance_comparison import RunsBySide, compare_chosen, pooled_samples, settings_of
 from runs.compare.guidance.lift_answer import (
     LiftAnswer,
     benchmark_json,
@@ -23,12 +22,12 @@ from runs.compare.guidance.lift_answer import (
     previous_json,
     read_answer,
 )
+from runs.compare.lost_scenarios import pass_changes
 from runs.compare.measure_changes import RunComparison, rule_of
-from runs.compare.stored_changes import pass_changes
 from runs.models import Run, Trial
 from runs.models.run import Arm, Preset
-from runs.results.measures import CRITERION, label_named, unit_of
-from runs.results.statement_texts import Texts, statement_texts
+from runs.results.layer_totals import CRITERION, label_named, unit_of
+from runs.results.repeated_statements import Texts, statement_texts
 from scenarios.guidance import skill_files, without_skills
 from scenarios.models import Guidance
 from scenarios.storing import guidance_files

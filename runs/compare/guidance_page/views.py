@@ -1,33 +1,258 @@
-"""Views of guidance: list, version and comparison."""
+"""Views of guidance: list, version and comparison.
+
+The tables of the guidance pages as CSV.
+
+Read guidance versions for their list and their pages.
+
+Say in a sentence which version of a suite's guidance is best, and what to do next.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from markdown_it import MarkdownIt
 
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table
-from evalhub.web.fragments import page_or_fragment
-from evalhub.web.paging import key_of, page_below
-from runs.compare.guidance.guidance_matrix import guidance_matrix
-from runs.compare.guidance.guidance_strip import guidance_strip
-from runs.compare.guidance_page.against import guidance_against
-from runs.compare.guidance_page.answer import answer_of_strip
-from runs.compare.guidance_page.strip_rows import heat_rows, shown_versions, strip_rows
-from runs.compare.guidance_page.tables import (
-    guidance_scenario_table,
+from evalhub.lib.limits import LONGEST_TEXT
+from evalhub.lib.numbers import counted, percent
+from evalhub.teams.access import ProjectRequest, project_page
+from evalhub.teams.models import Project
+from evalhub.web.csv_export import Table, chosen_table, key_of, page_below
+from evalhub.web.middleware import page_or_fragment
+from evalhub.web.sanitize import show_text
+from evaluators.statistics.measure_change import UNDECIDED, ChangeVerdict
+from evaluators.tool_use.exposure import estimated_tokens
+from runs.compare.guidance.guidance_matrix import (
+    ComparedVersion,
+    GuidanceStrip,
+    guidance_matrix,
+    guidance_strip,
 )
-from runs.compare.guidance_page.versions import find_guidance, guidance_page, guidance_versions
-from runs.compare.shown_changes import measure_table
+from runs.compare.guidance_page.against import (
+    GuidanceAgainst,
+    guidance_against,
+    heat_rows,
+    shown_versions,
+    strip_rows,
+)
+from runs.compare.measure_changes import PASS
+from runs.compare.shown_changes import measure_table, shown_verdict
+from runs.models import Run
+from runs.results.run_list import runs_of
 from scenarios.adopted_guidance import AdoptionRefused, adopt_guidance, last_guidance
 from scenarios.models import Guidance, Suite
 from scenarios.naming import NameRefused, rename_guidance
+
+SCENARIO_COLUMNS = (
+    *("scenario", "a", "b", "difference", "a_trials", "b_trials"),
+    *("a_judge", "a_reasons", "b_judge", "b_reasons"),
+)
+
+
+def guidance_scenario_table(page: GuidanceAgainst) -> Table:
+    """Return the scenarios of both versions by change; the judge's reasons are those that the page shows."""
+    rows = (
+        (
+            *(scenario.key, change.before, change.after, change.effect, *change.trials),
+            *(
+                cell
+                for side in (scenario.before, scenario.after)
+                for cell in ((side.score, side.text) if side else (None, None))
+            ),
+        )
+        for scenario in page.scenarios
+        for change in [scenario.change.change]
+    )
+    return Table(f"{page.name}-scenarios", SCENARIO_COLUMNS, rows)
+
+
+MOST_RUNS = 30
+MOST_OTHERS = 100
+DEEPEST = 6
+_markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+# Without raw HTML and images; the library refuses links with javascript:, vbscript:, file: and data:.
+
+
+@dataclass(frozen=True)
+class ShownDocument:
+    """A document as text and rendered."""
+
+    path: str
+    text: str
+
+    @property
+    def html(self) -> SafeString:
+        return render_markdown(self.text)
+
+    @property
+    def tokens(self) -> int:
+        return estimated_tokens(self.text)
+
+
+@dataclass(frozen=True)
+class GuidancePage:
+    """Content of a version's page."""
+
+    guidance: Guidance
+    documents: Sequence[ShownDocument]
+    runs: Sequence[Run]
+    """The newest runs that had it."""
+    run_count: int
+    laid_by: Run | None
+    """The first run that had it, for a document that came with a run."""
+    others: Sequence[Guidance]
+    """The suite's other versions, newest first."""
+
+
+def guidance_versions(suite: Suite) -> QuerySet[Guidance]:
+    """Return a suite's guidance versions with their number of runs, newest first."""
+    versions = suite.guidance.select_related("suite", "created_by").annotate(run_count=Count("runs"))
+    return versions.order_by("-pk")
+
+
+def find_guidance(project: Project, *keys: int) -> list[Guidance]:
+    """Return a project's guidance versions in the order of their keys, without unknown ones. One query."""
+    rows = Guidance.objects.select_related("suite__project", "created_by")
+    by_key = {each.pk: each for each in rows.filter(suite__project=project, pk__in=keys)}
+    return [by_key[key] for key in keys if key in by_key]
+
+
+def guidance_page(guidance: Guidance) -> GuidancePage:
+    """Return a version's page. Four queries."""
+    project = guidance.suite.project
+    runs = runs_of(project).filter(guidance=guidance)
+    first = runs.order_by("pk").first() if guidance.laid_path else None
+    others = guidance.suite.guidance.exclude(pk=guidance.pk).defer("files").order_by("-number")
+    return GuidancePage(
+        guidance,
+        [ShownDocument(each["path"], each["content"]) for each in guidance.files],
+        list(runs.order_by("-pk")[:MOST_RUNS]),
+        runs.count(),
+        first,
+        list(others[:MOST_OTHERS]),
+    )
+
+
+def render_markdown(text: str) -> SafeString:
+    """Return Markdown as HTML; HTML in it is shown as text, and headings start below the page's own."""
+    tokens = _markdown.parse(show_text(text[:LONGEST_TEXT]))
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(DEEPEST, int(token.tag[1:]) + 2)}"
+        for child in token.children or ():
+            if child.type == "link_open":
+                child.attrSet("rel", "nofollow noreferrer")
+    html: str = _markdown.renderer.render(tokens, _markdown.options, {})
+    return mark_safe(html)  # noqa: S308
+
+
+MOST_NAMES = 2
+
+
+@dataclass(frozen=True)
+class GuidanceAnswer:
+    """The answer as a title and a sentence; of the next steps at most one is set."""
+
+    title: str
+    sentence: str
+    adopt: Guidance | None = None
+    """The version to adopt."""
+    run: tuple[Guidance, ...] = ()
+    """Versions to run together."""
+    edit: Guidance | None = None
+    """The version whose text to change next."""
+
+
+def answer_of_strip(strip: GuidanceStrip, stored: Iterable[Guidance]) -> GuidanceAnswer:
+    """Return which version is best: one that improved on what the suite uses, else what it uses if all else regressed.
+
+    `stored` are the newest versions, also those that never ran.
+    """
+    adopted, versions = strip.adopted, [each.guidance for each in strip.versions]
+    untried = [each for each in stored if each not in versions and each != adopted]
+    if not versions:
+        first = [adopted] if adopted else []
+        return GuidanceAnswer(
+            "No run had guidance yet",
+            "Run the suite to see how it does.",
+            run=tuple([*first, *untried][:MOST_NAMES]),
+        )
+    newest = versions[-1]
+    if adopted is None:
+        return GuidanceAnswer(
+            "The suite uses no guidance",
+            f"{counted(len(versions), 'version')} ran in experiments.",
+            run=(newest,),
+        )
+    if adopted not in versions:
+        return GuidanceAnswer(
+            f"{adopted} has not run here",
+            "The suite uses it, so nothing shows how good it is.",
+            run=(adopted,),
+        )
+    if len(versions) == 1:
+        title, sentence = f"Only {adopted} has run", "Run another text to see whether it is better."
+        if untried:
+            return GuidanceAnswer(title, sentence, run=(adopted, untried[0]))
+        return GuidanceAnswer(title, sentence, edit=adopted)
+    return _answer_against(strip, adopted)
+
+
+def _answer_against(strip: GuidanceStrip, adopted: Guidance) -> GuidanceAnswer:
+    """Return the answer where the adopted version and others ran."""
+    compared = list(strip.against_adopted.values())
+    better = [each for each in compared if each.verdict is ChangeVerdict.IMPROVED]
+    if better:
+        best = max(better, key=_pass_rate)
+        return GuidanceAnswer(
+            f"{best.after} is the best {strip.document} so far",
+            f"{_size(best)} {adopted}, which the suite uses.",
+            adopt=best.after,
+        )
+    others = [each.guidance for each in strip.versions if each.guidance != adopted]
+    open_ones = [
+        version
+        for version in others
+        if version.pk not in strip.against_adopted
+        or strip.against_adopted[version.pk].verdict in (None, *UNDECIDED)
+    ]
+    worse = [each for each in compared if each.verdict is ChangeVerdict.REGRESSED]
+    if len(worse) == len(others):
+        title = f"{adopted} is the best {strip.document} so far"
+        return GuidanceAnswer(title, f"The suite uses it. {_against_all(len(worse))}", edit=adopted)
+    title = f"No version is known to be better than {adopted}"
+    if open_ones:
+        few = len(open_ones) <= MOST_NAMES
+        names = ", ".join(map(str, open_ones)) if few else f"{len(open_ones)} other versions"
+        return GuidanceAnswer(title, f"The suite uses it. Undecided: {names}.", run=(adopted, open_ones[-1]))
+    return GuidanceAnswer(title, "The suite uses it.", edit=adopted)
+
+
+def _against_all(number: int) -> str:
+    return "The other version regressed." if number == 1 else f"All {number} other versions regressed."
+
+
+def _pass_rate(compared: ComparedVersion) -> float:
+    change = compared.change(PASS)
+    return (change.effect or 0.0) if change else 0.0
+
+
+def _size(compared: ComparedVersion) -> str:
+    """Return by how much a version improved, up to the name of what it is compared with."""
+    change = compared.change(PASS)
+    if change and change.verdict is ChangeVerdict.IMPROVED:
+        return f"{percent(change.after)} pass, against {percent(change.before)} with"
+    shown = shown_verdict(compared.findings.compared.headline)
+    return f"{shown.deciding.label} {shown.deciding.size} against" if shown else "It improved on"
 
 
 @require_safe

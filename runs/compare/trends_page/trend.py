@@ -1,26 +1,227 @@
-"""Draw measures over runs as SVG, without colours or scripts: one large with a link for each point, others small."""
+"""Draw measures over runs as SVG, without colours or scripts: one large with a link for each point, others small.
+
+The values, changes and runs of a trend in words.
+
+Draw what changed below the large chart's axis: flags of what ran, and what people noted.
+"""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from html import escape
+from typing import NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 
 from evalhub.lib import numbers
-from runs.compare.trend_runs import Mark, TrendRun
-from runs.compare.trend_series import TrendSeries, TrendValue
-from runs.compare.trends_page.words import (
-    RunWords,
-    change_arrow,
-    change_look,
-    change_sentence,
-    point_texts,
-    short_day,
-    show_value,
-    summary,
-)
+from evalhub.lib.numbers import counted
+from evalhub.web.sanitize import show_text
+from evaluators.statistics.change_points import ChangePoint
+from runs.compare.trend_series import Mark, TrendRun, TrendSeries, TrendValue
+from runs.models import Annotation
+
+
+class RunWords(NamedTuple):
+    """The words of a run's points, which are the same for every measure."""
+
+    which: str
+    """Its number and day."""
+    more: list[str]
+    """Whether it regressed or is an experiment, its tool and guidance."""
+
+
+def run_words(run: TrendRun) -> RunWords:
+    """Return the words of a run's points."""
+    more = []
+    if run.regressed:
+        more.append(f"run regressed, alert {run.alert.lower()}" if run.alert else "run regressed")
+    if run.is_experiment:
+        more.append("experiment")
+    return RunWords(
+        f"Run {run.pk}, {short_day(run.at)}",
+        [*more, *filter(None, (run.tool_version, run.guidance_name))],
+    )
+
+
+def short_day(at: date) -> str:
+    """Return a day for an axis, such as `3 Nov`."""
+    return f"{at.day} {at:%b}"
+
+
+def show_value(series: TrendSeries, value: float) -> str:
+    """Return a value in its unit; rates in percent."""
+    return numbers.measured(value, series.unit)
+
+
+def show_difference(series: TrendSeries, change: float) -> str:
+    """Return a difference in points, or in its unit with a sign."""
+    if series.is_share:
+        return f"{100 * change:+.0f} pts".replace("-", "−")
+    return ("+" if change > 0 else "−") + show_value(series, abs(change))
+
+
+def change_sentence(series: TrendSeries, change: ChangePoint) -> str:
+    """Return a change point in words, such as `from 85 % to 70 % (−15 pts)`."""
+    levels = f"from {show_value(series, change.before)} to {show_value(series, change.after)}"
+    return f"{levels} ({show_difference(series, change.after - change.before)})"
+
+
+def change_arrow(series: TrendSeries, change: ChangePoint) -> str:
+    """Return a change point's size with its direction, such as `▼ 15 pts`."""
+    size = show_difference(series, abs(change.after - change.before)).lstrip("+")
+    return f"{'▲' if change.after > change.before else '▼'} {size}"
+
+
+def change_look(series: TrendSeries, change: ChangePoint) -> str:
+    """Return the class of a change: is-good, is-bad, or empty where neither direction is better."""
+    if series.better not in ("higher", "lower"):
+        return ""
+    return "is-good" if (change.after > change.before) == (series.better == "higher") else "is-bad"
+
+
+def summary(series: TrendSeries) -> str:
+    """Return a series as the name of its drawing."""
+    if not series.values:
+        return f"{series.label}, not measured"
+    newest = show_value(series, series.values[-1].value)
+    changes = numbers.counted(len(series.changes), "change point")
+    return f"{series.label}, {numbers.counted(len(series.values), 'run')}, the newest {newest}, {changes}"
+
+
+def point_texts(series: TrendSeries, words: Sequence[RunWords]) -> list[str]:
+    """Return each value of a series with its run, its interval and what changed, oldest first."""
+    starts = {change.at: change for change in series.changes}
+    before = [None, *series.values]
+    return [
+        _point_text(series, words[value.at], value, previous, starts.get(value.at))
+        for previous, value in zip(before, series.values, strict=False)
+    ]
+
+
+def _point_text(
+    series: TrendSeries,
+    words: RunWords,
+    value: TrendValue,
+    previous: TrendValue | None,
+    change: ChangePoint | None,
+) -> str:
+    parts = [f"{words.which}: {show_value(series, value.value)}"]
+    if value.low is not None and value.high is not None:
+        parts.append(f"95 % interval {show_value(series, value.low)} to {show_value(series, value.high)}")
+    parts.append(f"n = {value.n}")
+    if previous and not math.isclose(previous.value, value.value, abs_tol=1e-9):
+        parts.append(f"{show_difference(series, value.value - previous.value)} since the run before")
+    if change:
+        parts.append(f"changed {change_sentence(series, change)}")
+    return ", ".join([*parts, *words.more])
+
+
+def mark_words(mark: Mark, runs: Sequence[TrendRun]) -> str:
+    """Return what changed before a run, with the run."""
+    run = runs[mark.at]
+    return f"{mark.words}, run {run.pk}, {short_day(run.at)}"
+
+
+ORDER = "TGMJS"
+APART = 30.0
+"""Marks closer than this are one."""
+LANE = 22
+MOST_NAMED = 3
+"""Changes that one mark names; the table has all."""
+LONGEST_SHOWN = 130
+
+
+class _Sign(NamedTuple):
+    at: float
+    """Position among the runs."""
+    flags: str
+    words: str
+
+
+def draw_strip(
+    marks: Sequence[Mark], annotations: Sequence[Annotation], runs: Sequence[TrendRun], plot: Plot
+) -> SafeString:
+    """Return the strip: a row of flags, a row of notes, and a row for the name of the one that is pointed at or has the focus.
+
+    Marks that would overlap are one. Empty without marks and annotations.
+    """
+    rows = [
+        ("flag", [_Sign(mark.at - 0.5, mark.flags, mark_words(mark, runs)) for mark in marks]),
+        ("note", _notes(annotations, runs)),
+    ]
+    drawn = [(look, _merge(signs, plot)) for look, signs in rows if signs]
+    if not drawn:
+        return SafeString("")
+    names = len(drawn) * LANE
+    parts = [
+        f'<svg class="strip" viewBox="0 0 {WIDTH} {names + LANE}" role="group" aria-label="What changed">'
+    ]
+    for lane, (look, signs) in enumerate(drawn):
+        parts += (_draw(sign, look, lane * LANE, names, plot) for sign in signs)
+    return mark_safe("".join([*parts, "</svg>"]))  # noqa: S308
+
+
+def place_of(annotation: Annotation, runs: Sequence[TrendRun]) -> float | None:
+    """Return an annotation's position among runs, between two of them for a day; None before the first."""
+    places = {run.pk: at for at, run in enumerate(runs)}
+    if annotation.run_id in places:
+        return float(places[annotation.run_id])
+    if not runs or annotation.day < runs[0].at.date():
+        return None
+    return bisect_left([run.at.date() for run in runs], annotation.day) - 0.5
+
+
+def _notes(annotations: Sequence[Annotation], runs: Sequence[TrendRun]) -> list[_Sign]:
+    placed = [(place_of(each, runs), each) for each in annotations]
+    signs = [_Sign(at, "✎", _note_words(each)) for at, each in placed if at is not None]
+    return sorted(signs, key=lambda sign: sign.at)
+
+
+def _note_words(annotation: Annotation) -> str:
+    by = annotation.by.get_username() if annotation.by else "somebody"
+    run = f"run {annotation.run_id}, " if annotation.run_id else ""
+    return f"{show_text(annotation.text)} ({run}{short_day(annotation.day)}, {by})"
+
+
+def _merge(signs: Sequence[_Sign], plot: Plot) -> Iterator[_Sign]:
+    """Yield signs, those that would overlap as one at the place of the first."""
+    group: list[_Sign] = []
+    for sign in signs:
+        if group and plot.x(sign.at) - plot.x(group[0].at) >= APART:
+            yield _one(group)
+            group = []
+        group.append(sign)
+    if group:
+        yield _one(group)
+
+
+def _one(group: Sequence[_Sign]) -> _Sign:
+    letters = {letter for sign in group for letter in sign.flags}
+    flags = "".join(letter for letter in ORDER if letter in letters) or "✎"
+    named = [sign.words for sign in group[-MOST_NAMED:][::-1]]
+    if len(group) > MOST_NAMED:
+        named.append(f"{counted(len(group) - MOST_NAMED, 'earlier change')}")
+    return _Sign(group[0].at, flags, "; ".join(named))
+
+
+def _draw(sign: _Sign, look: str, top: int, names: int, plot: Plot) -> str:
+    x = plot.x(sign.at)
+    width = 8 + 8 * len(sign.flags)
+    third = WIDTH / 3
+    anchor = "start" if x < third else "middle" if x < 2 * third else "end"
+    shown = sign.words if len(sign.words) <= LONGEST_SHOWN else f"{sign.words[: LONGEST_SHOWN - 1]}…"
+    return (
+        f'<g class="sign" tabindex="0" role="img" data-at="{sign.at:g}" transform="translate({x:g})" '
+        f'aria-label="{escape(f"{sign.flags}: {sign.words}")}">'
+        f'<rect class="{look}" x="{-width / 2:g}" y="{top + 2}" width="{width}" height="{LANE - 5}" rx="2"/>'
+        f'<text class="flag-text" y="{top + 15}">{sign.flags}</text>'
+        f'<text class="name" y="{names + 15}" text-anchor="{anchor}">{escape(shown)}</text></g>'
+    )
+
 
 WIDTH, HEIGHT = 1000, 300
 """Of the large drawing; static/js/charts.js gives Plotly's drawing the same margins, so that nothing moves."""

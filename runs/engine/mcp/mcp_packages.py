@@ -20,7 +20,7 @@ from runs.errors import ProviderError
 from runs.models import Run
 from runs.models.run import OPEN
 from runs.sandbox.safe_walk import MOST_ENTRIES, files_beneath, remove_tree
-from scenarios.hashing import content_hash
+from scenarios.storing import content_hash
 
 FOLDER = "packages"
 """Name of the packages' folder beside the workspace; its path inside the sandbox is the same for every server."""

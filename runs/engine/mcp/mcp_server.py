@@ -9,10 +9,16 @@ from evalhub.lib.limits import LONGEST_NAME
 from evalhub.lib.storable_text import storable
 from evaluators.model import Json, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
-from evaluators.tool_use.mcp_record import listings, read_mcp_record
-from evaluators.tool_use.mcp_surface import McpSurface, encode_surfaces, join_surfaces, surface_of
+from evaluators.tool_use.mcp_record import (
+    McpSurface,
+    encode_surfaces,
+    join_surfaces,
+    listings,
+    read_mcp_record,
+    surface_of,
+)
 from evaluators.tool_use.tool import Tool
-from evaluators.transcripts.nesting import without_deep_values
+from evaluators.transcripts.event_stream import without_deep_values
 from runs.engine.context import RunContext
 from runs.engine.mcp import mcp_messages
 from runs.engine.mcp.mcp_messages import LONGEST_LISTING
@@ -21,8 +27,8 @@ from runs.errors import RequestError
 from runs.models import ToolHelp
 from runs.models.usage import MCP
 from runs.targets.providers.base import Recording
-from scenarios.formats.validation import did_you_mean
-from scenarios.hashing import blob_hash
+from scenarios.formats.parsed import did_you_mean
+from scenarios.storing import blob_hash
 from scenarios.tool_descriptions import ToolDescriptions
 
 RECORD = "mcp"

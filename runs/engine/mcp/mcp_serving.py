@@ -34,8 +34,7 @@ from runs.engine.mcp.mcp_packages import FOLDER, cache_variables, copy_packages,
 from runs.engine.mcp.mcp_server import RECORD, plain_descriptions
 from runs.engine.task import Task
 from runs.engine.workspace.tool_variables import resolved_headers
-from runs.engine.workspace.trial_folder import TrialFolder
-from runs.engine.workspace.workspace import LocalWorkspace
+from runs.engine.workspace.workspace import LocalWorkspace, TrialFolder
 from runs.errors import ProviderError, RequestError
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT

@@ -14,27 +14,27 @@ from django.utils import timezone
 
 from evalhub.lib.storable_text import storable
 from evalhub.teams import audit
-from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import (
     LAYERS,
+    Criteria,
     assertions_layer,
     evaluators_layer,
     gates_layer,
     judge_layer,
     scripts_layer,
 )
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN
 from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, RubricCriteria
 from evaluators.model import Complete, Score, Usage, Workspace
-from runs.compare.recompute import outcome_of
+from runs.compare.comparison import outcome_of
 from runs.db.disk import CannotStore, cannot_store, check_room_for_commands
-from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.transactions import write_transaction
+from runs.db.transactions import request_job, write_transaction
 from runs.engine.context import RunContext, load_run
 from runs.engine.judges import inform, judge_target, make_judge
 from runs.engine.proof_agents import JudgeBudget
+from runs.engine.recording import judging_row
 from runs.engine.stored_trials.reassessment_plan import (
     KEPT_WORKSPACE,
     assessable,
@@ -43,17 +43,15 @@ from runs.engine.stored_trials.reassessment_plan import (
     ready_rubric,
     without_workspace,
 )
-from runs.engine.trial_result import judging_row
 from runs.engine.workspace.kept_files import changed_paths
-from runs.engine.workspace.trial_folder import trial_folder
-from runs.engine.workspace.workspace import PostResult
+from runs.engine.workspace.workspace import PostResult, trial_folder
 from runs.errors import ProviderError, RequestError
 from runs.launch.selection import check_judge
 from runs.models import Job, JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import scores_json
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
-from runs.results.files.kept_workspace import UNREADABLE, kept_files
+from runs.results.files.workspace_archive import UNREADABLE, kept_files
 from runs.review.calibrations import calibrated_versions
 from runs.targets.definitions import definition_hash
 from runs.workers import jobs, wakeups

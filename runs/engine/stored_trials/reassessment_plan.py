@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Avg, Exists, OuterRef, QuerySet
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.gates import Gate
 from evaluators.grading.judges.rubric import PREFIX, READY, RubricCriteria
-from runs.compare.recompute import LAYERS as SCORED
+from runs.compare.comparison import LAYERS as SCORED
 from runs.errors import RequestError
 from runs.models import Artifact, JudgingRecord, Reassessment, Run, Trial
 from runs.models.trial import TrialState

@@ -23,7 +23,7 @@ from evaluators.tool_use.launchers import (
     interpreter_name,
     program_name,
 )
-from evaluators.tool_use.recorded_calls import (
+from evaluators.tool_use.recorded_commands import (
     MOST_RECORDED_CALLS,
     RecordedCall,
     count_lost_calls,
@@ -33,8 +33,7 @@ from evaluators.tool_use.recorded_calls import (
 from evaluators.tool_use.tool import Tool
 from runs.engine.context import RunContext
 from runs.engine.task import Task
-from runs.engine.workspace.trial_folder import TrialFolder
-from runs.engine.workspace.workspace import LocalWorkspace
+from runs.engine.workspace.workspace import LocalWorkspace, TrialFolder
 from runs.errors import ProviderError
 from runs.results.counting import NOT_RECORDED
 from runs.sandbox.process import run_process

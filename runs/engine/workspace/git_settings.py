@@ -20,7 +20,7 @@ from pathlib import Path
 
 from evalhub.lib.limits import LARGEST_FILE
 from evaluators.name_lists import list_names
-from runs.engine.workspace.time_left import SECONDS, TimeLeft
+from runs.engine.workspace.kept_files import SECONDS, TimeLeft
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.sandbox.safe_paths import open_beneath, read_beneath, remove_beneath, write_beneath
 from runs.sandbox.safe_walk import entries_beneath

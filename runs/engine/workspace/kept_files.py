@@ -1,9 +1,13 @@
-"""Stores files of a trial and describes the changes of its workspace."""
+"""Stores files of a trial and describes the changes of its workspace.
+
+Limit the work that evalhub does on what an agent left.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +15,37 @@ from typing import Any
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
-from runs.engine.workspace.time_left import TimeLeft
-from runs.engine.workspace.trial_folder import TrialFolder
+from runs.engine.workspace.workspace import TrialFolder
 from runs.results.files.artifacts import StoredFile, keep_content
-from runs.results.files.kept_workspace import changed_lines
-from runs.results.files.workspace_archive import KINDS, ChangedFile, archive, changed_files, is_gits_own
+from runs.results.files.workspace_archive import (
+    KINDS,
+    ChangedFile,
+    archive,
+    changed_files,
+    changed_lines,
+    is_gits_own,
+)
 from runs.sandbox.safe_paths import read_beneath
 from runs.sandbox.safe_walk import is_empty
 from runs.targets.providers.base import Recording
 from scenarios.formats.parsed import FixtureFile
+
+SECONDS = 30.0
+"""For each step: storing the workspace, cleaning Git settings, hashing what gates run."""
+
+
+class TimeLeft:
+    """The time of one step, which a cancelled trial ends, too."""
+
+    def __init__(self, seconds: float = SECONDS, *, stopped: Callable[[], bool] = lambda: False) -> None:
+        self._end = time.monotonic() + seconds
+        self._stopped = stopped
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the step must end."""
+        return time.monotonic() >= self._end or self._stopped()
+
 
 MOST_NAMED = 8
 """Most changed files in a trial's detail; the stored workspace has all of them."""

@@ -1,26 +1,71 @@
 """Files that are not the task: kept as they stand after setup, and laid again when the agent has ended.
 
 Hidden files are taken away before the setup, which may commit what it finds, and laid with the protected ones.
+
+Keep files that evalhub lays after the agent out of `git status`, so that a gate on a clean tree still passes.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import stat
-from collections.abc import Collection, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
-from runs.engine.workspace.git_excludes import hide_from_status
 from runs.errors import ProviderError
-from runs.sandbox.safe_paths import FOLDER, open_beneath
+from runs.sandbox.safe_paths import FOLDER, make_folder_beneath, open_beneath, read_beneath, write_beneath
 from runs.sandbox.safe_walk import entries_beneath
+from scenarios.formats.agentv.file_versions import folders_above
 from scenarios.globs import matches
+from scenarios.guidance import is_tool_file
 from scenarios.named_files import find_named, is_hidden
-from scenarios.tool_files import is_tool_file
+
+_SPECIAL = re.compile(r"([\\*?\[ ])")
+"""Characters of a file's name that are written with a backslash in a pattern (gitignore(5))."""
+
+
+def hide_from_status(workspace: Path, paths: Iterable[str]) -> None:
+    """Name files in `.git/info/exclude` of the repositories that they lie in.
+
+    A repository that can't be written is left as it is: then its status names the files.
+    """
+    patterns: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        folders = folders_above(posixpath.dirname(path))
+        folder = next((each for each in folders if _is_repository(workspace, each)), None)
+        if folder is not None and "\n" not in path:
+            patterns.setdefault(folder, []).append(
+                "/" + _SPECIAL.sub(r"\\\1", posixpath.relpath(path, folder or "."))
+            )
+    for folder, lines in patterns.items():
+        with suppress(OSError):
+            _append(workspace, posixpath.join(folder, ".git/info/exclude"), lines)
+
+
+def _is_repository(workspace: Path, folder: str) -> bool:
+    try:
+        os.close(open_beneath(workspace, posixpath.join(folder, ".git"), FOLDER, links=False))
+    except OSError:
+        return False
+    return True
+
+
+def _append(workspace: Path, file: str, lines: Sequence[str]) -> None:
+    """Add lines to a file, which is made if it is missing. Raises `OSError`."""
+    make_folder_beneath(workspace, posixpath.dirname(file))
+    try:
+        before = read_beneath(workspace, file, links=False)
+    except FileNotFoundError:
+        before = b""
+    added = "".join(f"{line}\n" for line in lines).encode()
+    write_beneath(workspace, file, before.rstrip(b"\n") + b"\n" * bool(before) + added, replace=True)
+
 
 _AT_ONCE = 1 << 20
 _GIT = ".git"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evaluators.tool_use.tool import McpServer
-from runs.engine.workspace.trial_folder import TrialFolder
-from runs.engine.workspace.workspace import LocalWorkspace
+from runs.engine.workspace.workspace import LocalWorkspace, TrialFolder
 from runs.errors import ProviderError
 from scenarios.tool_variables import OF_TRIALS, named_variables, resolve_headers
 

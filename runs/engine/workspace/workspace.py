@@ -1,14 +1,29 @@
-"""The workspace of a trial: created from a fixture, used by commands and read by gates."""
+"""The workspace of a trial: created from a fixture, used by commands and read by gates.
+
+The directories of one trial: some for its commands, one for the worker only.
+
+The directory in which a process creates the folders of its trials.
+
+Each process has its own, with a locked file beside it while it runs. The next process removes the directories of
+killed processes; those of another machine only after a week, because not every network drive shows locks of others.
+"""
 
 from __future__ import annotations
 
+import atexit
 import fcntl
+import logging
+import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import stat
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
+from socket import gethostname
 from typing import BinaryIO
 
 from evalhub.lib.limits import LARGEST_FILE
@@ -17,10 +32,196 @@ from evaluators.redaction import mask_values
 from runs.errors import ProviderError
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT, COMMAND, Profile
-from runs.sandbox.safe_paths import LeadsOutside, exists_beneath, read_beneath
+from runs.sandbox.safe_paths import LeadsOutside, exists_beneath, read_beneath, write_beneath
+from runs.sandbox.safe_walk import remove_tree
 from runs.sandbox.sandbox import Containment, Sandbox
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import PostScript
+
+logger = logging.getLogger(__name__)
+
+_LOCK = ".lock"
+_making = threading.Lock()
+
+
+def own_area(root: Path) -> Path:
+    """Return this process's directory under `root`; create both if missing."""
+    with _making:
+        return _area(root, os.getpid())
+
+
+@cache
+def _area(root: Path, _process: int) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    area = root / f"process-{secrets.token_hex(8)}@{gethostname()}"
+    # Locked before the directory exists: without a lock it would count as abandoned.
+    lock = os.open(_lock_of(area), os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        area.mkdir(mode=0o700)
+    except OSError:
+        # On a full disk every trial retries.
+        _lock_of(area).unlink(missing_ok=True)
+        os.close(lock)
+        raise
+    atexit.register(_give_up, area, lock, os.getpid())
+    _remove_left(root)
+    return area
+
+
+def _lock_of(area: Path) -> Path:
+    return area.with_name(f"{area.name}{_LOCK}")
+
+
+def _give_up(area: Path, lock: int, process: int) -> None:
+    """Remove the area when its process ends, but not in forked processes."""
+    if os.getpid() == process:
+        _clear(area)
+        os.close(lock)
+
+
+def _remove_left(root: Path) -> None:
+    """Remove the areas of processes that have ended."""
+    for area in filter(_may_be_left, root.glob("process-*@*")):
+        try:
+            lock = os.open(_lock_of(area), os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            logger.warning("%s cannot be read: %s", area, error)
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _clear(area)
+        except BlockingIOError:
+            # Its process is running.
+            continue
+        finally:
+            os.close(lock)
+
+
+def _may_be_left(area: Path) -> bool:
+    """Return whether the lock shows that the area is abandoned. Every trial updates the directory's time."""
+    if area.name.endswith(_LOCK):
+        return False
+    if area.name.endswith(f"@{gethostname()}"):
+        return True
+    try:
+        # Age after which directories of another machine are removed.
+        return time.time() - area.stat().st_mtime > 7 * 24 * 3600.0
+    except FileNotFoundError:
+        # Another process was faster.
+        return False
+
+
+def _clear(area: Path) -> None:
+    """Remove a locked area, and its lock last."""
+    try:
+        remove_tree(area)
+        _lock_of(area).unlink(missing_ok=True)
+    except OSError as error:
+        # No trial depends on it; the log shows what uses the disk.
+        logger.warning("%s was not removed: %s", area, error)
+
+
+_NAMES = ("workspace", "scratch", "bundle", "record", "server", "door", "kept")
+
+
+@dataclass(frozen=True)
+class TrialFolder:
+    """Paths on the host; they are removed after the trial."""
+
+    workspace: Path
+    scratch: Path
+    bundle: Path
+    """Files of a scenario outside the workspace: attachments, guidelines; judges' scripts after the agent."""
+    record: Path
+    """Written by the worker after the agent, for commands that read it."""
+    server: Path
+    """Of the MCP server under test and its proxy, out of the agent's reach."""
+    door: Path
+    """Where agents reach the proxy; they can't write there."""
+    kept: Path
+    """Protected files as they stood after setup; no command sees them."""
+
+    @property
+    def transcript(self) -> Path:
+        """The agent's raw output, for scripts (`LLM_TOOL_TEST_TRANSCRIPT`)."""
+        return self.record / "transcript.raw.txt"
+
+    @property
+    def events(self) -> Path:
+        """Structured events, for scripts (`LLM_TOOL_TEST_EVENTS`)."""
+        return self.record / "events.jsonl"
+
+    def write_record(self, raw: bytes, events: bytes | None) -> None:
+        """Write the agent's output into its new directory. Raises `ProviderError` if that exists."""
+        try:
+            self.record.mkdir()
+        except FileExistsError as error:
+            raise ProviderError(
+                f"The trial wrote to {self.record.name}, where only evalhub writes. "
+                "Run it in a sandbox (EVALHUB_SANDBOX).",
+                kind="command",
+            ) from error
+        write_beneath(self.record, self.transcript.name, raw)
+        write_beneath(self.record, self.events.name, events or b"")
+
+    def lay_judging(self, files: Sequence[FixtureFile]) -> None:
+        """Lay the bundle's files that judge when the agent has ended. Raises `ProviderError` if their place is taken."""
+        for path in (file.path for file in files):
+            if os.path.lexists(self.bundle / path) or not _is_real(self.bundle, path.rpartition("/")[0]):
+                raise ProviderError(
+                    f"The trial wrote to {self.bundle.name}/{path}, where only evalhub writes. "
+                    "Run it in a sandbox (EVALHUB_SANDBOX).",
+                    kind="command",
+                )
+        fill(self.bundle, files)
+
+
+def _is_real(root: Path, folder: str) -> bool:
+    """Return whether each step to a folder is a folder itself, as far as it exists."""
+    while folder:
+        state = (root / folder).lstat() if os.path.lexists(root / folder) else None
+        if state and not stat.S_ISDIR(state.st_mode):
+            return False
+        folder = folder.rpartition("/")[0]
+    return True
+
+
+@contextmanager
+def trial_folder(
+    root: Path,
+    files: tuple[FixtureFile, ...],
+    bundle: tuple[FixtureFile, ...] | None = None,
+    *,
+    inside: str = "",
+) -> Iterator[TrialFolder]:
+    """Create the directories with these files in workspace and bundle; remove them in the end.
+
+    Without a bundle (None) it has no directory, and `write_record` makes that of the record. `inside` is the bundle's
+    folder where commands start, which may have no files yet.
+    """
+    base = fresh_folder(own_area(root), "trial-")
+    folder = TrialFolder(*(base / name for name in _NAMES))
+    try:
+        folder.workspace.mkdir()
+        folder.scratch.mkdir()
+        fill(folder.workspace, files)
+        if bundle is not None:
+            (folder.bundle / inside).mkdir(parents=True)
+            fill(folder.bundle, bundle)
+        yield folder
+    finally:
+        try:
+            remove_tree(base, folder.workspace, folder.scratch)
+        except OSError as error:
+            # The trial has its result; the next process that works here retries.
+            logger.warning("%s was not removed: %s", base, error)
+
+
+def placeholder_paths(root: Path) -> TrialFolder:
+    """Return paths for a trial that needs no directories; none is created."""
+    return TrialFolder(*(root / "none" / name for name in _NAMES))
+
 
 SETUP_SECONDS = 300.0
 _FOR_GATES = {"GIT_CONFIG_NOSYSTEM": "1"}

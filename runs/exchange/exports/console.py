@@ -1,10 +1,16 @@
-"""Summarise a finished run for a terminal; plain text elsewhere."""
+"""Summarise a finished run for a terminal; plain text elsewhere.
+
+Print a run: eval cases in tool-forge's layout, everything else in evalhub's.
+"""
 
 from __future__ import annotations
 
 import io
+import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,16 +20,63 @@ from rich.text import Text
 from evalhub.lib.numbers import counted
 from evaluators.grading.evaluator import LAYER as EVALUATORS
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
+from evaluators.grading.suite_result import suite_summary
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.regression import find_deciding
+from runs.compare.lost_scenarios import change_from_json
 from runs.compare.measure_changes import HEADLINE
-from runs.compare.shown_reference import reference_words, since_words
-from runs.compare.stored_changes import change_from_json
+from runs.compare.shown_changes import reference_words, since_words
 from runs.exchange.exports.document import first_trials
-from runs.results.failure_reasons import trial_reasons
-from runs.results.measures import label_of_key
+from runs.exchange.exports.result_formats import suite_run
+from runs.models import Run
+from runs.results.layer_totals import label_of_key, trial_reasons
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Properties of the output terminal."""
+
+    width: int | None = None
+    """In cells; None without a terminal."""
+    colour: bool = False
+
+
+class TextOutput(Protocol):
+    """An output stream."""
+
+    def isatty(self) -> bool: ...
+
+
+def terminal_of(stream: TextOutput) -> Terminal:
+    """Return a stream's terminal properties; NO_COLOR disables colours."""
+    if not stream.isatty():
+        return Terminal()
+    return Terminal(shutil.get_terminal_size().columns, not os.environ.get("NO_COLOR"))
+
+
+def print_digest(digest: Mapping[str, Any], terminal: Terminal, *, details: bool = False) -> str:
+    """Return a run's digest as text, lines ended by newlines; `details` as in `summary`."""
+    run = digest["run"]
+    if run["format"] != "tool_forge":
+        return summary_lines(digest, width=terminal.width, colour=terminal.colour, details=details)
+    stored = Run.objects.select_related("suite", "suite_version", "target").get(pk=run["id"])
+    return suite_summary(suite_run(stored)) + "".join(f"  {line}\n" for line in _further(run))
+
+
+def _further(run: Mapping[str, Any]) -> Iterator[str]:
+    """Yield evalhub's additions to the contract's summary."""
+    if run["error"]:
+        yield f"The run did not start: {run['error']}"
+    if run["cancelled"]:
+        yield f"{run['cancelled']} of {run['trials']} trials were cancelled."
+    if run["release_rule"]:
+        yield run["release_rule"]["sentence"]
+    summarised = (run["fingerprint"].get("staleness") or {}).get("warnings") or []
+    yield from (f"⚠ {warning}" for warning in run["warnings"] if warning not in summarised)
+    yield name_run(run)
+
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}

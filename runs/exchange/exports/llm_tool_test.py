@@ -20,10 +20,9 @@ from runs.exchange.results_files.llm_tool_test import EVENTS, FIXTURE, METRICS, 
 from runs.models import Artifact, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
-from runs.results.files.kept_workspace import UNREADABLE, kept_files, text_of_file
-from runs.results.files.workspace_archive import is_gits_own
-from scenarios.bundle_limits import MAX_MEMBERS, check_path
-from scenarios.formats.problems import ScenarioFileError
+from runs.results.files.workspace_archive import UNREADABLE, is_gits_own, kept_files, text_of_file
+from scenarios.archives import MAX_MEMBERS, check_path
+from scenarios.formats.parsed import ScenarioFileError
 
 MOST_BYTES = 20_000_000
 """Bytes of text in one archive."""

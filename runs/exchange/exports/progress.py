@@ -17,8 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from evalhub.lib.numbers import counted
-from runs.db.outage import outage
-from runs.db.retry import retry_when_lost
+from runs.db.retry import outage, retry_when_lost
 from runs.exchange.exports.console import MARKS, STYLES
 from runs.models import Launch, Trial
 from runs.models.trial import TrialState

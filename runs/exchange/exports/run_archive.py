@@ -36,10 +36,9 @@ from runs.exchange.results_files.archived_runs import (
 from runs.models import Run, Trial
 from runs.models.run import OPEN
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
-from scenarios.bundle_limits import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES
-from scenarios.hashing import blob_hash
+from scenarios.archives import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES
 from scenarios.models import SuiteVersion
-from scenarios.storing import unpack
+from scenarios.storing import blob_hash, unpack
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the same runs give the same archive."""

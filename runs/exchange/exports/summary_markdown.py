@@ -28,16 +28,16 @@ from runs.compare.lost_scenarios import (
     failing_scenarios,
     lost_keys,
     lost_scenarios,
+    stored_changes,
 )
 from runs.compare.measure_changes import HEADLINE, PASS
 from runs.compare.retests import retests_of
-from runs.compare.shown_reference import reference_words, since_words
-from runs.compare.stored_changes import stored_changes
+from runs.compare.shown_changes import reference_words, since_words
 from runs.exchange.exports.files import JOB_SUMMARY
 from runs.models import Run
 from runs.models.run import Arm, RunState, Trigger
-from runs.results.measures import label_of_key
-from runs.results.release_rule import release_result
+from runs.results.layer_totals import label_of_key
+from runs.results.run_list import release_result
 
 MOST_REASONS = 3
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -16,6 +16,7 @@ from evaluators.model import Transcript
 from runs.compare import comparison
 from runs.errors import RequestError
 from runs.exchange.imports.store_results import keep_target, stored_run, version_of_results
+from runs.exchange.results_files.agentv import ExternalRun, ExternalTrial
 from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
     JUDGING_COLUMNS,
@@ -28,18 +29,17 @@ from runs.exchange.results_files.archived_runs import (
     ArchivedRun,
     ArchivedTrial,
 )
-from runs.exchange.results_files.values import ExternalRun, ExternalTrial
 from runs.models import (
     Launch,
     Run,
 )
 from runs.models.run import RunState, Trigger
+from runs.results.comparability import CONTENTS, contents_json
 from runs.results.files import artifacts
-from runs.results.imported_contents import CONTENTS, contents_json
 from runs.results.rollups import write_rollups
 from runs.results.trial_rows import TrialParts, insert_trials
 from scenarios.bundles import Bundle
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.imports import restore_version
 from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
 from scenarios.storing import restore_documents, store_guidance

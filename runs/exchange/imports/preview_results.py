@@ -19,13 +19,13 @@ from runs.exchange.imports.store_results import (
     suite_of_results,
     target_name,
 )
+from runs.exchange.results_files.agentv import ExternalRun, ExternalTrial, moment_of
 from runs.exchange.results_files.archived_runs import Archived
 from runs.exchange.results_files.importers import ReadResults, read_results
-from runs.exchange.results_files.values import ExternalRun, ExternalTrial, moment_of
 from runs.models import Run, Target
-from scenarios.hashing import content_hash
 from scenarios.imports import preview
 from scenarios.models import Suite, SuiteVersion
+from scenarios.storing import content_hash
 
 
 @dataclass(frozen=True)

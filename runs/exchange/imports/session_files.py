@@ -16,15 +16,20 @@ from typing import IO
 from msgspec import structs
 
 from evalhub.lib.numbers import counted
-from evaluators.tool_use.flag_confusion import confusions
-from evaluators.tool_use.help_pages import HelpPage
+from evaluators.tool_use.flag_confusion import HelpPage, confusions
 from evaluators.tool_use.interaction import describe_unread
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.unknown_launchers import count_unknown_launchers
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
-from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
-from evaluators.transcripts.sessions.kept import KeptSession, keep_session
-from evaluators.transcripts.sessions.parts import join_parts
+from evaluators.transcripts.sessions.kept import (
+    KeptSession,
+    Known,
+    Traced,
+    describe_copies,
+    join_parts,
+    keep_session,
+    without_copies,
+)
 from evaluators.transcripts.sessions.session import ToolOnly, Trail, keep_whole
 from scenarios.reading import FileReader
 

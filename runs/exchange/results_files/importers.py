@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluators.tool_use.recognised_files import advice_for, not_read, recognised_results
-from evaluators.transcripts.inspect_archive import is_archive as is_inspect_archive
+from evaluators.transcripts.inspect_log import is_archive as is_inspect_archive
 from runs.errors import RequestError
 from runs.exchange.results_files import (
     agentv,
@@ -23,9 +23,9 @@ from runs.exchange.results_files import (
     skill_creator,
     tool_forge,
 )
+from runs.exchange.results_files.agentv import ExternalRun, ResultsFile, ResultsImporter
 from runs.exchange.results_files.archived_runs import Archived, read_run_archive, written_by
 from runs.exchange.results_files.llm_tool_test import FIXTURE
-from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
 from scenarios.archives import is_archive, read_members
 from scenarios.reading import FileReader
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from evaluators.model import Usage
 from evaluators.transcripts.reading import decode_text
-from runs.exchange.results_files.values import (
+from runs.exchange.results_files.agentv import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
@@ -29,7 +29,7 @@ from runs.exchange.results_files.values import (
     number_of,
     object_of,
 )
-from scenarios.formats.agent_skills.case_models import key_of_id, statement_ids
+from scenarios.formats.agent_skills.case_lists import key_of_id, statement_ids
 
 BENCHMARK, GRADING, TIMING, CASE = "benchmark.json", "grading.json", "timing.json", "eval_metadata.json"
 READ = (BENCHMARK, GRADING, TIMING, CASE)

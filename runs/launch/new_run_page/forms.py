@@ -18,15 +18,19 @@ from evalhub.teams.access import Access
 from evalhub.teams.models import RAISED_BY_OTHERS, Priority
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
-from runs.launch.given_guidance import GivenDocument, keep_document, place_document
+from runs.launch.inputs import GivenDocument, keep_document, place_document, registry_from
 from runs.launch.lift import NO_PREVIOUS, NO_SKILL
-from runs.launch.new_run_page.form_fields import DescriptionsField, JsonField, NamesField, form_field
-from runs.launch.new_run_page.named_choices import NamedChoice
-from runs.launch.new_run_page.run_choices import RunChoices
+from runs.launch.new_run_page.run_choices import (
+    DescriptionsField,
+    JsonField,
+    NamedChoice,
+    NamesField,
+    RunChoices,
+    form_field,
+)
 from runs.launch.request import Request
 from runs.launch.run_request import LimitedRequest, RunRequest, asked_fields
-from runs.launch.source_files import registry_from
-from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
+from scenarios.archives import MAX_FILE_BYTES, MAX_PATH
 from scenarios.guidance import Unplaced
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.naming import LONGEST_NAME

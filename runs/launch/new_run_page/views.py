@@ -17,10 +17,9 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.http import require_http_methods
 
-from evalhub.teams.access import Access
+from evalhub.teams.access import Access, ProjectRequest, project_page
 from evalhub.teams.models import Priority, Project
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.paging import key_of
+from evalhub.web.csv_export import key_of
 from runs.compare.baselines import LAST_PASS
 from runs.compare.measure_changes import smallest_of_pass_rate
 from runs.compare.side_by_side import MOST_COMPARED
@@ -28,23 +27,24 @@ from runs.errors import RequestError
 from runs.launch.command_line import as_command
 from runs.launch.estimate import PlanEstimate, budget_warning, estimate_plan, line_targets, month_warning
 from runs.launch.further_trials import LookPlan, RetestPlan, look_plan, retest_plan
-from runs.launch.judge_choice import UnjudgedTrials
 from runs.launch.lift import has_skill
 from runs.launch.new_run_page.forms import RunForm, edited_guidance, previous_choices
-from runs.launch.new_run_page.named_choices import (
+from runs.launch.new_run_page.run_choices import (
     SHOWN_CARDS,
     NamedChoice,
     RecentlyUsed,
+    RunChoices,
+    baselines_of,
     guidance_cards,
     read_recently_used,
+    run_choices,
     scenario_choices,
     tag_choices,
     tier_choices,
 )
-from runs.launch.new_run_page.run_choices import RunChoices, baselines_of, run_choices
 from runs.launch.request import PlannedRun, find_unjudged_trials, plan, request_runs
 from runs.launch.run_history import RunHistory, read_history
-from runs.launch.selection import ChosenScenario, ProjectReader
+from runs.launch.selection import ChosenScenario, ProjectReader, UnjudgedTrials
 from runs.models import Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions

@@ -25,8 +25,7 @@ from scenarios.bundles import read_path, with_tool
 from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result, add_tool_argument
 from scenarios.formats import parse_files
 from scenarios.formats.llm_tool_test.config_file import RATE_PROBLEM, known_rate_hints
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import ParsedSuite, Problem, ScenarioFileError
 from scenarios.guidance import Guidance, named_guidelines, skill_files, suite_guidance
 from scenarios.models import Suite, SuiteVersion
 

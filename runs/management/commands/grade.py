@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from evaluators.transcripts.reading import decode_text
 from runs.db.disk import CannotStore
-from runs.engine.grading.evidence import Grading
-from runs.engine.grading.grade import grade_in_workspace
+from runs.engine.grading.grade import Grading, grade_in_workspace
 from runs.errors import ProviderError, RequestError
 from runs.exchange.exports.console import evaluator_findings
 from runs.sandbox.worker_settings import containment

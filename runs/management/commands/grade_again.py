@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.engine.stored_trials.command import ReassessCommand
+from runs.engine.stored_trials.adopting import ReassessCommand
 
 
 class Command(ReassessCommand):

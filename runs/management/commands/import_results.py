@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from evalhub.teams.models import Project
 from runs.errors import NotWritable, RequestError
 from runs.exchange.exports.document import run_json
+from runs.exchange.exports.exports import has_regressed, why_not_measured
 from runs.exchange.exports.files import check_summary_file, write_summary
-from runs.exchange.exports.regression_rule import has_regressed, why_not_measured
 from runs.exchange.exports.results_preview import preview_document, preview_lines
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_merged, import_results

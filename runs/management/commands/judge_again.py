@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from evaluators.grading.judges.rubric import READY
-from runs.engine.stored_trials.command import ReassessCommand
+from runs.engine.stored_trials.adopting import ReassessCommand
 
 
 class Command(ReassessCommand):

@@ -10,7 +10,7 @@ from evalhub.lib.numbers import money
 from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.results.validations import validations_of_proof
-from runs.suites.proof_requests import prove_here
+from runs.suites.proofs_api import prove_here
 from runs.suites.prove import proof_lines, validations_json
 from scenarios.commands import (
     FAILED,

@@ -6,12 +6,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.lib.numbers import counted
-from runs.engine import run_here, wait
+from runs.engine import run_here
 from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
-from runs.exchange.exports.console import MOST_TRIALS
+from runs.exchange.exports.console import MOST_TRIALS, print_digest, terminal_of
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.results.find_run import find_run_or_refuse
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, acting_user
 
@@ -35,7 +34,9 @@ class Command(EvalhubCommand):
             if options["now"]:
                 run_here.run_here(run.launch)
             elif options["wait"]:
-                wait.wait_for(run.launch, limit_seconds=wait.WAIT_LIMIT_SECONDS, notify=self.stderr.write)
+                run_here.wait_for(
+                    run.launch, limit_seconds=run_here.WAIT_LIMIT_SECONDS, notify=self.stderr.write
+                )
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
         if not options["now"] and not options["wait"]:

@@ -14,9 +14,8 @@ from runs.exchange.examples import (
     http_agent,
     run_example,
 )
-from runs.exchange.exports.console import MOST_TRIALS
+from runs.exchange.exports.console import MOST_TRIALS, print_digest, terminal_of
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.terminal import print_digest, terminal_of
 from scenarios.commands import FAILED, EvalhubCommand, Result
 
 

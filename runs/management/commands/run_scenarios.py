@@ -16,53 +16,52 @@ from pydantic import ValidationError
 from evalhub.lib.numbers import counted
 from evalhub.teams.management.commands.signin_link import port_in_use
 from evalhub.teams.models import Project
-from evaluators.statistics.error_shares import PASS_RATE_SHARE
+from evaluators.statistics.looks import PASS_RATE_SHARE
 from evaluators.statistics.power import RateTestLevel, can_reach
 from runs.compare.guidance.lift_findings import describe_stopped_arms, lift_json, lifts_of_launch
 from runs.compare.retests import describe_lost_together
-from runs.engine import run_here, wait
+from runs.engine import run_here
 from runs.errors import NoJudge, RequestError
-from runs.exchange.exports.console import MOST_TRIALS
-from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.files import (
-    DOCUMENT_FILES,
-    RESULT_FILES,
-    check_places,
-    write_atomically,
-    write_files,
-    write_suite_result,
-    write_summary,
-    write_traces,
-    write_transcripts,
-)
-from runs.exchange.exports.github import broken_scenarios, scenario_files, write_outputs
-from runs.exchange.exports.measure_table import plain_lift
-from runs.exchange.exports.progress import ProgressDisplay
-from runs.exchange.exports.regression_rule import (
+from runs.exchange.exports.console import MOST_TRIALS, print_digest, terminal_of
+from runs.exchange.exports.document import plain_lift, run_digest, run_document
+from runs.exchange.exports.exports import (
     VERDICT,
     has_regressed_as_printed,
     rule_for,
     why_no_baseline,
     why_not_measured,
 )
+from runs.exchange.exports.files import (
+    DOCUMENT_FILES,
+    RESULT_FILES,
+    broken_scenarios,
+    check_places,
+    scenario_files,
+    write_atomically,
+    write_files,
+    write_outputs,
+    write_suite_result,
+    write_summary,
+    write_traces,
+    write_transcripts,
+)
+from runs.exchange.exports.progress import ProgressDisplay
+from runs.exchange.exports.result_formats import suite_run
 from runs.exchange.exports.run_archive import run_archive
-from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.exports.summary_markdown import RELATED, run_summary, transcript_link
-from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.launch import inputs
-from runs.launch.arms import deciding_runs
 from runs.launch.baseline_choice import chosen_baseline
 from runs.launch.estimate import estimates_of, warn_over_budget
 from runs.launch.further_trials import look_plan, retest_plan
+from runs.launch.inputs import apply_config, given_sources
+from runs.launch.lift import deciding_runs
 from runs.launch.request import PlannedRun, Request, find_unjudged_trials, plan, request_runs
 from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
-from runs.launch.runner_config import apply_config
 from runs.launch.selection import with_looks
-from runs.launch.source_files import given_sources
 from runs.models import Launch, Run
 from runs.models.run import Trigger
-from runs.results.release_rule import MET
+from runs.results.run_list import MET
 from runs.workers.worker_registry import any_judges, find_own_judge, judges_of_workers
 from scenarios.annotations import shows_annotations
 from scenarios.commands import (
@@ -235,7 +234,7 @@ class Command(EvalhubCommand):
                 run_here.run_here(launch, ended, polled)
             else:
                 limit = options["wait_limit"] or None
-                wait.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write, polled=polled)
+                run_here.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write, polled=polled)
 
 
 def _write_archive(path: Path, runs: list[Run]) -> None:

@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from dataclasses import fields
 from typing import Any
 
-from runs.results.search.named_search import TrialSearch, find_trials
 from runs.results.search.trial_search import COLUMNS, MOST_CANDIDATES, FoundTrial
+from runs.results.search.views import TrialSearch, find_trials
 from scenarios.commands import EvalhubCommand, Refused, Result, add_project_argument, chosen_project
 
 OUTCOMES = ("pass", "fail", "error")

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalhub.teams import audit
 from runs.errors import RequestError
-from runs.launch.source_files import read_json_file
+from runs.launch.inputs import read_json_file
 from scenarios.commands import (
     EvalhubCommand,
     Refused,

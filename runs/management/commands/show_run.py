@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from runs.exchange.exports.console import MOST_TRIALS
+from runs.exchange.exports.console import MOST_TRIALS, print_digest, terminal_of
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.results.find_run import find_run_or_refuse
 from scenarios.commands import FAILED, EvalhubCommand, Result
 

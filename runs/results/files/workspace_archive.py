@@ -1,4 +1,7 @@
-"""Find a workspace's changed files and archive it."""
+"""Find a workspace's changed files and archive it.
+
+Read a trial's stored workspace file by file.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,19 @@ import io
 import os
 import stat
 import tarfile
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.sandbox.safe_paths import open_beneath, read_beneath
 from runs.sandbox.safe_walk import MOST_ENTRIES, files_beneath
-from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
+from scenarios.archives import MAX_ARCHIVE_BYTES
+from scenarios.differences import lines_of, text_difference
 from scenarios.formats.parsed import FixtureFile
 
 MAX_FILES = 10_000
@@ -145,3 +151,59 @@ def _is_file(workspace: Path, path: str) -> bool:
         return stat.S_ISREG(os.fstat(descriptor).st_mode)
     finally:
         os.close(descriptor)
+
+
+def text_of_file(content: bytes) -> str | None:
+    """Return a file's text, None for a binary file."""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def changed_lines(before: bytes, after: bytes) -> tuple[int, int] | None:
+    """Return the numbers of added and removed lines, None for binary or long files."""
+    if max(len(before), len(after)) > LONGEST_TEXT:
+        return None
+    old, new = text_of_file(before), text_of_file(after)
+    if old is None or new is None:
+        return None
+    difference = text_difference(lines_of(old), lines_of(new))
+    return (difference.added, difference.removed) if difference else None
+
+
+UNREADABLE = (tarfile.TarError, zlib.error, EOFError, OSError)
+"""Exceptions of a missing, truncated or damaged archive."""
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """One file of a stored workspace."""
+
+    number: int
+    """Its position in the archive, used for downloads: a path may not fit a URL."""
+    path: str
+    size: int
+    executable: bool = False
+
+
+def kept_files(
+    archive: IO[bytes], with_content: Callable[[KeptFile], bool] = lambda file: False
+) -> Iterator[tuple[KeptFile, bytes]]:
+    """Yield an open archive's files, with the content of those that `with_content` selects.
+
+    One file at a time is in memory. Raises one of `UNREADABLE`.
+    """
+    with tarfile.open(fileobj=archive, mode="r:gz") as packed:
+        for number, entry in enumerate(packed):
+            file = KeptFile(number, entry.name, entry.size, bool(entry.mode & 0o100))
+            stream = packed.extractfile(entry) if with_content(file) else None
+            yield file, stream.read() if stream else b""
+
+
+def kept_file(archive: IO[bytes], number: int) -> tuple[KeptFile, bytes] | None:
+    """Return the file at a position with its content, None if missing. Raises one of `UNREADABLE`."""
+    files = kept_files(archive, lambda file: file.number == number)
+    return next((each for each in files if each[0].number == number), None)

@@ -20,14 +20,13 @@ from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
 from runs.exchange.exports.document import run_document, run_json
-from runs.launch.inputs import find_newest_version
+from runs.launch.inputs import find_newest_version, registry_from
 from runs.launch.request import Request, request_runs
 from runs.launch.run_request import LimitedRequest
-from runs.launch.source_files import registry_from
 from runs.models import Launch, Run
 from runs.models.run import Trigger, run_with_uuid
 from runs.results.filter_schemas import RunFilterValues
-from runs.results.lookup import find_run
+from runs.results.find_run import find_run
 from runs.results.run_list import page_of_runs
 from runs.results.run_tags import checked_tags, set_tags
 from runs.results.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, measured
-from evalhub.web.svg import dumbbell
+from evalhub.web.charts import dumbbell
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics.descriptive import Interval, wilson
@@ -24,12 +24,11 @@ from runs.results.counting import (
     ends_texts,
     unknown_ends,
 )
-from runs.results.digests import Digest
-from runs.results.measures import CRITERION, INTERACTION, unit_of
+from runs.results.digests import Digest, RunTrials
+from runs.results.layer_totals import CRITERION, INTERACTION, unit_of
+from runs.results.repeated_statements import statement_texts
 from runs.results.rollups import FALSE_DONE, so_far
 from runs.results.run_page.first_screen import shown_before
-from runs.results.run_trials import RunTrials
-from runs.results.statement_texts import statement_texts
 from scenarios.formats.agent_skills import NAME as SKILLS
 
 LAYER = "interaction"

@@ -1,17 +1,39 @@
-"""Compare the tool's subcommands with the baseline."""
+"""Compare the tool's subcommands with the baseline.
+
+Show a run's diagnosed patterns with the calls that show them, and store what people say of them.
+
+Read one subcommand's failing calls in a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.contrib import messages
+from django.db.models import Case, Count, QuerySet, When, Window
+from django.db.models.functions import Left, Length
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
 
-from runs.models import Run, SubcommandMeasure
+from evalhub.lib.limits import LARGEST_FILE, LONGEST_NAME
+from evalhub.teams.access import ProjectRequest, project_page
+from evaluators.statistics.run_diagnosis import DiagnosisThresholds, Finding
+from evaluators.tool_use.command_alignment import call_message
+from evaluators.tool_use.diagnosis import ERRING, RETRIES, threshold_sentence
+from evaluators.tool_use.mcp_calls import McpFailure
+from runs.errors import RequestError
+from runs.models import CommandRecord, Run, SubcommandMeasure, TranscriptRecord
+from runs.models.trial import TrialState
 from runs.results.counting import FEWEST_KNOWN, counts_alike
-from runs.results.run_trials import RunTrials
+from runs.results.digests import Digest, RunTrials
+from runs.results.find_run import find_shown_run
 from runs.results.subcommand_totals import SubcommandTotal
+from runs.results.trial_page.timeline import CallLocation, address, places
+from runs.review.diagnosis_reviews import NO_REVIEW, Precision, precisions, review_finding
 
 FEWEST_CALLS = 5
 """Fewest calls for a meaningful rate."""
@@ -161,3 +183,172 @@ def _row(total: SubcommandTotal, change: float | None) -> SubcommandRow:
 
 def _heat(share: float | None) -> int:
     return min(5, 1 + int((share or 0.0) * 10))
+
+
+_WORDS = {"right": True, "wrong": False, "": None}
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """A finding on its run's page."""
+
+    finding: Finding
+    thresholds: str
+    """The pattern's thresholds in a sentence; empty for an unknown pattern."""
+    precision: Precision
+
+    @property
+    def links_to_failing(self) -> bool:
+        """Return whether its commands' failing calls show it."""
+        return self.finding.pattern in (*ERRING, RETRIES)
+
+
+def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
+    """Return the findings of a run as `find_run` returns it. One query if there are any and some were reviewed."""
+    findings = digest.diagnosis
+    reviewed = precisions(run) if findings and vars(run)["has_reviews"] else {}
+    thresholds = digest.thresholds or DiagnosisThresholds()
+    return [
+        ShownFinding(
+            finding,
+            threshold_sentence(finding.pattern, thresholds.limits),
+            reviewed.get(finding.pattern, NO_REVIEW),
+        )
+        for finding in findings
+    ]
+
+
+@require_POST
+@project_page("review")
+def diagnosis_review(request: ProjectRequest, pk: int, pattern: str) -> HttpResponse:
+    """Store whether a finding is right."""
+    run, word = find_shown_run(request, pk), request.POST.get("word", "")
+    if word not in _WORDS:
+        messages.error(request, "Choose right or wrong.")
+    else:
+        try:
+            review_finding(run, pattern, is_right=_WORDS[word], by=request.user)
+        except RequestError as error:
+            messages.error(request, str(error))
+    return redirect(f"{run.get_absolute_url()}#diagnosis")
+
+
+MOST = 50
+"""Most calls shown."""
+LARGEST = 20_000_000
+"""Largest total in bytes."""
+LONGEST_LINE = 400
+"""Characters read from a command."""
+
+
+class StoredFailure(NamedTuple):
+    """A failed call as stored."""
+
+    trial: int
+    scenario: str
+    trial_index: int
+    n: int
+    line: str
+    exit_code: int | None
+    event: int | None
+    failure: str
+    total: int
+    """Total number of failed calls."""
+
+
+@dataclass(frozen=True)
+class FailingCall:
+    """A failed call with its place in the trial."""
+
+    scenario: str
+    trial: int
+    number: int
+    """Number of the trial among its scenario's."""
+    line: str
+    exit_code: int | None
+    message: str
+    """The reason from its output; empty if not stored."""
+    failure: str
+    """Why a call of an MCP server failed, in words; empty for other tools."""
+    address: str
+    """Link to the command, relative to its trial's page."""
+
+
+@dataclass(frozen=True)
+class FailingCalls:
+    """A subcommand's calls with a nonzero exit code, by scenario and trial."""
+
+    subcommand: str
+    calls: list[FailingCall]
+    total: int
+
+    @property
+    def classes(self) -> list[tuple[str, int]]:
+        """Return how many of the shown calls of an MCP server failed for each reason, the most frequent first."""
+        return Counter(call.failure for call in self.calls if call.failure).most_common()
+
+    @property
+    def more(self) -> int:
+        """Return how many are not shown."""
+        return self.total - len(self.calls)
+
+
+def failing_calls(run: int, subcommand: str) -> FailingCalls:
+    """Return the failing calls as counted in a run's subcommands: without help and trials with errors.
+
+    Two queries, one if no call failed.
+    """
+    failures = [StoredFailure(*row) for row in _failures(run, subcommand[:LONGEST_NAME])]
+    locations = _places({each.trial for each in failures})
+    calls = [_call(each, locations.get(each.trial, {})) for each in failures]
+    return FailingCalls(subcommand, calls, failures[0].total if failures else 0)
+
+
+def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
+    decided = CommandRecord.objects.filter(
+        trial__run=run,
+        trial__round=0,
+        trial__state=TrialState.FINISHED,
+        trial__outcome__in=("pass", "fail"),
+    )
+    failed = decided.filter(subcommand=subcommand, failed=True, help=False)
+    in_order = failed.order_by("trial__scenario__key", "trial__index", "n")
+    columns = ("trial_id", "trial__scenario__key", "trial__index", "n")
+    line = Left("line", LONGEST_LINE)
+    return in_order.values_list(*columns, line, "exit_code", "event", "failure", Window(Count("pk")))[:MOST]
+
+
+def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
+    transcripts = TranscriptRecord.objects.filter(trial__in=trials).order_by("pk").alias(size=Length("data"))
+    return transcripts.values_list("trial_id", Case(When(size__lte=LARGEST_FILE, then="data")))
+
+
+def _places(trials: Iterable[int]) -> dict[int, dict[int, CallLocation] | None]:
+    """Return the places of each trial's calls; None if the transcript is too long."""
+    keys, left = tuple(sorted(trials)), LARGEST
+    locations: dict[int, dict[int, CallLocation] | None] = {}
+    for trial, data in _transcripts(keys) if keys else ():
+        events, read = TranscriptRecord.events_of(bytes(data), left) if data and left > 0 else (None, 0)
+        left -= read
+        locations[trial] = None if events is None else places(events)
+    return locations
+
+
+def _call(failure: StoredFailure, locations: dict[int, CallLocation] | None) -> FailingCall:
+    place = locations.get(failure.event) if locations and failure.event is not None else None
+    return FailingCall(
+        scenario=failure.scenario,
+        trial=failure.trial,
+        number=failure.trial_index + 1,
+        line=failure.line,
+        exit_code=failure.exit_code,
+        message=call_message(place.call) if place else "",
+        failure=McpFailure(failure.failure).label if failure.failure else "",
+        address=place.address if place else _address(failure, locations),
+    )
+
+
+def _address(failure: StoredFailure, locations: dict[int, CallLocation] | None) -> str:
+    """Return the link to a call without an event."""
+    # Without calls the timeline shows only commands.
+    return address(failure.n, failure.n + 1) if locations == {} else "#transcript"

@@ -1,8 +1,14 @@
-"""Views of one run: its page, its progress and its MCP servers."""
+"""Views of one run: its page, its progress and its MCP servers.
+
+Show the scenarios of a run that ran again.
+
+Show the looks of a run until a verdict.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,40 +23,37 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.chips import rows_of_kind
-from evalhub.web.csv_export import chosen_table
-from evalhub.web.fragments import STOP_POLLING, page_or_fragment
-from evalhub.web.paging import key_of
+from evalhub.lib.numbers import counted
+from evalhub.teams.access import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table, key_of
+from evalhub.web.middleware import STOP_POLLING, page_or_fragment
+from evalhub.web.states import rows_of_kind, sign_of_state
 from evaluators.statistics.comparability import Reasons
+from evaluators.statistics.looks import LookDecision, StoredLook
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.alert_words import alert_title
+from evaluators.statistics.retest import Retest, describe_reference, describe_retest
+from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.comparison import incomparable
 from runs.compare.differences import fingerprint_parts
+from runs.compare.looks import looks_of
+from runs.compare.lost_scenarios import stored_changes
 from runs.compare.retests import retests_of
-from runs.compare.shown_changes import ShownVerdict, shown_verdict
-from runs.compare.shown_reference import shown_reference
-from runs.compare.stored_changes import stored_changes
+from runs.compare.shown_changes import ShownVerdict, alert_title, shown_reference, shown_verdict
 from runs.engine.retrying import RetryKind, retryable_counts
 from runs.exchange.exports.exports import EXPORTS
 from runs.labels import waiting_message
 from runs.models import Alert, Run, Trial
-from runs.models.run import Trigger
+from runs.models.run import Arm, Trigger
+from runs.models.run_options import RunOptions
 from runs.models.usage import surface_hash, surfaces_of
-from runs.results.digests import Digest, DigestedTrial
+from runs.results.digests import Digest, DigestedTrial, RunTrials, trials_of
 from runs.results.find_run import find_shown_run
-from runs.results.outcome_history import recent_runs
+from runs.results.outcome_history import rates_of, recent_runs
 from runs.results.progress import counted_from, is_due, progress_key, progress_of
-from runs.results.rates import rates_of
-from runs.results.release_rule import ReleaseResult, by_rule
-from runs.results.run_answers import RunAnswer, answer_of_run
-from runs.results.run_page.diagnosis import shown_findings
-from runs.results.run_page.failing_calls import failing_calls
-from runs.results.run_page.first_screen import first_screen
+from runs.results.run_list import ReleaseResult, RunAnswer, answer_of_run, by_rule
+from runs.results.run_page.first_screen import against_baseline, first_screen, pins_of, shown_causes
 from runs.results.run_page.layers import layers_of
-from runs.results.run_page.looks import shown_looks
-from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
-from runs.results.run_page.retests import shown_retests
+from runs.results.run_page.reassess import partial_rerun_links, rerun_query
 from runs.results.run_page.scenarios import (
     FACETS,
     ScenarioRow,
@@ -60,13 +63,103 @@ from runs.results.run_page.scenarios import (
     scenario_rows,
     scenario_table,
 )
-from runs.results.run_page.subcommands import call_columns, subcommands, total_row
-from runs.results.run_page.verdicts import against_baseline, pins_of, shown_causes
-from runs.results.run_trials import RunTrials, trials_of
+from runs.results.run_page.subcommands import (
+    call_columns,
+    failing_calls,
+    shown_findings,
+    subcommands,
+    total_row,
+)
 from runs.results.validations import passing_without_agent
-from runs.review.judging_facts import uncalibrated_judges
-from runs.workers.holds import holder_of, is_abandoned
+from runs.review.calibrations import uncalibrated_judges
+from runs.workers.claims import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online
+
+
+@dataclass(frozen=True)
+class ShownRetest:
+    """One row of the table."""
+
+    retest: Retest
+
+    @property
+    def sentence(self) -> str:
+        said = describe_retest(self.retest)
+        return said[0].upper() + said[1:]
+
+    @property
+    def look(self) -> str:
+        return sign_of_state(self.retest.outcome or "")[1] or "muted"
+
+    @property
+    def note(self) -> str:
+        """That there are few earlier trials, and why fewer ran than planned; empty if neither."""
+        return " ".join(filter(None, (describe_reference(self.retest), self.retest.stopped)))
+
+
+def shown_retests(run: Run) -> list[ShownRetest]:
+    """Return what the run's page shows of scenarios that ran again. No query."""
+    return [ShownRetest(each) for each in retests_of(run)]
+
+
+LABELS = {
+    LookDecision.GO_ON: "Undecided",
+    LookDecision.DECIDED: "Decided",
+    LookDecision.FUTILE: "Stopped: little hope of a verdict",
+    LookDecision.LIMIT: "Stopped at the limit",
+}
+MOST_NAMED = 5
+"""Scenarios that a row names."""
+
+
+@dataclass(frozen=True)
+class ShownLook:
+    """One row of the table."""
+
+    look: StoredLook
+
+    @property
+    def decision(self) -> str:
+        return LABELS[self.look.decision]
+
+    @property
+    def note(self) -> str:
+        """Which scenarios got trials next, or why none did."""
+        keys = self.look.undecided
+        if not keys:
+            return self.look.reason
+        if len(keys) == self.look.scenarios:
+            return "More trials of every scenario"
+        rest = len(keys) - MOST_NAMED
+        named = ", ".join(keys[:MOST_NAMED]) + (f" and {counted(rest, 'other')}" if rest > 0 else "")
+        return f"More trials of {named}"
+
+    @property
+    def tests(self) -> list[tuple[str, str]]:
+        """The p of the pass rate and of the scenario with the lowest, each with its level."""
+        look = self.look
+        return [(p_text(look.p), p_text(look.level)), (p_text(look.table_p), p_text(look.table_level))]
+
+
+def shown_looks(run: Run) -> dict[str, Any]:
+    """Return what the run's page shows of its looks; nothing for a run without a plan. No query."""
+    options = RunOptions.model_validate(run.options)
+    if not options.until_decided:
+        return {}
+    return {
+        "looks": [ShownLook(each) for each in looks_of(run)],
+        "most_trials": options.max_trials,
+        "looked_with": _looked_with(run),
+    }
+
+
+def _looked_with(run: Run) -> int | None:
+    """Return the run that shows the looks of another arm; None for the arm that keeps them. One query for these."""
+    if run.arm not in (Arm.REFERENCE, Arm.PREVIOUS):
+        return None
+    beside = Run.objects.filter(reference=run if run.arm == Arm.REFERENCE else run.reference, arm=Arm.NEW)
+    return beside.values_list("pk", flat=True).first()
+
 
 MOST_SESSIONS = 100
 

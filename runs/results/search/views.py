@@ -1,9 +1,16 @@
-"""The search page."""
+"""The search page.
+
+Find trials by their texts and by the names of suite, target and the like.
+
+Search the texts of trials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from django.db.models import Max, Q
@@ -11,17 +18,122 @@ from django.db.models.fields.json import KeyTextTransform
 from django.http import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
+from ninja import Query, Router, Schema
+from pydantic import BaseModel, Field
 
+from evalhub.lib.storable_text import Text
+from evalhub.teams.access import ProjectRequest, project_page
+from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import Project
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import Cell, Table, chosen_table
-from evalhub.web.paging import key_of
-from runs.models import Run
+from evalhub.web.csv_export import Cell, Table, chosen_table, key_of
+from evalhub.web.rest.errors import declare_answers
+from runs.models import Run, Target
+from runs.results.address_filters import AddressFilters
+from runs.results.filter_schemas import filters_of
 from runs.results.run_filters import OUTCOMES, STATES, RunListFilters
 from runs.results.run_list import matching_runs
-from runs.results.search.named_search import TrialSearch, find_trials
-from runs.results.search.trial_search import MOST_CANDIDATES, FoundTrial
+from runs.results.search.trial_search import (
+    COLUMNS,
+    MOST_CANDIDATES,
+    FoundTrial,
+    SearchFilters,
+    SearchQuery,
+    search_trials,
+)
 from scenarios.models import Scenario, Suite, SuiteEntry, SuiteVersion
+
+
+@dataclass(frozen=True)
+class TrialSearch(AddressFilters):
+    """A search by the names of what it is limited to; an empty text isn't a filter."""
+
+    q: str = ""
+    place: str = ""
+    """A column of the index; empty for all of them."""
+    suite: str = ""
+    target: str = ""
+    outcome: str = ""
+    tool_version: str = ""
+    guidance: str = ""
+    by: str = ""
+    since: str = ""
+    until: str = ""
+
+    @property
+    def of_trials(self) -> bool:
+        """Whether a filter is set that only trials have."""
+        return replace(self, q="") != TrialSearch()
+
+
+def find_trials(project: Project, filters: TrialSearch) -> list[FoundTrial]:
+    """Return the trials that match the text and every filter."""
+    search_filters = _search_filters(project, filters)
+    return search_trials(project, SearchQuery.parse(filters.q), search_filters) if search_filters else []
+
+
+def _search_filters(project: Project, filters: TrialSearch) -> SearchFilters | None:
+    """Return the filters with the keys of what they name; None if something does not exist."""
+    keys: dict[str, Any] = {}
+    for name, rows in (
+        ("suite", Suite.objects.filter(project=project, slug=filters.suite)),
+        ("target", Target.objects.filter(project=project, name=filters.target)),
+        ("by", project.memberships.filter(user__username=filters.by)),
+    ):
+        if getattr(filters, name):
+            field = "user_id" if name == "by" else "pk"
+            keys[f"{name}_id"] = rows.values_list(field, flat=True).first()
+    if filters.guidance:
+        keys["guidance_id"] = key_of(filters.guidance)
+    if None in keys.values():
+        return None
+    until = _day(filters.until)
+    return SearchFilters(
+        column=filters.place if filters.place in COLUMNS else "",
+        outcome=filters.outcome,
+        tool_version=filters.tool_version,
+        since=_day(filters.since),
+        # The whole day counts.
+        until=until + timedelta(days=1) if until and until.year < date.max.year else until,
+        **keys,
+    )
+
+
+def _day(text: str) -> datetime | None:
+    """Return the start of a day in UTC; None if the text names none."""
+    try:
+        return datetime.combine(date.fromisoformat(text), time(), UTC)
+    except ValueError:
+        return None
+
+
+router = Router(tags=["search"])
+
+
+@filters_of(TrialSearch, "suite", "target", "tool_version", "guidance", "by", "since", "until")
+class SearchParameters(BaseModel):
+    """What to search for, and where: `guidance` is an id, `since` and `until` are days such as 2026-11-09, in UTC."""
+
+    q: Annotated[Text, Field(min_length=1, max_length=200)]
+    """Words that all occur; `"a phrase"`, `sta*`, `-excluded`."""
+    place: Literal["", "commands", "outputs", "judge", "answer"] = ""
+    outcome: Literal["", "pass", "fail", "error"] = ""
+    limit: Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] = 20
+
+
+class HitsOut(Schema):
+    items: list[FoundTrial]
+    """Best first."""
+    total: int
+    """Ranked matches; of a common word, only the newest are."""
+
+
+@router.get("/search", auth=Bearer(), response=declare_answers(HitsOut))
+def search(request: ApiRequest, parameters: Query[SearchParameters]) -> dict[str, Any]:
+    """Search commands, first lines of outputs, judges' statements and answers of trials."""
+    filters = parameters.model_dump(exclude={"limit"})
+    hits = find_trials(request.access.project, TrialSearch(**filters))
+    return {"items": hits[: parameters.limit], "total": len(hits)}
+
 
 MOST = 20
 """Suites, scenarios and runs shown, and trials on a page."""

@@ -1,8 +1,11 @@
-"""Read a trial for its page."""
+"""Read a trial for its page.
+
+The scores and criteria of a trial that a person can overrule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,9 +14,10 @@ import msgspec
 from django.db.models import Exists, OuterRef, Subquery
 
 from evalhub.teams.models import Project
-from evalhub.web.paging import LARGEST_KEY
+from evalhub.web.csv_export import LARGEST_KEY
 from evaluators.model import Transcript
 from evaluators.transcripts.traces import trace_summary
+from runs.compare.comparison import can_change_outcome
 from runs.models import (
     Artifact,
     CommandRecord,
@@ -25,21 +29,85 @@ from runs.models import (
     TrialAttempt,
 )
 from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_not_recorded
-from runs.results.failure_reasons import fail_reason
-from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single, is_vacuous
-from runs.results.measures import CRITERION, INTERACTION, unit_of
-from runs.results.outcome_history import OutcomeHistory, Sibling, strip_around
-from runs.results.rates import Rate
-from runs.results.statement_texts import statements_of
-from runs.results.trial_costs import token_parts, trial_warnings
-from runs.results.trial_page.overrulable import Overrulable, overrulable_scores
+from runs.results.layer_totals import (
+    CRITERION,
+    DECIDING,
+    INTERACTION,
+    EndTotals,
+    ReadScore,
+    fail_reason,
+    is_single,
+    is_vacuous,
+    unit_of,
+)
+from runs.results.outcome_history import OutcomeHistory, Rate, Sibling, strip_around
+from runs.results.repeated_statements import statements_of
+from runs.results.rollups import token_parts, trial_warnings
 from runs.results.trial_page.steps import TimelineStep
 from runs.results.trial_page.timeline import Timeline, timeline
 from runs.results.trial_page.typical_values import Median, TypicalValues, typical_values
-from runs.review.calibrations import JudgeVersion
-from runs.review.judging_facts import JudgingFacts, with_facts
-from runs.review.overruling import checklists
+from runs.review.calibrations import JudgeVersion, JudgingFacts, with_facts
+from runs.review.overruling import checklists, takes_number, takes_verdict
 from runs.review.reviewing import reviews_of
+
+
+class Overrulable(NamedTuple):
+    """A score or a criterion, and what may replace it."""
+
+    address: str
+    label: str
+    takes: str
+    """What replaces it: `verdict`, `number` or `both`."""
+
+
+def _overrulable(position: int, row: dict[str, Any]) -> Overrulable:
+    takes = (
+        "both" if takes_verdict(row) and takes_number(row) else "verdict" if takes_verdict(row) else "number"
+    )
+    return Overrulable(str(position), _score_label(row), takes)
+
+
+def overrulable_scores(
+    trial: Trial, overrules: Sequence[Overrule], checklists: Mapping[str, Mapping[str, bool]]
+) -> list[Overrulable]:
+    """Return what can be overruled, the judge's scores first; nothing where that can't change the outcome.
+
+    `checklists` are the judge's yes-or-no answers by evaluator and criterion.
+    """
+    if not can_change_outcome(trial):
+        return []
+    rows = [
+        (n, row)
+        for n, row in enumerate(trial.scores)
+        if (takes_verdict(row) or takes_number(row)) and not (row.get("detail") or {}).get("overruled")
+    ]
+    rows.sort(key=lambda item: item[1]["layer"] != "judge")
+    overruled = {(each.name, each.criterion) for each in overrules if not each.undone}
+    return [
+        score
+        for n, row in rows
+        for score in (_overrulable(n, row), *_criteria(n, row, checklists.get(row["name"], {}), overruled))
+    ]
+
+
+def _criteria(
+    position: int, row: dict[str, Any], answers: Mapping[str, bool], overruled: set[tuple[str, str]]
+) -> Iterator[Overrulable]:
+    """Yield the criteria of an evaluator that nobody has overruled."""
+    if row["layer"] != "evaluators":
+        return
+    for name, answer in sorted(answers.items()):
+        if (row["name"], name) not in overruled:
+            label = f"{row['name']}: {name} ({'yes' if answer else 'no'})"
+            yield Overrulable(f"{position}:{name}", label, "verdict")
+
+
+def _score_label(row: dict[str, Any]) -> str:
+    passed, value = row.get("passed"), row.get("value")
+    verdict = "error" if row.get("error") else "" if passed is None else "passed" if passed else "failed"
+    number = f"{value:.2f}" if takes_number(row) and value is not None else ""
+    name = "judge" if row["layer"] == row["name"] == "judge" else f"{row['layer']}: {row['name']}"
+    return f"{name} ({', '.join(filter(None, (verdict, number))) or 'no score'})"
 
 
 @dataclass(frozen=True)

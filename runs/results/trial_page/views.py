@@ -1,6 +1,11 @@
-"""Views of one trial and its files."""
+"""Views of one trial and its files.
+
+A trial's commands, and two trials side by side, as CSV.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from csp.constants import HEADER
 from csp.utils import build_policy
@@ -9,23 +14,102 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table
-from evalhub.web.errors import error_page
-from evalhub.web.paging import key_of
+from evalhub.teams.access import ProjectRequest, project_page
+from evalhub.web.csv_export import Cell, Table, chosen_table, key_of
+from evalhub.web.middleware import error_page
 from evaluators.redaction import redact_patterns
 from evaluators.transcripts.asciicast import RecordingStep, cast_lines, recording_steps
-from runs.models import Artifact, Trial
+from runs.compare.shown_changes import measure_table
+from runs.models import Artifact, CommandRecord, Trial
 from runs.results.drafts import draft_scenarios
 from runs.results.files.artifacts import StoredFileUnavailable, open_kept, open_stored
-from runs.results.files.kept_workspace import UNREADABLE, kept_file
-from runs.results.run_page.rerun_links import rerun_query
+from runs.results.files.workspace_archive import UNREADABLE, kept_file
+from runs.results.run_page.reassess import rerun_query
 from runs.results.trial_page.citations import Citations
-from runs.results.trial_page.side_by_side import two_trials
-from runs.results.trial_page.tables import aligned_table, command_table, gate_table, measured_table
+from runs.results.trial_page.side_by_side import DoneCommand, TwoTrials, two_trials
 from runs.results.trial_page.trial_page import find_shown_trial, trial_page
 from runs.results.trial_page.workspace_changes import ARTIFACT as WORKSPACE
 from runs.results.trial_page.workspace_changes import workspace_changes
+
+COLUMNS = (
+    "n",
+    "command",
+    "subcommand",
+    "exit_code",
+    "failed",
+    "help",
+    "retry_of",
+    "failure",
+    "end",
+    "at_least",
+    "seconds",
+)
+
+
+def command_table(trial: Trial) -> Table:
+    """Return the tool's commands in their order; `retry_of` is the number of the failed one. One query."""
+    commands = CommandRecord.objects.filter(trial=trial).order_by("n")
+    return Table(f"trial-{trial.pk}-commands", COLUMNS, commands.values_list(*_FIELDS).iterator())
+
+
+_FIELDS = (
+    "n",
+    "line",
+    "subcommand",
+    "exit_code",
+    "failed",
+    "help",
+    "retry_of",
+    "failure",
+    "end",
+    "at_least",
+    "seconds",
+)
+
+
+def aligned_table(two: TwoTrials) -> Table:
+    """Return both trials' calls as they are aligned; `same` is whether subcommand and flags are."""
+    header = (
+        *("n", "base_command", "base_exit_code", "base_failed"),
+        *("new_command", "new_exit_code", "new_failed", "same"),
+    )
+    rows = (
+        (number, *_call(pair.base), *_call(pair.new), not (pair.parts_ways or None in pair))
+        for number, pair in enumerate(two.pairs, 1)
+    )
+    return Table(f"{_name(two)}-commands", header, rows)
+
+
+def _call(done: DoneCommand | None) -> tuple[Cell, ...]:
+    return (done.line, done.exit_code, done.failed) if done else (None, None, None)
+
+
+def gate_table(two: TwoTrials) -> Table:
+    """Return the gates of both trials."""
+    header = ("layer", "gate", "base_passed", "base_message", "new_passed", "new_message")
+    rows = (
+        (
+            *(pair.gate["layer"], pair.gate["name"]),
+            *(
+                value
+                for side in (pair.base, pair.new)
+                for value in ((side.get("passed"), side.get("message") or None) if side else (None, None))
+            ),
+        )
+        for pair in two.gates
+    )
+    return Table(f"{_name(two)}-gates", header, rows)
+
+
+def measured_table(two: TwoTrials) -> Table:
+    """Return the measures of both trials, with the judge's criteria."""
+    criteria = [replace(each, label=f"Judge: {each.label}") for each in two.criteria]
+    return measure_table(f"{_name(two)}-measures", [*two.measures, *criteria], tested=False)
+
+
+def _name(two: TwoTrials) -> str:
+    return f"trials-{two.base.trial.pk}-{two.new.trial.pk}"
+
 
 WASM = {"script-src": ["'wasm-unsafe-eval'"]}
 """The player's terminal is WebAssembly; no other page may compile any."""

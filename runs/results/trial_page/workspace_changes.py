@@ -15,13 +15,19 @@ from evalhub.web.sanitize import visible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
-from runs.results.files.kept_workspace import UNREADABLE, KeptFile, kept_files, text_of_file
-from runs.results.files.workspace_archive import Change, is_gits_own
+from runs.results.files.workspace_archive import (
+    UNREADABLE,
+    Change,
+    KeptFile,
+    is_gits_own,
+    kept_files,
+    text_of_file,
+)
+from scenarios.differences import TextDifference, lines_of, text_difference
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import overlay
 from scenarios.models import ScenarioVersion
 from scenarios.storing import guidance_files, unpack
-from scenarios.text_difference import TextDifference, lines_of, text_difference
 
 ARTIFACT = "workspace"
 MOST_FILES = 200

@@ -1,29 +1,196 @@
-"""Views of the queue of judges' statements, and of what people decide in it."""
+"""Views of the queue of judges' statements, and of what people decide in it.
+
+What people send while they review.
+
+Read a criterion's reasons on a suite's runs, by tool and guidance version.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.contrib import messages
+from django.db.models import TextField
+from django.db.models.functions import Cast
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
+from evalhub.lib.limits import LONGEST_REASON
 from evalhub.lib.numbers import counted
-from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.teams.access import ProjectRequest, project_page
+from evalhub.teams.models import Project
+from evalhub.web.forms import SentenceForm
+from runs.compare.baselines import choose_suite
 from runs.errors import RequestError
-from runs.models import JudgingRecord, Overrule, Trial
+from runs.models import JudgingRecord, Overrule, Run, Trial
+from runs.models.judging import ReviewWord
 from runs.models.review import Right
-from runs.review.calibrations import JudgeVersion, calibration_of, drifts, judge_versions, repeated_judgings
-from runs.review.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
+from runs.review.calibrations import (
+    CELLS,
+    MOST_SHOWN,
+    JudgeVersion,
+    calibration_of,
+    drifts,
+    judge_and_gates,
+    judge_versions,
+    repeated_judgings,
+)
 from runs.review.overruling import overrule, undo
-from runs.review.review_page.forms import OverruleForm, ResolutionForm, StatementForm
-from runs.review.review_page.rationales import rationales_of
 from runs.review.reviewing import record_who_was_right, review, reviews_of
-from runs.review.statement_groups import QueueFilters, review_queue
+from runs.review.statement_groups import (
+    QueueFilters,
+    Read,
+    Reference,
+    StatementGroup,
+    group_statements,
+    read_content,
+    review_queue,
+)
 from scenarios.models import Suite
+
+MOST_REFERENCES = 200
+
+
+class NoteForm(SentenceForm):
+    """A note that belongs to a decision."""
+
+    note = forms.CharField(required=False, max_length=LONGEST_REASON)
+
+
+class StatementForm(NoteForm):
+    """An opinion of one or several statements."""
+
+    word = forms.ChoiceField(choices=ReviewWord.choices)
+    refs = forms.CharField(max_length=20_000)
+
+    def clean_refs(self) -> list[Reference]:
+        """Return the references."""
+        references = [Reference.of(each) for each in self.cleaned_data["refs"].split(",")]
+        known = [each for each in references if each is not None]
+        if len(known) < len(references) or len(known) > MOST_REFERENCES:
+            raise forms.ValidationError("These statements are unknown. Load the page again.")
+        return known
+
+
+class OverruleForm(SentenceForm):
+    """A score or criterion of a trial, its new verdict or number, and the reason."""
+
+    score = forms.RegexField(
+        r"^\d{1,5}(:.{1,200})?$",
+        error_messages={"invalid": "Choose a score.", "required": "Choose a score."},
+    )
+    verdict = forms.ChoiceField(choices=[("", ""), ("pass", "pass"), ("fail", "fail")], required=False)
+    value = forms.FloatField(
+        required=False, error_messages={"invalid": "The new score isn't a number. Give one from 0 to 1."}
+    )
+    reason = forms.CharField(max_length=LONGEST_REASON, required=False)
+
+    def decision(self) -> dict[str, Any]:
+        """Return what `overrule` takes."""
+        position, _, criterion = self.cleaned_data["score"].partition(":")
+        verdict = self.cleaned_data["verdict"]
+        return {
+            "position": int(position),
+            "criterion": criterion,
+            "passed": verdict == "pass" if verdict else None,
+            "value": self.cleaned_data["value"],
+            "reason": self.cleaned_data["reason"],
+        }
+
+
+class ResolutionForm(NoteForm):
+    """Who was right."""
+
+    right = forms.ChoiceField(choices=Right.choices)
+
+
+MOST_RUNS = 50
+MOST_JUDGINGS = 600
+MOST_COLUMNS = 6
+MOST_STATEMENTS = 40
+
+
+@dataclass(frozen=True)
+class RationaleFilters:
+    """Judges' statements on the runs with one tool and guidance version."""
+
+    tool: str
+    guidance: str
+    runs: int
+    judged: int
+    mean: float | None
+    """Mean score of the chosen criterion; None without one."""
+    groups: dict[str, list[StatementGroup]]
+    """By heading: reasons of the criterion if the judge gave some, issues, highlights."""
+
+
+@dataclass(frozen=True)
+class Rationales:
+    """Content of the page."""
+
+    suites: list[Suite]
+    suite: Suite | None
+    criterion: str
+    criteria: list[str]
+    readings: list[RationaleFilters]
+
+
+def rationales_of(project: Project, slug: str, criterion: str) -> Rationales:
+    """Return the statements of a suite's recent runs by tool and guidance version, newest first. Four queries; two more without a chosen suite."""
+    suites, suite = choose_suite(project, slug, prefers_judged=True)
+    if suite is None:
+        return Rationales(suites, None, criterion, [], [])
+    columns: dict[tuple[str, str], list[int]] = {}
+    runs = Run.objects.filter(suite=suite).select_related("guidance").defer("guidance__files")
+    for run in runs.order_by("-pk")[:MOST_RUNS]:
+        guidance = str(run.guidance) if run.guidance else "no guidance"
+        columns.setdefault((run.tool_version or "unknown tool version", guidance), []).append(run.pk)
+    newest = dict(list(columns.items())[:MOST_COLUMNS])
+    judgings = _judgings([pk for keys in newest.values() for pk in keys])
+    criteria = sorted(
+        {name for readings in judgings.values() for _, _, content in readings for name in content.criteria}
+    )
+    chosen = criterion if criterion in criteria else ""
+    readings = [_reading(*key, keys, judgings, chosen) for key, keys in newest.items()]
+    return Rationales(suites, suite, chosen, criteria, readings)
+
+
+def _judgings(runs: list[int]) -> dict[int, list[Read]]:
+    """Return the newest counting judgings by run. One query."""
+    rows = JudgingRecord.objects.filter(trial__run__in=runs, trial__round=0, counts=True).order_by("-pk")
+    judgings: dict[int, list[Read]] = {}
+    values = rows.values_list("trial__run", "pk", "trial", Cast("content", TextField()))
+    for run, pk, trial, text in values[:MOST_JUDGINGS]:
+        judgings.setdefault(run, []).append((pk, trial, read_content(text)))
+    return judgings
+
+
+def _reading(
+    tool: str, guidance: str, runs: list[int], judgings: dict[int, list[Read]], criterion: str
+) -> RationaleFilters:
+    selected = [judging for run in runs for judging in judgings.get(run, ())]
+    scores = [content.criteria[criterion] for _, _, content in selected if criterion in content.criteria]
+    if criterion:
+        selected = [judging for judging in selected if criterion in judging[2].criteria]
+    groups = group_statements(selected, criterion)
+    sides = {"Reasons": "criterion", "Issues": "negative", "Highlights": "positive"}
+    by_heading = {name: [each for each in groups if each.polarity == side] for name, side in sides.items()}
+    if not by_heading["Reasons"]:
+        del by_heading["Reasons"]
+    return RationaleFilters(
+        tool,
+        guidance,
+        len(runs),
+        len(selected),
+        sum(scores) / len(scores) if scores else None,
+        by_heading,
+    )
+
 
 MOST_GROUPS = 40
 MOST_VERSIONS = 4

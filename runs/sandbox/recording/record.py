@@ -64,7 +64,7 @@ class ToolRecord:
         self.result_at = float("inf")
         """When a closed stream had the last result of a call."""
         self.content: bytes | None = None
-        """A call on each line (`evaluators.tool_use.recorded_calls.RecordedCall`); None before the command has ended."""
+        """A call on each line (`evaluators.tool_use.recorded_commands.RecordedCall`); None before the command has ended."""
         self.lost = 0
         """Executions that could not be looked at, and lines that can't be read."""
 

@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 # Run with -I, the program finds only the standard library.
 sys.path.insert(0, os.path.abspath(__file__).rsplit("/runs/", 1)[0])
 
-from runs.sandbox.recording.processes import (
+from runs.sandbox.recording.recognition import (
     MOST_PARENTS,
+    WantedProgram,
     describe_process,
     escape_bytes,
     executed_path,
@@ -41,7 +42,6 @@ from runs.sandbox.recording.processes import (
     read_link,
     status,
 )
-from runs.sandbox.recording.recognition import WantedProgram
 
 _RECEIVE, _SEND, _CONTINUE_FLAG = 0xC0502100, 0xC0182101, 1
 _SEIZE, _CONT, _LISTEN, _DETACH, _GET_MESSAGE = 0x4206, 7, 0x4208, 17, 0x4201

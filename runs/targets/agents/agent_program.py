@@ -1,27 +1,191 @@
-"""Find, run and log the program of a coding agent, and report its failures."""
+"""Find, run and log the program of a coding agent, and report its failures.
+
+Write the log of an agent's program while it runs.
+
+Options that every coding agent shares, and what evalhub knows of the programs.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar, Literal
 
+from evalhub.lib.limits import LARGEST_MESSAGE, LONGEST_ERROR
+from evaluators.json_values import indent_json
+from evaluators.model import Json
+from evaluators.redaction import mask_values
+from evaluators.transcripts.stream import VERSION, newer_version
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
+from runs.sandbox.safe_paths import Use
 from runs.sandbox.safe_walk import temporary_folders
 from runs.sandbox.sandbox import Containment, Sandbox
-from runs.sandbox.streams import Sink
-from runs.sandbox.target_roots import Use
-from runs.targets.agents.agent_log import AgentLog, LogFormat, log_name
-from runs.targets.agents.agent_options import AgentFacts, AgentOptions
+from runs.sandbox.streams import Capture, Sink
 from runs.targets.agents.session_end import Broken
 from runs.targets.providers.base import Availability, Invocation
-from runs.targets.providers.options import ResolvedTarget
+from runs.targets.providers.options import RETRY_FIELDS, Options, ResolvedTarget
+from runs.targets.providers.recent_lines import SplitLines
 from scenarios.spec import ScenarioSpec
+
+LogFormat = Literal["summary", "json"]
+
+
+class AgentLog:
+    """Lines of both streams with their time, values of variables masked.
+
+    Kept in memory, and also written to a new file if the target has a log folder.
+    """
+
+    def __init__(
+        self,
+        heading: dict[str, str],
+        *,
+        file: int | None = None,
+        path: str = "",
+        format: LogFormat = "summary",
+        secrets: tuple[str, ...] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.path = path
+        """The file's path, for display; empty without one."""
+        self._format = format
+        self._secrets = secrets
+        self._clock = clock
+        self._began = clock()
+        self._split = {"stdout": SplitLines(), "stderr": SplitLines()}
+        self._kept = Capture(LARGEST_MESSAGE)
+        self._file = None if file is None else os.fdopen(file, "wb", buffering=0)
+        for name, value in heading.items():
+            self._add(f"# {name}: {value}\n")
+
+    @property
+    def content(self) -> bytes:
+        """Return the log so far."""
+        return self._kept.content()
+
+    def __enter__(self) -> AgentLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None:
+        """Write complete lines."""
+        for line in self._split[stream].take(chunk):
+            self._write(stream, line)
+
+    def close(self) -> None:
+        """Write the rest and close the file."""
+        for stream, split in self._split.items():
+            self._write(stream, split.rest())
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, stream: str, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").strip()
+        if not text:
+            return
+        seconds = int(self._clock() - self._began)
+        shown = mask_values(_event_lines(text, self._format), self._secrets)
+        self._add(f"[+{seconds // 60:02}:{seconds % 60:02}] [{stream}] {shown}\n")
+
+    def _add(self, text: str) -> None:
+        line = text.encode("utf-8", "replace")
+        self._kept.add(line)
+        if self._file is not None:
+            self._file.write(line)
+
+
+def log_name(target: str, invocation: Invocation) -> str:
+    """Return a unique file name for one trial's log."""
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
+    words = (target, invocation.spec.key, f"trial-{invocation.trial}", f"attempt-{invocation.attempt}")
+    name = "_".join(
+        "".join(sign if sign.isalnum() or sign in "-." else "-" for sign in word) for word in words
+    )
+    return f"{moment}_{name[:150]}.log"
+
+
+def _event_lines(text: str, format: LogFormat) -> str:
+    try:
+        value = json.loads(text)
+        if format == "json":
+            # An event may become so many times as long by its indentation.
+            return indent_json(value, most=1000 + 10 * len(text))
+    except (ValueError, RecursionError):
+        return text
+    return _summary(value) if isinstance(value, dict) else text
+
+
+def _summary(value: dict[str, Json]) -> str:
+    """Return an event's kind with the start of its text."""
+    item = value.get("item", value.get("part"))
+    holder = item if isinstance(item, dict) else value
+    kind = f"{value.get('type', 'event')} {holder.get('type', '') if holder is item else ''}".strip()
+    texts = (holder.get(name) for name in ("text", "command", "message", "tool", "error", "result"))
+    text = next((text for text in texts if isinstance(text, str) and text), "")
+    return f"{kind}: {' '.join(text.split())[:LONGEST_ERROR]}" if text else kind
+
+
+_CREDENTIAL = re.compile(r"(KEY|TOKEN|AUTH|CREDENTIALS?|_USE_[A-Z]+)(_|$)")
+
+
+@dataclass(frozen=True)
+class AgentFacts:
+    """What evalhub knows of an agent's program."""
+
+    package: str
+    """Its package in npm."""
+    oldest: tuple[int, int]
+    """The first version whose stream evalhub reads."""
+    newest_major: int
+    """The last major version whose stream is known."""
+    variable: str = ""
+    """The variable of its key; empty if it works without one."""
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"npm install -g {self.package}"
+
+    def too_old(self, version: str) -> bool:
+        """Return whether its stream can't be read; an unreadable version is not too old."""
+        match = VERSION.search(version)
+        return match is not None and (int(match[1]), int(match[2])) < self.oldest
+
+    def note(self, title: str, version: str) -> str:
+        """Return a note on a major version that is not known yet; empty for a known one."""
+        return newer_version(title, version, self.newest_major)
+
+
+class AgentOptions(Options):
+    """How a coding agent is started, and which model service it uses."""
+
+    unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS
+    secret_fields: ClassVar[frozenset[str]] = frozenset(("api_key",))
+    path_fields: ClassVar[Mapping[str, Use]] = {"executable": Use.RUN}
+
+    api_key: str | None = None
+
+    @property
+    def names_credentials(self) -> bool:
+        """Whether the agent can sign in: by a key, by a variable for one, or at an address that needs none."""
+        return bool(self.api_key or self.base_url) or any(map(_CREDENTIAL.search, self.env))
+
+    def sets(self, words: Collection[str]) -> bool:
+        """Return whether one of its own arguments is one of these or sets one, as in `--sandbox=MODE`."""
+        return any(arg in words or arg.partition("=")[0] in words for arg in self.args)
+
 
 VERSION_SECONDS = 30.0
 _VERSIONS: dict[tuple[str, str, int, int], str] = {}

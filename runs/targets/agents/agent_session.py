@@ -20,14 +20,12 @@ from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import CallsSoFar
 from runs.sandbox.process import OUTPUT_LIMIT, ProcessResult
 from runs.sandbox.sandbox import Sandbox
-from runs.targets.agents.agent_log import AgentLog
-from runs.targets.agents.agent_program import AgentProgram
-from runs.targets.agents.closing_event import LINGER_SECONDS, ClosingEvent
-from runs.targets.agents.session_end import broken_by
+from runs.targets.agents.agent_program import AgentLog, AgentProgram
+from runs.targets.agents.session_end import LINGER_SECONDS, ClosingEvent, broken_by
 from runs.targets.providers.base import Invocation, Recording
-from runs.targets.providers.preread import preread_prompt
 from runs.targets.providers.prices import known_price
 from runs.targets.providers.recent_lines import PrintedLines, SplitLines
+from runs.targets.providers.replay import preread_prompt
 
 EVERY_SECONDS = 1.0
 

@@ -9,11 +9,10 @@ from pydantic import AliasChoices, Field
 
 from evaluators.transcripts.claude_code import NEWEST_MAJOR
 from runs.sandbox.sandbox import Containment, Sandbox
-from runs.targets.agents.agent_options import AgentFacts, AgentOptions
-from runs.targets.agents.agent_program import AgentProgram
+from runs.targets.agents.agent_program import AgentFacts, AgentOptions, AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.session_agents import make_home, read_own_sessions
 from runs.targets.agents.session_end import has_closed
-from runs.targets.agents.sub_agents import make_home, read_own_sessions
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.options import ResolvedTarget
 

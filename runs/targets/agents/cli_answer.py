@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_ERROR
 from evaluators.model import Json, Usage, plausible_cost
-from evaluators.tool_use.recorded_calls import read_call_record
+from evaluators.tool_use.recorded_commands import read_call_record
 from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.traces import TYPES, events_of_messages
 from runs.sandbox.process import ProcessResult

@@ -8,15 +8,13 @@ from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from runs.sandbox.safe_paths import write_next_to_workspace
+from runs.sandbox.safe_paths import Use, write_next_to_workspace
 from runs.sandbox.safe_walk import is_empty
 from runs.sandbox.sandbox import Containment
-from runs.sandbox.target_roots import Use
-from runs.targets.agents.agent_options import AgentFacts, AgentOptions
-from runs.targets.agents.agent_program import AgentProgram
+from runs.targets.agents.agent_program import AgentFacts, AgentOptions, AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.session_agents import codex_sessions, make_home
 from runs.targets.agents.session_end import has_answered
-from runs.targets.agents.sub_agents import codex_sessions, make_home
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
 

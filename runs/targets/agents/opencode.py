@@ -14,11 +14,10 @@ from evaluators.transcripts.endings import failure_in_opencode_log
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.sandbox.sandbox import Containment, Sandbox
-from runs.targets.agents.agent_options import AgentFacts, AgentOptions
-from runs.targets.agents.agent_program import AgentProgram
+from runs.targets.agents.agent_program import AgentFacts, AgentOptions, AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.session_agents import make_home, opencode_log, opencode_sessions
 from runs.targets.agents.session_end import has_answered
-from runs.targets.agents.sub_agents import make_home, opencode_log, opencode_sessions
 from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
 

@@ -1,4 +1,9 @@
-"""Submit many questions at once: OpenAI's and Azure's file batches, Anthropic's message batches."""
+"""Submit many questions at once: OpenAI's and Azure's file batches, Anthropic's message batches.
+
+Send batch requests and parse JSON lines.
+
+Anthropic's message batches. litellm only formats the requests.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +13,158 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evalhub.lib.limits import LARGEST_RECORD
+from evaluators.grading.stub_loop import ModelCall
 from evaluators.model import Json
-from runs.targets.language_models.anthropic_batches import MessageBatches
-from runs.targets.language_models.batch_requests import (
-    SECONDS,
-    parse_json_lines,
-    request_body,
-    send_batch_request,
+from evaluators.transcripts.claude_code import usage_of
+from runs.errors import ProviderError
+from runs.targets.language_models.completion import (
+    Asking,
+    ModelAnswer,
+    ModelFailed,
+    answer_as_recording,
+    calls_of,
+    chat_messages,
+    price_of_answer,
+    tool_parameters,
+    usage_of_answer,
 )
-from runs.targets.language_models.chat import answer_as_recording
-from runs.targets.language_models.completion import ModelAnswer, calls_of, price_of_answer, usage_of_answer
+from runs.targets.language_models.stub_chat import schemas_of
 from runs.targets.providers.access import ModelAccess
 from runs.targets.providers.base import BatchedAnswer, Batching, BatchProgress, Invocation
 from runs.targets.providers.prices import price_note
+from runs.targets.providers.retry import TimeLimit
 
 T = TypeVar("T")
+
+SECONDS = 120.0
+"""Time limit of one batch request; uploads of many questions are slow."""
+
+
+class BatchRequestFailed(ProviderError):
+    """A batch request failed; `status` is the HTTP status, if any."""
+
+    def __init__(self, message: str, *, kind: str, status: int | None) -> None:
+        super().__init__(message, kind=kind)
+        self.status = status
+
+
+def send_batch_request(access: ModelAccess, call: Callable[[Any], T], *, once: bool = False) -> T:
+    """Return a batch request's result. Raises `ProviderError` (kind `endpoint` or `timeout`).
+
+    With `once`, retries only if the provider answered that it rejected the request.
+    """
+    asking = Asking(access, TimeLimit(SECONDS * (1 + access.backoff.max_retries)), repeats_lost=not once)
+    try:
+        return asking.repeated(call)
+    except ModelFailed as error:
+        raise BatchRequestFailed(str(error), kind=error.kind, status=error.status) from error
+
+
+def request_body(litellm: Any, access: ModelAccess, invocation: Invocation) -> dict[str, Json]:
+    """Return the request body that litellm would send. Raises `ValueError` with litellm's reason."""
+    from litellm.types.utils import CallTypes
+
+    # litellm inserts a dummy key and stops before sending.
+    where = {name: value for name, value in access.connection.items() if name != "api_key"}
+    messages = [dict(message) for message in chat_messages(invocation)]
+    tools = tool_parameters(schemas_of(invocation.tools))
+    asked_for: dict[str, Json] = {"model": access.model, "custom_llm_provider": access.provider}
+    asked_for |= {"messages": messages, **where, **access.settings, **tools}
+    written = litellm.utils.return_raw_request(CallTypes.completion, asked_for)
+    if not written.get("raw_request_body"):
+        raise ValueError(f"litellm can't build the request: {written.get('error')}")
+    body = dict(written["raw_request_body"])
+    return {**body.pop("extra_body", {}), **body}
+
+
+def parse_json_lines(content: bytes) -> Iterator[dict[str, Json]]:
+    """Return the objects of JSON lines; skip other lines, whose requests count as missing."""
+    for line in content.splitlines():
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            yield row
+
+
+@dataclass(frozen=True)
+class MessageBatches:
+    """Batches of Anthropic's Messages API."""
+
+    access: ModelAccess
+
+    def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
+        """Submit all requests at once; a request with an unknown outcome isn't sent again."""
+
+        def submit(litellm: Any) -> Any:
+            requests = [
+                {"custom_id": id, "params": request_body(litellm, self.access, invocation)}
+                for id, invocation in invocations.items()
+            ]
+            return self._send("POST", "", {"requests": requests})
+
+        return str(send_batch_request(self.access, submit, once=True).json()["id"])
+
+    def poll_batch(self, external_id: str) -> BatchProgress:
+        """Return the batch's progress; it ends even if every request failed."""
+        batch = send_batch_request(self.access, lambda _: self._send("GET", f"/{external_id}")).json()
+        return BatchProgress(ended=batch.get("processing_status") == "ended")
+
+    def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
+        """Return the answers, or the reason for each request that failed, expired or was cancelled."""
+        content = send_batch_request(
+            self.access, lambda _: self._send("GET", f"/{external_id}/results")
+        ).content
+        return {
+            str(row.get("custom_id")): self._answer(row.get("result") or {})
+            for row in parse_json_lines(content)
+        }
+
+    def cancel_batch(self, external_id: str) -> None:
+        """Ask Anthropic to stop the batch."""
+        send_batch_request(self.access, lambda _: self._send("POST", f"/{external_id}/cancel"))
+
+    def _send(self, method: str, path: str, body: Json = None) -> Any:
+        import httpx
+
+        from runs.sandbox.outbound import Deadline, DeadlineExceeded, client
+
+        connection = self.access.connection
+        address = str(connection.get("api_base") or "https://api.anthropic.com").rstrip("/")
+        headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": "2023-06-01"}
+        try:
+            with client(self.access.outbound, Deadline(SECONDS), longest=LARGEST_RECORD) as asking:
+                response = asking.request(
+                    method, f"{address}/v1/messages/batches{path}", json=body, headers=headers
+                )
+        except DeadlineExceeded as error:
+            raise httpx.ReadTimeout(f"no answer within {SECONDS:g} s") from error
+        return response.raise_for_status()
+
+    def _answer(self, result: Mapping[str, Json]) -> BatchedAnswer:
+        message = result.get("message")
+        if result.get("type") != "succeeded" or not isinstance(message, dict):
+            said = ((result.get("error") or {}).get("error") or {}).get("message") or "no reason given"
+            return BatchedAnswer(error=f"The request ended as '{result.get('type')}': {said}.")
+        return BatchedAnswer(answer_as_recording(self._read(message)))
+
+    def _read(self, message: Mapping[str, Json]) -> ModelAnswer:
+        counted = usage_of(dict(message.get("usage") or {}))
+        usage = counted if counted.input or counted.output else None
+        cost, price = price_of_answer(self.access, usage, batch=True)
+        parts = [part for part in message.get("content") or () if isinstance(part, dict)]
+        text = "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+        notes = (price_note(price),) if price else ()
+        return ModelAnswer(
+            text, self.access.model, usage, cost, price=price, notes=notes, calls=tuple(_calls(parts))
+        )
+
+
+def _calls(parts: list[dict[str, Json]]) -> Iterator[ModelCall]:
+    for part in parts:
+        if part.get("type") == "tool_use":
+            yield ModelCall(str(part.get("name")), dict(part.get("input") or {}), part.get("id"))
 
 
 def batching_of(access: ModelAccess) -> Batching | str:
@@ -85,7 +227,7 @@ class FileBatches:
         """Return the provider's own client, because litellm's batch client bypasses checked connections."""
         import openai
 
-        from runs.targets.language_models.litellm_outbound import client_session
+        from runs.targets.language_models.litellm import client_session
 
         has = self.access.connection
         common: dict[str, Any] = {
@@ -120,7 +262,7 @@ class FileBatches:
             yield str(row.get("custom_id")), self._answer(row)
 
     def _content(self, file_id: str) -> bytes:
-        from runs.targets.language_models.litellm_outbound import allow_calls
+        from runs.targets.language_models.litellm import allow_calls
 
         with allow_calls(self.access.outbound, longest=LARGEST_RECORD):
             content: bytes = self._client().files.content(file_id).content

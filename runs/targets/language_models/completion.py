@@ -1,9 +1,12 @@
-"""Ask a model through litellm: for providers, judges and conversations over stubs."""
+"""Ask a model through litellm: for providers, judges and conversations over stubs.
+
+Convert a task to chat messages and a model's answer to a recording.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -12,10 +15,66 @@ from evaluators.grading.stub_loop import ModelCall
 from evaluators.model import Completion, Json, Price, Usage
 from runs.sandbox.outbound import AddressRefused
 from runs.targets.providers.access import ModelAccess
-from runs.targets.providers.failures import advise_on_failure, describe_failure, failure_of, refusal_in
+from runs.targets.providers.base import Invocation, Recording
 from runs.targets.providers.prices import litellm_cost, litellm_price, price_note, project_price
-from runs.targets.providers.retry import RequestFailed, RequestFailure, with_retry
-from runs.targets.providers.waiting import Cancelled, TimeLimit, TimeLimitExceeded, within
+from runs.targets.providers.retry import (
+    Cancelled,
+    RequestFailed,
+    RequestFailure,
+    TimeLimit,
+    TimeLimitExceeded,
+    advise_on_failure,
+    describe_failure,
+    failure_of,
+    refusal_in,
+    with_retry,
+    within,
+)
+
+
+def chat_messages(invocation: Invocation) -> list[Message]:
+    """Return a task as a chat: its conversation, else its prompt, with guidelines in the system message.
+
+    Leading system messages become one. Later messages of other roles become the assistant's, with the role in
+    the first line, because APIs reject a tool's message without its call.
+    """
+    messages = list(invocation.spec.messages) or [{"role": "user", "content": invocation.prompt}]
+    leading: list[str] = (
+        [f"[[ ## Guidelines ## ]]\n\n{invocation.guidelines}"] if invocation.guidelines else []
+    )
+    while messages and messages[0]["role"] == "system":
+        leading.append(str(messages.pop(0)["content"]))
+    system: list[Message] = [{"role": "system", "content": "\n\n".join(leading)}] if leading else []
+    return system + [_message(each) for each in messages]
+
+
+def _message(message: Json) -> Message:
+    role, content = str(message["role"]), message["content"]
+    if role in ("user", "assistant"):
+        return {"role": role, "content": content}
+    return {"role": "assistant", "content": f"@[{role.capitalize()}]:\n{content}"}
+
+
+def answer_as_recording(answer: ModelAnswer) -> Recording:
+    """Return a model's answer as a recording; tool calls become structured events."""
+    lines = "\n".join(json.dumps(line, ensure_ascii=False) for line in _call_lines(answer.calls))
+    return Recording(
+        raw=answer.text.encode("utf-8", "replace"),
+        events=lines.encode("utf-8", "replace") or None,
+        answer=answer.text,
+        exit_code=0,
+        usage=answer.usage,
+        cost_usd=answer.cost_usd,
+        price=answer.price,
+        seconds=answer.seconds,
+        notes=answer.notes,
+    )
+
+
+def _call_lines(calls: Sequence[ModelCall]) -> Iterator[dict[str, Json]]:
+    for call in calls:
+        yield {"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}
+
 
 T = TypeVar("T")
 
@@ -73,7 +132,7 @@ class Asking:
 
         Raises `ModelFailed`, and `AddressRefused` before anything is sent.
         """
-        from runs.targets.language_models.litellm_outbound import call_within, load_litellm
+        from runs.targets.language_models.litellm import call_within, load_litellm
 
         self.access.check_address()
         litellm = load_litellm()

@@ -19,8 +19,14 @@ from runs.errors import ProviderError
 from runs.sandbox.outbound import AddressRefused, Outbound
 from runs.sandbox.sandbox import Containment
 from runs.targets.language_models.batches import batching_of
-from runs.targets.language_models.chat import answer_as_recording, chat_messages
-from runs.targets.language_models.completion import Message, ModelAnswer, ModelFailed, ask_model
+from runs.targets.language_models.completion import (
+    Message,
+    ModelAnswer,
+    ModelFailed,
+    answer_as_recording,
+    ask_model,
+    chat_messages,
+)
 from runs.targets.language_models.stub_chat import ToolSchema, chat_of, schemas_of
 from runs.targets.providers.access import ModelAccess, resolve_access
 from runs.targets.providers.base import Availability, Batching, Invocation, Recording

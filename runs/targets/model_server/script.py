@@ -7,8 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from evaluators.model import Json
-from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.validation import Mirror, validate
+from scenarios.formats.parsed import Mirror, Problem, ScenarioFileError, validate
 from scenarios.formats.yaml_text import read_yaml
 
 Fault = Literal["cut", "nonsense", "silent"] | int

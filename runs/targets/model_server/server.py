@@ -15,9 +15,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from evalhub.lib.limits import LARGEST_RECORD
-from runs.targets.model_server.conversation import AskedConversation, compact_json, read_conversation
 from runs.targets.model_server.script import ModelScript, ScriptedTurn
-from runs.targets.model_server.wire import STREAMED, WIRES, ScriptedReply, Wire, as_event
+from runs.targets.model_server.wire import (
+    STREAMED,
+    WIRES,
+    AskedConversation,
+    ScriptedReply,
+    Wire,
+    as_event,
+    compact_json,
+    read_conversation,
+)
 
 LOOPBACK = "127.0.0.1"
 _ERRORS = {

@@ -26,7 +26,7 @@ def project_price(prices: Iterable[Price], model: str, *, today: str = "") -> Pr
 def litellm_price(model: str, *, batch: bool = False) -> Price | None:
     """Return the price from litellm's own map; None for an unknown model."""
     # Imported late, because pages import this module too.
-    from runs.targets.language_models.litellm_outbound import load_litellm
+    from runs.targets.language_models.litellm import load_litellm
 
     litellm = load_litellm()
     try:
@@ -64,7 +64,7 @@ def _per_million(info: dict[str, Any], field: str, batch: bool) -> float | None:
 
 def litellm_cost(response: Any, model: str) -> float | None:
     """Return a response's cost by litellm, with its rates for cached and reasoning tokens; None if unknown."""
-    from runs.targets.language_models.litellm_outbound import load_litellm
+    from runs.targets.language_models.litellm import load_litellm
 
     litellm = load_litellm()
     try:

@@ -1,11 +1,17 @@
-"""Views of one target: create it, edit it and try it."""
+"""Views of one target: create it, edit it and try it.
+
+The two forms of a target: fields that write a new one's entry, and the entry as YAML.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
@@ -13,24 +19,223 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.fragments import page_or_fragment
+from evalhub.teams.access import ProjectRequest, project_page
+from evalhub.web.middleware import page_or_fragment
 from evaluators.model import Json
-from runs.engine.trying import LONGEST_OUTPUT, PROMPT, request_try
+from runs.engine.trial import LONGEST_OUTPUT, PROMPT, request_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
 from runs.targets import edits
 from runs.targets.agents.program_lookup import HiddenFiles
-from runs.targets.definitions import dump, read_target
+from runs.targets.definitions import dump, read_target, refuse_saving
 from runs.targets.edits import accepts_at_once
-from runs.targets.entries import TargetDefinition
+from runs.targets.entries import TargetDefinition, find_reference
 from runs.targets.hidden_programs import hidden_from, missing_program, show_folders
-from runs.targets.paths import refuse_saving
+from runs.targets.providers.options import Options
 from runs.targets.providers.registry import OPTIONS
-from runs.targets.target_page.target_form import KINDS, SAMPLES, TargetFieldsForm, TargetForm
 from runs.targets.target_page.views import find_shown_target
-from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.quoting import Quoted, quote_lines
+from scenarios.commands import Quoted, quote_lines
+from scenarios.formats.parsed import Problem, ScenarioFileError
+from scenarios.reading import read_yaml
+
+KINDS = {
+    "cli": "Your own agent: any command",
+    "codex": "Codex",
+    "claude_code": "Claude Code",
+    "opencode": "OpenCode",
+    "gemini_cli": "Gemini CLI",
+    "qwen_code": "Qwen Code",
+    "copilot_cli": "Copilot CLI",
+    "litellm": "A model, such as an OpenAI-compatible one",
+    "http": "An agent behind HTTP",
+    "mock": "A fixed answer (mock)",
+    "replay": "A recorded session (replay)",
+}
+"""Kinds that the page of a new target offers; the others are written as YAML."""
+SAMPLES: Mapping[str, dict[str, Json]] = {
+    "cli": {"command_template": "python3 my_agent.py {PROMPT}"},
+    "litellm": {"model": "openai/gpt-5"},
+    "http": {"url": "http://localhost:3000/chat"},
+    "mock": {"response": "Done."},
+}
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
+"""A variable's name in a field for a secret; with an underscore, which keys of services rarely have."""
+MAIN: Mapping[str, tuple[str, ...]] = {
+    "cli": ("command_template", "parser", "cwd", "read_folders", "healthcheck", "timeout_seconds"),
+    "codex": ("model", "api_key", "base_url", "executable", "args", "env"),
+    "claude_code": ("model", "api_key", "base_url", "executable", "args", "env"),
+    "opencode": ("model", "api_key", "base_url", "executable", "args", "env"),
+    **dict.fromkeys(
+        ("gemini_cli", "qwen_code", "copilot_cli"),
+        ("model", "api_key", "base_url", "executable", "args", "env"),
+    ),
+    "http": ("url", "api_key", "headers", "input_field", "output_field", "timeout_seconds"),
+    "litellm": ("model", "base_url", "api_key", "temperature", "max_output_tokens"),
+    "azure": ("resource_name", "deployment_name", "api_key", "version"),
+    "anthropic": ("model", "api_key", "max_output_tokens", "thinking_budget"),
+    "gemini": ("model", "api_key", "max_output_tokens"),
+    "mock": ("response", "delay_ms", "exit_code", "trace"),
+    "replay": ("path", "parser", "response", "exit_code"),
+}
+"""Fields that a kind's form shows first, by default its own; the others are under *More*."""
+LABELS = {
+    "command_template": "Command",
+    "cwd": "Working folder",
+    "read_folders": "Folders it may read",
+    "api_key": "Variable with the API key",
+    "base_url": "Address of the model service",
+    "url": "Address",
+    "env": "Variables",
+    "args": "Arguments",
+    "timeout_seconds": "Time limit, seconds",
+    "workers": "Trials at once",
+    "labels": "Worker labels",
+    "judge_target": "Judge",
+    "healthcheck": "Health check",
+    "egress": "Network",
+    "max_memory_mb": "Memory, MB",
+    "delay_ms": "Delay, ms",
+    "path": "Recording",
+    "parser": "Format of the output",
+}
+HINTS = {
+    "command_template": "{PROMPT} becomes the task as one quoted word. Also: {WORKSPACE} (the trial's folder), "
+    "{PROMPT_FILE}, {EVENTS_FILE}, {OUTPUT_FILE}, {MODEL}, {FILES}.",
+    "cwd": "Default: the trial's workspace. A folder outside it is read-only in the sandbox.",
+    "read_folders": "One a line: folders of the worker, read-only in the sandbox, such as your agent's own.",
+    "api_key": "Its name, such as OPENAI_API_KEY. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
+    "base_url": "Such as http://localhost:8000/v1. Default: the provider's own.",
+    "env": "One NAME=VALUE a line. Secrets as NAME=${{ VARIABLE }}.",
+    "headers": "One NAME=VALUE a line. Secrets as NAME=${{ VARIABLE }}.",
+    "args": "One a line.",
+    "labels": "One a line; a worker needs all of them.",
+    "workers": "Over all runs. Default: no limit.",
+    "healthcheck": "YAML, such as {type: command, command_template: my-agent --version}.",
+    "model": "Default: the program's own.",
+    "executable": "A name on PATH, or a path on the worker.",
+    "path": "A file, or a YAML mapping from scenario names to files.",
+    "egress": "What the agent may reach. Default: what the worker allows.",
+}
+ROWS = {"command_template": 3, "response": 4}
+
+
+class TargetForm(forms.Form):
+    """A target as YAML, its entry in a targets file."""
+
+    definition = forms.CharField(
+        max_length=100_000, strip=False, widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"})
+    )
+    was = forms.CharField(required=False, widget=forms.HiddenInput)
+    """Time of the last change when the page was rendered."""
+
+    def text(self) -> str:
+        """Return the entry as YAML. Requires a valid form."""
+        return str(self.cleaned_data["definition"])
+
+
+class TargetFieldsForm(forms.Form):
+    """A new target of one kind as fields."""
+
+    name = forms.CharField(max_length=120, help_text="Runs and suites refer to it.")
+
+    def __init__(self, kind: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kind, options = kind, OPTIONS[kind]
+        own = tuple(name for name in options.model_fields if name not in Options.model_fields)
+        self.main_names = MAIN.get(kind, own)
+        for name in (*self.main_names, *options.model_fields):
+            if name in self.main_names or name not in options.unused_fields:
+                self.fields[name] = _field(options, name)
+        for name, shown in self.fields.items():
+            shown.widget.attrs["aria-describedby"] = f"{name}-note"
+
+    @property
+    def main(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.main_names]
+
+    @property
+    def further(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name not in ("name", *self.main_names)]
+
+    @property
+    def opens_further(self) -> bool:
+        """Return whether a field under *More* has a value or an error."""
+        return any(field.value() or field.errors for field in self.further)
+
+    def text(self) -> str:
+        """Return the entry that the form describes as YAML. Requires a valid form."""
+        given = {name: text for name, text in self.cleaned_data.items() if name != "name" and text.strip()}
+        values = {name: _value(OPTIONS[self.kind], name, text) for name, text in given.items()}
+        return dump({"name": self.cleaned_data["name"], "provider": self.kind, **values})
+
+    def add_problems(self, problems: Sequence[Problem]) -> None:
+        """Show problems at their fields, and others above the form."""
+        for problem in problems:
+            where = problem.where.removeprefix(f"{self.cleaned_data['name']}.")
+            first = where.replace("[", ".").split(".")[0]
+            field = first if first in self.fields else None
+            self.add_error(field, f"{problem.what} {problem.fix}".strip())
+
+
+def _field(options: type[Options], name: str) -> forms.CharField | forms.ChoiceField:
+    info = options.model_fields[name]
+    default = None if info.is_required() else info.get_default(call_default_factory=True)
+    shown = f"Default: {str(default).removesuffix('.')}." if default else ""
+    label = LABELS.get(name, name.replace("_", " ").capitalize())
+    hint = HINTS.get(name, shown)
+    widget, choices = _widget(info.annotation)
+    if choices:
+        return forms.ChoiceField(
+            label=label, required=False, help_text=hint, choices=[("", "default"), *choices]
+        )
+    rows = ROWS.get(name, 3 if widget in ("lines", "pairs", "structure") else 0)
+    attrs: dict[str, Any] = {"spellcheck": "false", **({"rows": rows} if rows else {})}
+    area = forms.Textarea(attrs=attrs) if rows else forms.TextInput(attrs=attrs)
+    return forms.CharField(
+        label=label, required=False, strip=not rows, max_length=20_000, help_text=hint, widget=area
+    )
+
+
+def _widget(annotation: Any) -> tuple[str, Sequence[tuple[str, str]]]:
+    """Return how values of a type are written, and the choices: in lines, as NAME=VALUE, as text or as YAML."""
+    if hasattr(annotation, "__metadata__"):
+        return _widget(annotation.__origin__)
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if NoneType in parts:
+        kinds = [each for each in parts if each is not NoneType]
+        return _widget(kinds[0]) if len(kinds) == 1 else ("structure", ())
+    if origin is Literal:
+        return "text", [(str(each), str(each)) for each in parts]
+    if origin is tuple and _widget(parts[0])[0] == "text":
+        return "lines", ()
+    if origin is dict and parts[1] is str:
+        return "pairs", ()
+    if annotation is bool:
+        return "yaml", (("true", "yes"), ("false", "no"))
+    return {str: "text", int: "yaml", float: "yaml"}.get(annotation, "structure"), ()
+
+
+def _value(options: type[Options], name: str, text: str) -> Json:
+    """Return a text's value; what can't be read stays a text, which validation refuses at its field."""
+    text = text.replace("\r\n", "\n")
+    if name in options.secret_fields and _VARIABLE.fullmatch(text.strip()):
+        return f"${{{{ {text.strip()} }}}}"
+    if find_reference(text):
+        return text.strip()
+    widget, _ = _widget(options.model_fields[name].annotation)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if widget == "lines":
+        return lines
+    if widget == "pairs":
+        pairs = [line.partition("=") for line in lines]
+        is_read = all(sign and key.strip() for key, sign, _ in pairs)
+        return {key.strip(): value.strip() for key, _, value in pairs} if is_read else text
+    if widget == "text":
+        return text
+    try:
+        return read_yaml("target", text.encode()).value
+    except ScenarioFileError:
+        return text
 
 
 @dataclass

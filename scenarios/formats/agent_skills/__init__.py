@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 
 from scenarios.formats.agent_skills.case_lists import FOLDERS, find_cases, holds_cases
-from scenarios.formats.positions import PositionedDocument
+from scenarios.formats.parsed import PositionedDocument
 from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside, is_below
 
 __all__ = ["FOLDERS", "FORMAT", "NAME", "TRIGGERS", "find_named_paths", "is_trigger_suite"]

@@ -8,16 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from evaluators.grading.gates import Gate
-from evaluators.grading.gates.command_ran_gate import CommandRan
+from evaluators.grading.gates.command_gates import CommandRan
 from evaluators.grading.gates.file_gates import FileContains, FileExists, FileMatches
 from evaluators.grading.gates.transcript_gate import AnswerLacks, TranscriptMatches
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.shell import segments
 from scenarios.formats.agent_skills.skill_folders import COMMON
-from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem
-from scenarios.formats.validation import kind
+from scenarios.formats.parsed import Location, PositionedDocument, Problem, kind
 
 _CONTAINS = frozenset(("contains", "content_contains", "output_contains", "answer_contains", "must_contain"))
 _LACKS = frozenset(

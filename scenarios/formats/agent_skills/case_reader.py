@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.gates import Gate
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
@@ -21,23 +21,19 @@ from scenarios.formats.agent_skills.case_checks import (
     read_commands,
     type_of,
 )
-from scenarios.formats.agent_skills.case_files import SkillContext, find_path, read_files
-from scenarios.formats.agent_skills.case_lists import PROMPTS
-from scenarios.formats.agent_skills.case_models import (
+from scenarios.formats.agent_skills.case_files import SkillContext, find_path, read_files, read_trigger
+from scenarios.formats.agent_skills.case_lists import (
     EXPECTED,
     LISTS,
     NOT_A_NAME,
+    PROMPTS,
     TEXTS,
     SkillCase,
     join_words,
     key_of_id,
     statement_ids,
 )
-from scenarios.formats.agent_skills.trigger_reader import read_trigger
-from scenarios.formats.parsed import FixtureFile
-from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem
-from scenarios.formats.validation import did_you_mean, kind
+from scenarios.formats.parsed import FixtureFile, Location, PositionedDocument, Problem, did_you_mean, kind
 from scenarios.spec import ScenarioSpec, TrialLimits
 
 _NAMES = ("name", "eval_name", "title", "description")

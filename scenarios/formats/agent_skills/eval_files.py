@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from evalhub.lib.numbers import counted
 from evaluators.model import Json
 from scenarios.formats.agent_skills import NAME, TRIGGERS, find_named_paths
-from scenarios.formats.agent_skills.case_files import SkillContext
+from scenarios.formats.agent_skills.case_files import SkillContext, read_skill_name
 from scenarios.formats.agent_skills.case_lists import (
     FILES,
     FOLDERS,
@@ -24,23 +24,28 @@ from scenarios.formats.agent_skills.case_lists import (
 )
 from scenarios.formats.agent_skills.case_reader import ReadCase, read_skill_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
-from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
-from scenarios.formats.agent_skills.skill_answers import answers_in_files
-from scenarios.formats.agent_skills.skill_contents import name_left_out, remove_left_out
+from scenarios.formats.agent_skills.gates_file import GatesFile, answers_in_files, read_gates_file
 from scenarios.formats.agent_skills.skill_folders import (
     Skill,
     find_skills,
     installed_files,
     lower_case_problem,
+    name_left_out,
+    remove_left_out,
     skills_of,
 )
-from scenarios.formats.agent_skills.trigger_reader import read_skill_name
-from scenarios.formats.candidates import decode_file
-from scenarios.formats.other_programs import hints_of_others
-from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite, find_repeated
-from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import UploadedFiles, find_targets_file
+from scenarios.formats.parsed import (
+    Fixture,
+    FixtureFile,
+    Location,
+    ParsedSuite,
+    PositionedDocument,
+    Problem,
+    ScenarioFileError,
+    find_repeated,
+)
+from scenarios.formats.tool_places import hints_of_others
+from scenarios.formats.upload import UploadedFiles, decode_file, find_targets_file
 from scenarios.guidance import SKILLS, split
 from scenarios.spec import ScenarioSpec
 

@@ -8,14 +8,12 @@ from scenarios.formats.agent_skills.case_lists import (
     CASE_LISTS,
     FILES,
     JUDGED,
+    NOT_A_NAME,
     PROMPTS,
     SKILL_KEYS,
+    TEXTS,
     TRIGGER_KEYS,
     TRIGGER_LISTS,
-)
-from scenarios.formats.agent_skills.case_models import (
-    NOT_A_NAME,
-    TEXTS,
     NamedFile,
     SkillCase,
     StatementObject,

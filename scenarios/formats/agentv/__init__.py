@@ -11,9 +11,7 @@ from dataclasses import replace
 
 from evaluators.model import Json
 from evaluators.tool_use.recognised_files import is_agentv_suite
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import PositionedDocument
-from scenarios.formats.problems import Problem
+from scenarios.formats.parsed import ParsedSuite, PositionedDocument, Problem
 from scenarios.formats.upload import TARGETS_FILES, Format, Parsed, UploadedFiles
 
 NAME = "agentv"
@@ -74,9 +72,9 @@ def _drop_included(
     documents: Sequence[PositionedDocument], upload: UploadedFiles
 ) -> list[PositionedDocument]:
     """Return the documents that no other one includes as its cases."""
-    from evaluators.tool_use.guidelines import BadGlob
-    from scenarios.formats.agentv.eval_file_context import EvalFileContext
-    from scenarios.formats.agentv.included_files import case_files, find_case_files
+    from evaluators.tool_use.exposure import BadGlob
+    from scenarios.formats.agentv.file_versions import EvalFileContext
+    from scenarios.formats.agentv.imported_cases import case_files, find_case_files
 
     included: set[str] = set()
     for document in documents:
@@ -125,7 +123,7 @@ def _named_files(value: Json) -> Iterator[str]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if key in ("script", "command") and isinstance(item, str | list):
-                from scenarios.formats.agentv.judge_files import script_files
+                from scenarios.formats.agentv.messages import script_files
 
                 words = [item] if isinstance(item, str) else [each for each in item if isinstance(each, str)]
                 yield from (name for word in words for name in script_files(word))

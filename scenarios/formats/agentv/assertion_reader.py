@@ -14,11 +14,9 @@ from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTraj
 from evaluators.grading.judges.checklist_judge import RubricItem
 from evaluators.grading.scores import EVALUATORS, BaseEvaluator
 from evaluators.model import Json
-from scenarios.formats.agentv import assertion_models
-from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.positions import Location
-from scenarios.formats.problems import Problem
-from scenarios.formats.validation import validate
+from scenarios.formats.agentv import eval_models
+from scenarios.formats.agentv.file_versions import EvalFileContext
+from scenarios.formats.parsed import Location, Problem, validate
 
 M = TypeVar("M", bound=BaseModel)
 E = TypeVar("E", bound=BaseEvaluator)
@@ -96,7 +94,7 @@ class AssertionReader:
 
     def _texts(self, item: Item, at: Location) -> BaseEvaluator | None:
         several = item["type"] in TEXTS_KINDS
-        model = assertion_models.TextsFile if several else assertion_models.TextFile
+        model = eval_models.TextsFile if several else eval_models.TextFile
         assertion = self.valid(model, item, at)
         if assertion is None:
             return None
@@ -147,17 +145,17 @@ class AssertionReader:
         return trajectory.model_copy(update={"shares": later})
 
     def _read_skill_used(self, item: Item, at: Location) -> BaseEvaluator | None:
-        assertion = self.valid(assertion_models.TextFile, item, at)
+        assertion = self.valid(eval_models.TextFile, item, at)
         return self.of(SkillTrigger, assertion, skill=assertion.value) if assertion else None
 
-    def of(self, kind: type[E], assertion: assertion_models.ValueFile, **fields: Any) -> E:
+    def of(self, kind: type[E], assertion: eval_models.ValueFile, **fields: Any) -> E:
         """Return the evaluator of an assertion with a value: its common fields, and these."""
         common = {name: getattr(assertion, name) for name in BaseEvaluator.model_fields if name != "type"}
         return kind.model_validate({**common, **fields})
 
-    def value(self, model: type[M], item: Item, at: Location) -> tuple[assertion_models.ValueFile, M] | None:
+    def value(self, model: type[M], item: Item, at: Location) -> tuple[eval_models.ValueFile, M] | None:
         """Return an assertion and the model of its `value`."""
-        assertion = self.valid(assertion_models.ValueFile, item, at)
+        assertion = self.valid(eval_models.ValueFile, item, at)
         if assertion is None:
             return None
         value = assertion.value if isinstance(assertion.value, dict) else {"": assertion.value}
@@ -166,13 +164,13 @@ class AssertionReader:
 
     def _read_tool_used(self, item: Item, at: Location) -> BaseEvaluator | None:
         if isinstance(item.get("value"), str | list):
-            texts = self.valid(assertion_models.TextsFile, item, at)
+            texts = self.valid(eval_models.TextsFile, item, at)
             if texts is None:
                 return None
             # Negated, no tool may be called; the opposite of "all were called" would allow all but one.
             limits = {"minimum": 0, "maximum": 0, "negate": False} if texts.negate else {}
             return self.of(ToolUsed, texts, tools=texts.value, **limits)
-        read = self.value(assertion_models.ToolCountFile, item, at)
+        read = self.value(eval_models.ToolCountFile, item, at)
         if read is None:
             return None
         assertion, count = read
@@ -184,7 +182,7 @@ class AssertionReader:
         return self.of(ToolUsed, assertion, tools=(tool,), minimum=least, maximum=count.max)
 
     def _find_tool(
-        self, wanted: assertion_models.ToolCountFile | assertion_models.ToolArgumentsFile, at: Location
+        self, wanted: eval_models.ToolCountFile | eval_models.ToolArgumentsFile, at: Location
     ) -> str | None:
         """Return the name or pattern of a tool; None with a problem if there is neither."""
         tool = wanted.pattern or wanted.name
@@ -196,7 +194,7 @@ class AssertionReader:
     def _tool_sequence(self, item: Item, at: Location) -> BaseEvaluator | None:
         if isinstance(steps := item.get("value"), list):
             item = {**item, "value": {"steps": steps}}
-        read = self.value(assertion_models.ToolSequenceFile, item, at)
+        read = self.value(eval_models.ToolSequenceFile, item, at)
         if read is None:
             return None
         assertion, sequence = read
@@ -204,7 +202,7 @@ class AssertionReader:
         return self.of(ToolTrajectory, assertion, mode=sequence.mode, expected=expected, patterns=True)
 
     def _tool_arguments(self, item: Item, at: Location) -> BaseEvaluator | None:
-        read = self.value(assertion_models.ToolArgumentsFile, item, at)
+        read = self.value(eval_models.ToolArgumentsFile, item, at)
         if read is None:
             return None
         assertion, wanted = read
@@ -215,7 +213,7 @@ class AssertionReader:
         return self.of(ToolArguments, assertion, tool=tool, **fields)
 
     def _step_count(self, item: Item, at: Location) -> BaseEvaluator | None:
-        read = self.value(assertion_models.StepCountFile, item, at)
+        read = self.value(eval_models.StepCountFile, item, at)
         if read is None:
             return None
         assertion, count = read

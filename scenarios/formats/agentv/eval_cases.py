@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.judges.llm_judge import LlmJudge
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.model import Json
-from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import DefaultTest, EvalCaseFile, EvalFile, Execution, TargetFile
 from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_unique_names
 from scenarios.formats.agentv.file_versions import (
     OF_CASE,
     OF_LIST,
+    EvalFileContext,
     messages_of,
     unify_keys,
     without_later_keys,
 )
+from scenarios.formats.agentv.imported_cases import find_prompt_values, merge_metadata
 from scenarios.formats.agentv.messages import ReadMessages, chat, message_as_text, prompt, read_messages
 from scenarios.formats.agentv.prompt_matrix import (
     Filling,
@@ -29,11 +30,15 @@ from scenarios.formats.agentv.prompt_matrix import (
     environment_problems,
     fill_case,
 )
-from scenarios.formats.agentv.prompt_values import find_prompt_values, merge_metadata
-from scenarios.formats.parsed import CaseReading
-from scenarios.formats.positions import Location, PositionedDocument, line_of
-from scenarios.formats.problems import Problem
-from scenarios.formats.validation import kind, validate
+from scenarios.formats.parsed import (
+    CaseReading,
+    Location,
+    PositionedDocument,
+    Problem,
+    kind,
+    line_of,
+    validate,
+)
 from scenarios.spec import MatrixEntry, ScenarioSpec, TrialLimits
 
 _DEFAULT_KINDS = ("llm_judge", "expected-messages")

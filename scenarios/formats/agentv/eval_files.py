@@ -10,26 +10,40 @@ from evaluators.grading.scores import BaseEvaluator
 from evaluators.model import Json
 from scenarios.formats.agentv import NAME
 from scenarios.formats.agentv.eval_cases import SuiteDefaults, read_cases
-from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile, TrialsFile
 from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
 from scenarios.formats.agentv.file_versions import (
     CASES_KEYS,
     OF_LIST,
+    EvalFileContext,
     unify_keys,
     version_of_dataset,
     version_of_file,
     without_later_keys,
 )
 from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
-from scenarios.formats.agentv.imported_cases import read_imports
-from scenarios.formats.agentv.included_files import Case, cases_of_file, expand_cases, read_named
+from scenarios.formats.agentv.imported_cases import (
+    Case,
+    cases_of_file,
+    expand_cases,
+    read_imports,
+    read_named,
+)
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
-from scenarios.formats.parsed import CaseReading, Fixture, FixtureFile, ParsedSuite, find_repeated
-from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import (
+    CaseReading,
+    Fixture,
+    FixtureFile,
+    Location,
+    ParsedSuite,
+    PositionedDocument,
+    Problem,
+    ScenarioFileError,
+    find_repeated,
+    kind,
+    validate,
+)
 from scenarios.formats.upload import UploadedFiles, is_below, is_targets_file
-from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
 
 BUNDLE = "files"

@@ -20,7 +20,7 @@ from evaluators.grading.scores.composite_evaluator import (
 )
 from evaluators.grading.scores.weighted_score import NAME as RESERVED
 from evaluators.model import Json, Kind
-from scenarios.formats.agentv import assertion_models
+from scenarios.formats.agentv import eval_models
 from scenarios.formats.agentv.assertion_reader import (
     SPELLINGS,
     STORED_TYPES,
@@ -33,11 +33,9 @@ from scenarios.formats.agentv.assertion_reader import (
 )
 from scenarios.formats.agentv.eval_models import AGGREGATOR_ALIASES, RubricItemFile
 from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
-from scenarios.formats.agentv.included_files import read_include
-from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints
-from scenarios.formats.agentv.prompt_values import find_unfilled
-from scenarios.formats.positions import Location
-from scenarios.formats.validation import did_you_mean, kind, shown_fields
+from scenarios.formats.agentv.imported_cases import find_unfilled, read_include
+from scenarios.formats.agentv.messages import read_cwd, read_prompt, script_lints
+from scenarios.formats.parsed import Location, did_you_mean, kind, shown_fields
 
 INCLUDE_LEVELS = 3
 ALIASES = {
@@ -57,11 +55,11 @@ BY_CRITERIA = ("llm-rubric", "llm_rubric")
 MODELS: Mapping[str, type[BaseEvaluator]] = {
     **{name: kind for name, kind in EVALUATORS.items() if name not in STORED_TYPES.values()},
     **{name: EVALUATORS[stored] for name, stored in STORED_TYPES.items()},
-    **dict.fromkeys(TEXT_KINDS, assertion_models.TextFile),
-    **dict.fromkeys(TEXTS_KINDS, assertion_models.TextsFile),
-    "skill-used": assertion_models.TextFile,
-    **dict.fromkeys(assertion_models.VALUE_MODELS, assertion_models.ValueFile),
-    "assert-set": assertion_models.AssertSetFile,
+    **dict.fromkeys(TEXT_KINDS, eval_models.TextFile),
+    **dict.fromkeys(TEXTS_KINDS, eval_models.TextsFile),
+    "skill-used": eval_models.TextFile,
+    **dict.fromkeys(eval_models.VALUE_MODELS, eval_models.ValueFile),
+    "assert-set": eval_models.AssertSetFile,
 }
 """The model of each kind's entry."""
 
@@ -243,7 +241,7 @@ class EvaluatorReader(AssertionReader):
     def _goal_success(self, item: Item, at: Location) -> BaseEvaluator | None:
         if isinstance(value := item.get("value"), str):
             item = {**item, "value": {"goal": value}}
-        read = self.value(assertion_models.GoalFile, item, at)
+        read = self.value(eval_models.GoalFile, item, at)
         if read is None:
             return None
         assertion, wanted = read
@@ -274,7 +272,7 @@ class EvaluatorReader(AssertionReader):
 
     def _assert_set(self, item: Item, at: Location) -> BaseEvaluator | None:
         fields, spelled = self._with_members(item, at)
-        group = self._judge(assertion_models.AssertSetFile, fields, at, **spelled) if fields else None
+        group = self._judge(eval_models.AssertSetFile, fields, at, **spelled) if fields else None
         return CompositeEvaluator.model_validate(dict(group)) if group else None
 
     def _with_members(self, item: Item, at: Location) -> tuple[Item, dict[str, str]]:

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from evaluators.model import Json, Text
-from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.agentv.included_files import PREFIX
+from scenarios.formats.agentv.file_versions import EvalFileContext
+from scenarios.formats.agentv.imported_cases import PREFIX
 from scenarios.formats.agentv.messages import file_text
-from scenarios.formats.positions import Location
-from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.validation import Mirror, kind, validate
+from scenarios.formats.parsed import Location, Mirror, Problem, ScenarioFileError, kind, validate
 from scenarios.formats.yaml_text import read_yaml
 
 _REFERENCE = r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}"

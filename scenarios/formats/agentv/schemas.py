@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, TokenLimit
+from evaluators.grading.assertions.tool_assertions import CostLimit, ExecutionLimits, TokenLimit
 from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
 from evaluators.grading.evaluator import BaseEvaluator, ExpectedCall, Message
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
@@ -14,12 +14,12 @@ from evaluators.grading.judges.code_judge import CodeJudge
 from evaluators.grading.judges.llm_judge import LlmJudge
 from evaluators.grading.scores import AGGREGATORS
 from evaluators.grading.scores.composite_evaluator import CompositeEvaluator
-from scenarios.formats.agentv import assertion_models, eval_models
+from scenarios.formats.agentv import eval_models
 from scenarios.formats.agentv.assertion_reader import LIMITS, SPELLINGS
 from scenarios.formats.agentv.evaluator_reader import ALIASES, BY_CRITERIA, MODELS
 from scenarios.formats.agentv.file_versions import CASES_KEYS, OF_CASE, OF_LIST, Spellings
 from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
-from scenarios.formats.agentv.import_models import ImportsFile
+from scenarios.formats.agentv.imported_cases import ImportsFile
 from scenarios.formats.agentv.prompt_matrix import TEMPLATES, VARIABLE_ALONE, PromptFile
 from scenarios.formats.json_schemas import (
     NOT_EMPTY,
@@ -53,7 +53,7 @@ _SPELLED: Mapping[type[BaseModel], Spellings] = {
     eval_models.Execution: OF_LIST,
     eval_models.DefaultTest: OF_LIST,
     CompositeEvaluator: OF_LIST,
-    assertion_models.AssertSetFile: OF_LIST,
+    eval_models.AssertSetFile: OF_LIST,
 }
 """Models whose keys have other names in other versions."""
 _LATER = CASES_KEYS[-1]
@@ -103,7 +103,7 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
         ImportsFile,
         PromptFile,
     )
-    values = assertion_models.VALUE_MODELS.values()
+    values = eval_models.VALUE_MODELS.values()
     models: Models = (*_SPELLED, *MODELS.values(), *AGGREGATORS.values(), *others, *values)
     writer = SchemaWriter(models, drops_empty=_DROPS_EMPTY)
     case = writer.of(eval_models.EvalCaseFile)
@@ -198,7 +198,7 @@ def _add_rules(writer: SchemaWriter) -> None:
         fields = writer.of(kind)["properties"]
         least = fields["min_score"]
         fields["required"] = any_of({"type": "boolean"}, *least["anyOf"])
-        if issubclass(kind, LlmJudge | ChecklistJudge | assertion_models.AssertSetFile):
+        if issubclass(kind, LlmJudge | ChecklistJudge | eval_models.AssertSetFile):
             fields["threshold"] = least
         if issubclass(kind, CompositeEvaluator):
             fields["evaluators"] = schema_of_list(refer("evaluator"), minItems=1)
@@ -217,7 +217,7 @@ def _add_rules(writer: SchemaWriter) -> None:
     for model in (TokenLimit, ExecutionLimits):
         names = [name for name in model.model_fields if name.startswith(LIMITS)]
         writer.of(model).setdefault("allOf", []).append(has(*names))
-    writer.of(assertion_models.ToolCountFile)["allOf"] = [has("name", "pattern")]
+    writer.of(eval_models.ToolCountFile)["allOf"] = [has("name", "pattern")]
     # Keys that a script's model doesn't know are the script's settings.
     script = writer.of(CodeJudge)
     del script["additionalProperties"]
@@ -241,7 +241,7 @@ def _evaluators(writer: SchemaWriter) -> Schema:
 def _kinds(writer: SchemaWriter) -> Mapping[str, Schema]:
     """Return the schema of each kind's entry."""
     kinds = {kind: writer.reference(model) for kind, model in MODELS.items()}
-    for kind, model in assertion_models.VALUE_MODELS.items():
+    for kind, model in eval_models.VALUE_MODELS.items():
         value: Schema = any_of(writer.reference(model), *_short_values(writer, kind), refer("variable"))
         kinds[kind] = {"allOf": [kinds[kind], {"properties": {"value": value}}]}
     statements = any_of(*({"required": [name]} for name in ("rubrics", "criteria", "value")))
@@ -255,10 +255,10 @@ def _kinds(writer: SchemaWriter) -> Mapping[str, Schema]:
 def _short_values(writer: SchemaWriter, kind: str) -> list[Schema]:
     """Return what may stand in the place of a kind's value."""
     if kind == "trajectory:tool-used":
-        texts: Schema = writer.of(assertion_models.TextsFile)["properties"]["value"]
+        texts: Schema = writer.of(eval_models.TextsFile)["properties"]["value"]
         return [texts]
     if kind == "trajectory:tool-sequence":
-        steps: Schema = writer.of(assertion_models.ToolSequenceFile)["properties"]["steps"]
+        steps: Schema = writer.of(eval_models.ToolSequenceFile)["properties"]["steps"]
         return [steps]
     return [NOT_EMPTY] if kind == "trajectory:goal-success" else []
 

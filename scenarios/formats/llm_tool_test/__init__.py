@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.config_file import FILE_NAME, read_settings
-from scenarios.formats.llm_tool_test.fixture_paths import candidates, contains_file, find_folder, is_outside
 from scenarios.formats.llm_tool_test.scenario_models import FIXTURE_FOLDERS
-from scenarios.formats.llm_tool_test.scenario_reader import ReadScenario, read_scenario
-from scenarios.formats.parsed import ParsedSuite, find_repeated
-from scenarios.formats.positions import PositionedDocument
-from scenarios.formats.problems import Problem
+from scenarios.formats.llm_tool_test.scenario_reader import (
+    ReadScenario,
+    candidates,
+    contains_file,
+    find_folder,
+    is_outside,
+    read_scenario,
+)
+from scenarios.formats.parsed import ParsedSuite, PositionedDocument, Problem, find_repeated
 from scenarios.formats.upload import (
     TARGETS_FILES,
     Format,

@@ -1,27 +1,251 @@
-"""Translate one scenario file of llm-tool-test."""
+"""Translate one scenario file of llm-tool-test.
+
+Find the fixture folder and the rubric file of a scenario.
+
+Lints about files of a fixture: those to protect, because gates run them, and hidden ones that the setup needs.
+
+Read `evaluation.judge` and its rubric.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.gates import Gate
+from evaluators.grading.gates.file_gates import ProtectedUnchanged
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
-from evaluators.grading.gates.protected_gate import ProtectedUnchanged
-from evaluators.grading.judges.rubric import JudgeCriteria
+from evaluators.grading.judges.rubric import PREFIX, READY, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.config_file import pattern_problems, read_tool
-from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside
-from scenarios.formats.llm_tool_test.gate_reader import read_gates
-from scenarios.formats.llm_tool_test.rubric_reader import read_judge
-from scenarios.formats.llm_tool_test.scenario_lints import lints
-from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile, SettingsFile
-from scenarios.formats.llm_tool_test.unprotected_files import lint_hidden_files, unprotected_lints
-from scenarios.formats.parsed import CaseReading
-from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.upload import UploadedFiles
-from scenarios.formats.validation import validate, without_wrong_parts
+from evaluators.name_lists import list_names
+from scenarios.formats.llm_tool_test.config_file import pattern_problems, read_gates, read_tool
+from scenarios.formats.llm_tool_test.scenario_models import (
+    Judge,
+    RubricFile,
+    ScenarioFile,
+    SettingsFile,
+    lints,
+)
+from scenarios.formats.parsed import (
+    CaseReading,
+    Fixture,
+    Location,
+    PositionedDocument,
+    Problem,
+    ScenarioFileError,
+    find_repeated,
+    kind,
+    validate,
+    without_wrong_parts,
+)
+from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.yaml_text import read_yaml
+from scenarios.guidance import is_tool_file
+from scenarios.named_files import find_named, is_hidden
 from scenarios.spec import MatrixEntry, PostScript, ScenarioSpec, TrialLimits
+from scenarios.watched_files import WatchedNames
+
+
+def is_outside(value: str) -> bool:
+    """Return whether a path is absolute or contains `..`, which fixtures must not."""
+    return inside("", value) is None or ".." in value.split("/")
+
+
+def candidates(value: str, fixture_folders: tuple[str, ...]) -> list[str]:
+    """Return the possible paths of a template folder; the first existing one is used."""
+    named = [posixpath.join(folder, "templates", value) for folder in fixture_folders]
+    return [*named, posixpath.join("templates", value), value]
+
+
+def find_folder(upload: UploadedFiles, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
+    """Return a fixture's folder, searched from the scenario's folder, then from the root."""
+    for path in _from_both_bases(file, candidates(value, fixture_folders)):
+        if path in upload.folders or (path == "." and upload.files):
+            return path
+    return None
+
+
+def find_file(upload: UploadedFiles, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
+    """Return a file's path, searched from the scenario's folder, then from the root."""
+    named = [value, *(posixpath.join(folder, value) for folder in fixture_folders)]
+    for path in _from_both_bases(file, named):
+        if path in upload.files:
+            return path
+    return None
+
+
+def contains_file(folder: str, path: str) -> bool:
+    """Return whether a fixture's folder contains a file.
+
+    Subfolders called `scenarios` do not count, because llm-tool-test does not copy them.
+    """
+    below = path if folder == "." else path.removeprefix(folder + "/")
+    return (folder == "." or below != path) and "scenarios" not in below.split("/")[:-1]
+
+
+def _from_both_bases(file: str, values: list[str]) -> Iterator[str]:
+    for base in dict.fromkeys((posixpath.dirname(file), "")):
+        for value in values:
+            if (path := inside(base, value)) is not None:
+                yield path
+
+
+_MOST_OF_FOLDER = 2
+"""Files of a folder that are named one by one."""
+
+
+def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocument) -> list[Problem]:
+    """Return the lint of a scenario that doesn't say whether the files that its gates run are the task."""
+    if spec.criteria.protected is not None:
+        return []
+    patterns = suggest_protected(spec, fixture)
+    if not patterns:
+        return []
+    return [
+        document.problem(
+            ("evaluation", "gates"),
+            f"Gates run or name files that the agent can change: {', '.join(patterns)}.",
+            fix=f"Add `protected: [{', '.join(map(_quote, patterns))}]`, or `protected: []` if they are the task.",
+            id="format/unprotected",
+            lint=True,
+        )
+    ]
+
+
+def lint_hidden_files(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocument) -> list[Problem]:
+    """Return a lint for each setup command that names hidden files, which therefore stay during the setup."""
+    paths = [file.path for file in fixture if is_hidden(file.path, spec.hidden)]
+    return [
+        document.problem(
+            ("setup", "commands", index),
+            f"The setup names {list_names(sorted(named), 5)}, so hidden files are there during the setup: "
+            "the agent can read what it commits or copies.",
+            fix="Hidden files that no setup command names are laid after the agent.",
+            id="format/hidden-in-setup",
+            lint=True,
+        )
+        for index, command in enumerate(spec.setup)
+        if (named := find_named(paths, [command]))
+    ]
+
+
+def suggest_protected(spec: ScenarioSpec, fixture: Fixture) -> list[str]:
+    """Return patterns for the fixture's files that scripts and gates run or name, without the tool's own files."""
+    texts = {file.path: file.content for file in fixture}
+    names = WatchedNames(spec.commands_after_agent, spec.criteria.tool, lambda path: texts.get(path, b""))
+    watched = names.find_watched({file.path: file.executable for file in fixture}, texts.__getitem__)
+    paths = [path for path in sorted(watched) if not is_tool_file(path, spec.criteria.tool)]
+    return list(_as_patterns(paths))
+
+
+def _as_patterns(paths: list[str]) -> Iterable[str]:
+    """Return paths, those of a folder with many as one pattern."""
+    folders = Counter(path.split("/")[0] for path in paths if "/" in path)
+    patterns = (
+        f"{folder}/**" if folders[folder := path.split("/")[0]] > _MOST_OF_FOLDER else path for path in paths
+    )
+    return dict.fromkeys(patterns)
+
+
+def _quote(pattern: str) -> str:
+    return f"'{pattern}'" if "*" in pattern else pattern
+
+
+AT: Location = ("evaluation", "judge")
+
+
+def read_judge(
+    judge: Judge, document: PositionedDocument, upload: UploadedFiles, fixture_folders: tuple[str, ...]
+) -> tuple[JudgeCriteria | None, list[Problem]]:
+    """Return the judge's criteria and all problems; for a disabled judge they are lints."""
+    rubric, problems = _read_rubric(judge.rubric, document, upload, fixture_folders)
+    if judge.pass_threshold is None:
+        problems.append(_missing(document, "pass_threshold", "a number from 0 to 1"))
+    if not judge.enabled:
+        problems = [replace(problem, lint=True) for problem in problems]
+    if rubric is None or judge.pass_threshold is None:
+        return None, problems
+    fields = judge.model_dump(exclude={"rubric"})
+    return JudgeCriteria(rubric=rubric, **fields), problems
+
+
+def _read_rubric(
+    value: Json, document: PositionedDocument, upload: UploadedFiles, fixture_folders: tuple[str, ...]
+) -> tuple[RubricCriteria | None, list[Problem]]:
+    at = (*AT, "rubric")
+    if isinstance(value, dict):
+        return _rubric(value, document, at, name="")
+    if value is None:
+        return None, [_missing(document, "rubric", "the path of a rubric, or an inline rubric")]
+    if not isinstance(value, str):
+        what = f"A rubric must be a path or a mapping, not {kind(value)}."
+        return None, [document.problem(at, what, fix="Write the rubric's path.", id="format/wrong-type")]
+    if value.startswith(PREFIX) and (ready := READY.get(value.removeprefix(PREFIX))):
+        return ready, []
+    path = find_file(upload, document.file, value, fixture_folders)
+    if path is None:
+        return None, [
+            document.problem(
+                at,
+                f"The file '{value}' is not in the upload.",
+                fix="Upload the folder with the scenario and its rubric, or write the rubric inline.",
+                id="format/missing-rubric",
+            )
+        ]
+    try:
+        rubric_document = read_yaml(upload.files[path], path)
+    except ScenarioFileError as error:
+        return None, list(error.problems)
+    return _rubric(rubric_document.value, rubric_document, (), name=path)
+
+
+def _missing(document: PositionedDocument, key: str, value: str) -> Problem:
+    return document.problem(
+        AT, f"The judge has no '{key}'.", fix=f"Add '{key}:' with {value}.", id="format/missing-field"
+    )
+
+
+def _rubric(
+    value: Json, document: PositionedDocument, at: Location, *, name: str
+) -> tuple[RubricCriteria | None, list[Problem]]:
+    rubric_file, problems = validate(RubricFile, value, document, at)
+    if rubric_file is None:
+        return None, problems
+    problems += _find_repeated(rubric_file, document, at) + _find_unbalanced(rubric_file, document, at)
+    fields = tuple(rubric_file.output.require_fields)
+    return RubricCriteria(
+        name=rubric_file.name or name, criteria=rubric_file.criteria, require_fields=fields
+    ), problems
+
+
+def _find_repeated(rubric_file: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
+    ids = ((entry.id, index) for index, entry in enumerate(rubric_file.criteria))
+    return [
+        document.problem(
+            (*at, "criteria", index, "id"),
+            f"Duplicate criterion '{id}' in the rubric.",
+            fix="Give each criterion a unique id.",
+            id="format/duplicate-criterion",
+        )
+        for id, index, _ in find_repeated(ids)
+    ]
+
+
+def _find_unbalanced(rubric_file: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
+    total = math.fsum(entry.weight for entry in rubric_file.criteria)
+    if total == 0:
+        what, fix = "All criteria have weight 0.", "Give at least one criterion a weight."
+        return [document.problem((*at, "criteria"), what, fix=fix, id="format/no-weight")]
+    if abs(total - 1) <= 1e-6:
+        return []
+    what = f"The rubric's weights add up to {total:g}, not 1."
+    fix = "They are scaled to 1. Write weights that add up to 1."
+    return [document.problem((*at, "criteria"), what, fix=fix, id="format/rubric-weights", lint=True)]
+
 
 FROM_CONFIG = "from_config"
 """The `target` of a scenario whose tool is that of the settings."""

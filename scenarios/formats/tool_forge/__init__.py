@@ -6,9 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from evaluators.model import Json
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import PositionedDocument
-from scenarios.formats.problems import Problem
+from scenarios.formats.parsed import ParsedSuite, PositionedDocument, Problem
 from scenarios.formats.upload import Format, Parsed, UploadedFiles
 
 NAME = "tool_forge"

@@ -11,16 +11,22 @@ from hashlib import sha256
 from evaluators.grading.assertions.expect import Expect
 from evaluators.model import Json
 from evaluators.statistics.staleness import HASH_DIGITS, is_placeholder
-from scenarios.formats.json_text import read_json
-from scenarios.formats.parsed import CaseReading, ParsedSuite, find_repeated
-from scenarios.formats.positions import Location, PositionedDocument
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import (
+    CaseReading,
+    Location,
+    ParsedSuite,
+    PositionedDocument,
+    Problem,
+    ScenarioFileError,
+    find_repeated,
+    kind,
+    validate,
+)
+from scenarios.formats.text_files import read_json
 from scenarios.formats.tool_forge import GROUPS, NAME, SEED_PLACES, tier_in_name
-from scenarios.formats.tool_forge.case_lints import CaseContext
-from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
+from scenarios.formats.tool_forge.case_models import CaseContext, Envelope, PerturbationFile
 from scenarios.formats.tool_forge.case_reader import read_case
 from scenarios.formats.upload import UploadedFiles
-from scenarios.formats.validation import kind, validate
 from scenarios.spec import ScenarioSpec
 
 _PREFIXES = {"gs-": "golden", "ls-": "labeled", "rg-": "regression", "sp-": "perturbation"}

@@ -13,12 +13,8 @@ from scenarios.formats.json_schemas import (
     schema_of_list,
 )
 from scenarios.formats.tool_forge import GROUPS, TIERS
-from scenarios.formats.tool_forge.case_models import (
-    CaseFile,
-    Envelope,
-    PerturbationFile,
-)
-from scenarios.formats.tool_forge.expect_shapes import GROUP_KEYS, NAME_KEYS, TEXT_GROUP_KEYS, VALUE_KEYS
+from scenarios.formats.tool_forge.case_models import CaseFile, Envelope, PerturbationFile
+from scenarios.formats.tool_forge.case_reader import GROUP_KEYS, NAME_KEYS, TEXT_GROUP_KEYS, VALUE_KEYS
 
 _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 """What is compared as text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.engine.extending import extend_runs
+from runs.engine.retrying import extend_runs
 from tests.builders import close, make_run, make_suite
 from tests.diverging import diverging_runs
 from tests.runs.carrying import passed, start

@@ -8,10 +8,9 @@ import pytest
 
 from runs.models import Launch, Run
 from scenarios.bundles import Bundle
-from scenarios.hashing import guidance_hash
 from scenarios.imports import import_files
 from scenarios.models import Upload
-from scenarios.storing import guidance_files
+from scenarios.storing import guidance_files, guidance_hash
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.results.search.search_index import index_trials
+from runs.results.search.trial_search import index_trials
 from tests.builders import make_project, make_run, make_suite, make_trial
 
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.grading.criteria import CompositeWeights, Criteria
-from evaluators.grading.evaluate import composite, evaluate, outcome
+from evaluators.grading.evaluate import CompositeWeights, Criteria, composite, evaluate, outcome
 from evaluators.grading.gates.file_gates import FileExists
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import CommandResult, CompletionError, Outcome, Score

@@ -1,9 +1,8 @@
 import pytest
 
 from evaluators.grading.assertions import CaseVerdict, Expect
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria, evaluate
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.suite_result import (
     CaseResult,
     CaseTrial,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.grading.template_tokens import (
+from evaluators.grading.stub_loop import (
     Resolved,
     TokenSources,
     other_tokens_in,
@@ -12,7 +12,7 @@ from evaluators.grading.template_tokens import (
     resolve_tokens,
     tokens_in,
 )
-from evaluators.js_text import string_of
+from evaluators.patterns import string_of
 
 SEED = {
     "holdings": {"equities": [{"symbol": "AAPL", "shares": 150, "name": "Apple Inc."}]},

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluators.statistics.error_shares import ONE_LOOK
 from evaluators.statistics.looks import (
+    ONE_LOOK,
     LookDecision,
     decide_look,
     information,

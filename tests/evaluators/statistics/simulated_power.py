@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from evaluators.statistics.error_shares import PASS_RATE_SHARE
+from evaluators.statistics.looks import PASS_RATE_SHARE
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
 from evaluators.statistics.power import RELIABLE, RateTestLevel, detectable, expected_rates
 from evaluators.statistics.regression import compare_headline, compare_measures, overall

@@ -4,8 +4,7 @@ from random import Random
 
 import pytest
 
-from evaluators.statistics.aggregate import RunAggregate
-from evaluators.statistics.estimates import Estimate, estimate_total, sum_of_estimates
+from evaluators.statistics.descriptive import Estimate, RunAggregate, estimate_total, sum_of_estimates
 
 
 def runs_of(values_by_run):

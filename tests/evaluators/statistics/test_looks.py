@@ -6,8 +6,8 @@ from statistics import NormalDist
 
 import pytest
 
-from evaluators.statistics.error_shares import ONE_LOOK
 from evaluators.statistics.looks import (
+    ONE_LOOK,
     LookDecision,
     decide_look,
     levels_of,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluators.statistics import line, looks, power, significance
-from evaluators.statistics.error_shares import Levels
+from evaluators.statistics.looks import Levels
 from evaluators.statistics.measure_change import MeasureRule, Sample, Scale
 from evaluators.statistics.measure_power import MeasurePower
 from evaluators.statistics.power import RateTestLevel
@@ -68,6 +68,8 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     line.find_drift: lambda: line.find_drift([0.9, 0.91] * 10 + [0.7, 0.71] * 10, 0.05),
     line.expected_range: lambda: line.expected_range([(0.9, 10)] * 6, 10),
     power.detectable: lambda: power.detectable(RATES, (9, 9), (9, 9), LEVEL),
+    looks.scale_p: lambda: looks.scale_p(0.01, 0.03),
+    looks.share_error: lambda: looks.share_error([0.01, 0.2], looks.ONE_RUN, has_passes=True),
     looks.spent_error: lambda: looks.spent_error(0.5, 0.05),
     looks.levels_of: lambda: looks.levels_of((1.0, 2.0, 2.0), (0.01, 0.03, 0.05)),
     looks.planned_levels: lambda: looks.planned_levels([(0.5, 0.5), (1.0, 1.0)]),

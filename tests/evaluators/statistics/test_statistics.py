@@ -2,13 +2,7 @@ from itertools import combinations
 
 import pytest
 
-from evaluators.statistics.descriptive import (
-    pass_at_k,
-    pass_hat_k,
-    shrunken_rates,
-    student_quantile,
-    wilson,
-)
+from evaluators.statistics.descriptive import pass_at_k, pass_hat_k, shrunken_rates, student_quantile, wilson
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from evaluators.grading.evidence import Evidence
-from evaluators.grading.gates.command_ran_gate import CommandRan
+from evaluators.grading.evaluator import Evidence
+from evaluators.grading.gates.command_gates import CommandRan
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import analyse
-from evaluators.tool_use.recorded_calls import count_lost_calls, lost_calls_line, read_call_record
+from evaluators.tool_use.recorded_commands import count_lost_calls, lost_calls_line, read_call_record
 from evaluators.tool_use.tool import Tool
 
 

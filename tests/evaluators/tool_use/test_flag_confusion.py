@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Command
-from evaluators.tool_use.flag_confusion import TOOL, Confusion, confused_subcommands, confusions
-from evaluators.tool_use.help_pages import HelpPage, parse_help
+from evaluators.tool_use.flag_confusion import (
+    TOOL,
+    Confusion,
+    HelpPage,
+    confused_subcommands,
+    confusions,
+    parse_help,
+)
 from tests.linear_time import assert_linear_time, quarter
 
 ARGPARSE = """usage: stock count [-h] [--shelf SHELF] [--json] --area AREA name

@@ -17,8 +17,7 @@ from evaluators.tool_use.flag_confusion import argument_confusions
 from evaluators.tool_use.interaction import Interaction, analyse, scores
 from evaluators.tool_use.mcp_arguments import argument_problems
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
-from evaluators.tool_use.mcp_record import RecordedRequest, read_mcp_record
-from evaluators.tool_use.mcp_surface import McpSurface, surface_of
+from evaluators.tool_use.mcp_record import McpSurface, RecordedRequest, read_mcp_record, surface_of
 from evaluators.tool_use.tool import McpServer, Tool
 from evaluators.transcripts import parse
 from tests.linear_time import assert_linear_time

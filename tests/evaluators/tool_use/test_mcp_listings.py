@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.calls import calls
+from evaluators.tool_use.command_alignment import call_message
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.mcp_calls import mark_calls
-from evaluators.tool_use.mcp_record import listings, read_mcp_record
-from evaluators.tool_use.mcp_surface import encode_surfaces, join_surfaces, surface_of
+from evaluators.tool_use.mcp_record import (
+    encode_surfaces,
+    join_surfaces,
+    listings,
+    read_mcp_record,
+    surface_of,
+)
 from evaluators.tool_use.tool import McpServer, Tool
 
 SERVER = McpServer(name="nasty", command="server")

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.grading.gates.mcp_gates import McpCalled
+from evaluators.grading.gates.transcript_gate import McpCalled
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
-from evaluators.tool_use.mcp_record import read_mcp_record
-from evaluators.tool_use.mcp_surface import surface_of
+from evaluators.tool_use.mcp_record import read_mcp_record, surface_of
 from evaluators.tool_use.tool import McpServer, Tool
 from evaluators.transcripts import parse
 

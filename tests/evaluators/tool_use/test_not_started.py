@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.blind_account import blind_account
+from evaluators.grading.evaluator import Evidence
+from evaluators.grading.judges.rubric_judge import blind_account
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.not_started import NotStarted, find_not_started

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import Interaction, analyse
-from evaluators.tool_use.recorded_calls import (
+from evaluators.tool_use.recorded_commands import (
     Caller,
     CallingProcess,
     RecordedCall,

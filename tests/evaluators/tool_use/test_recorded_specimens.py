@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.tool_use.recorded_calls import HOOK, Caller, origins_of, read_call_record
+from evaluators.tool_use.recorded_commands import HOOK, Caller, origins_of, read_call_record
 
 FOLDER = Path(__file__).parents[2] / "files/recorded"
 AGENTS = ("claude_code", "codex", "opencode")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import Event, Transcript, Usage
+from evaluators.tool_use.diagnosis import waste_scores
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
-from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import parse
 
 STREAMS = Path(__file__).parents[2] / "files" / "streams"

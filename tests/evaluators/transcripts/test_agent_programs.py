@@ -19,7 +19,7 @@ from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import SessionEnd, ending_of
 from evaluators.transcripts.gemini_cli import stated_code
-from evaluators.transcripts.inspect_archive import read_archive
+from evaluators.transcripts.inspect_log import read_archive
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.session import Session
 

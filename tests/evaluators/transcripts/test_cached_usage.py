@@ -16,7 +16,7 @@ from evaluators.transcripts import parse
 from evaluators.transcripts.chat import parse as parse_chat
 from evaluators.transcripts.sessions import claude_code as claude_sessions
 from evaluators.transcripts.sessions import codex as codex_sessions
-from evaluators.transcripts.sessions.json_files import Problems
+from evaluators.transcripts.sessions.session import Problems
 
 CASES = Path(__file__).parents[2] / "files/cases"
 ANTHROPIC = {

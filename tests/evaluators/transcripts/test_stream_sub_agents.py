@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Event, Transcript, Usage
 from evaluators.tool_use.interaction import Interaction, analyse

@@ -8,9 +8,9 @@ import pytest
 
 from evalhub.teams.access import default_project
 from evalhub.teams.models import Project
+from runs.alerts.api import triage
 from runs.alerts.notifications.messages import compose
-from runs.alerts.triage import triage
-from runs.compare.intended_changes import worse_after
+from runs.compare.differences import worse_after
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertState
 from scenarios.models import ScenarioVersion, Suite, SuiteVersion, Upload

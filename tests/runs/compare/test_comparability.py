@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from evaluators.grading.suite_summary import suite_summary
+from evaluators.grading.suite_result import suite_summary
 from runs.compare.comparison import comparison_of
 from runs.compare.measure_changes import compare_run_measures
 from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.suite_result import suite_run
+from runs.exchange.exports.result_formats import suite_run
 from runs.models import Alert, Run
 from scenarios.models import Rubric, ScenarioVersion, SuiteVersion
 from tests.builders import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent, Project
-from runs.alerts.triage import triage
+from runs.alerts.api import triage
 from runs.compare.baselines import check_choice, set_baseline, unset_baseline
 from runs.compare.comparison import (
     HISTORY_RUNS,

@@ -9,9 +9,9 @@ from django.utils import timezone
 from runs.alerts.notifications.messages import compose
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_with_baseline
-from runs.compare.confirmation import conclude
-from runs.compare.home_page.project_home import project_summary
-from runs.compare.trend_runs import TrendFilters, newest_runs_of_suite
+from runs.compare.home_page.views import project_summary
+from runs.compare.raised_alerts import conclude
+from runs.compare.trend_series import TrendFilters, newest_runs_of_suite
 from runs.engine import recording
 from runs.errors import RequestError, Unconfirmable
 from runs.launch.confirmation import plan_confirmation, start_confirmation

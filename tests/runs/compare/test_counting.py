@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
+from runs.compare.api import trend
 from runs.compare.comparison import incomparable
 from runs.compare.measure_changes import RunComparison, compare_run_measures
-from runs.compare.trend_runs import TrendFilters, newest_runs_of_suite
-from runs.compare.trends import trend
+from runs.compare.trend_series import TrendFilters, newest_runs_of_suite
 from runs.compare.trends_page.views import trend_page
 from runs.models import Run, RunMeasure
 from runs.results.counting import NOT_COMPARED, ends_of_run

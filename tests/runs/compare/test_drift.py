@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from runs.alerts.api import triage
 from runs.alerts.notifications.messages import compose
-from runs.alerts.triage import triage
-from runs.compare.drift import drift_sentence
-from runs.compare.shown_reference import since_words
+from runs.compare.amounts import drift_sentence
+from runs.compare.shown_changes import since_words
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertState
 from scenarios.models import SuiteVersion

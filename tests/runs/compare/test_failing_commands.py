@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.access import default_project
-from runs.compare.causes import causes_of
-from runs.compare.differences import fingerprint_differences
-from runs.compare.failing_commands import failing_commands
-from runs.compare.lost_scenarios import with_failing_commands, worst_losses
+from runs.compare.differences import causes_of, fingerprint_differences
+from runs.compare.lost_scenarios import failing_commands, with_failing_commands, worst_losses
 from runs.exchange.exports.summary_markdown import run_summary
 from runs.models import CommandRecord, Trial
 from runs.results.digests import digests_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.compare.first_divergences import EndedTrial, first_divergences
-from runs.compare.side_by_side import compared_with_first
+from runs.compare.side_by_side import EndedTrial, compared_with_first, first_divergences
 from runs.models import Run
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call

@@ -9,10 +9,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.guidance.guidance_comparison import compare_chosen
-from runs.compare.guidance.guidance_exposure import exposed_trials, levels
+from runs.compare.guidance.guidance_comparison import (
+    MOST_READ,
+    compare_chosen,
+    read_guidance_runs,
+    settings_of,
+)
+from runs.compare.guidance.guidance_findings import exposed_trials, levels
 from runs.compare.guidance.guidance_matrix import guidance_matrix
-from runs.compare.guidance.guidance_runs import MOST_READ, read_guidance_runs, settings_of
 from runs.models import Launch, Run, RunMeasure
 from tests.builders import (
     close,

@@ -9,13 +9,12 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from runs.alerts.triage import triage
+from runs.alerts.api import triage
 from runs.compare.baselines import set_baseline
-from runs.compare.comparison import compare_chosen, compare_with_baseline
+from runs.compare.comparison import compare_chosen, compare_with_baseline, recompute
 from runs.compare.line import RECENT, line_runs
 from runs.compare.measure_changes import compare_runs
-from runs.compare.recompute import recompute
-from runs.compare.shown_reference import shown_reference
+from runs.compare.shown_changes import shown_reference
 from runs.models import Alert, Run
 from runs.models.comparison import AlertState
 from scenarios.models import SuiteVersion

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runs.compare.line_pictures import RUNS_SHOWN, DrawnRun, line_of_runs
-from runs.results.run_answers import RunAnswer
+from runs.compare.line import RUNS_SHOWN, DrawnRun, line_of_runs
+from runs.results.run_list import RunAnswer
 
 GOOD = DrawnRun(18, 2, 0, "equivalent", "1.0")
 LOST = DrawnRun(4, 16, 0, "regressed", "1.1")

@@ -9,7 +9,7 @@ import pytest
 from runs.compare.baselines import baseline_of, check_choice, set_baseline
 from runs.compare.comparison import compare_with_baseline
 from runs.compare.measure_changes import compare_run_measures
-from runs.compare.trend_runs import TrendFilters, is_of_line, newest_runs_of_suite
+from runs.compare.trend_series import TrendFilters, is_of_line, newest_runs_of_suite
 from runs.errors import RequestError
 from runs.exchange.exports.document import run_json
 from runs.exchange.exports.summary_markdown import comparison_summary, run_summary

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from runs.compare.trends import trend
+from runs.compare.api import trend
 from runs.models import Measure
-from runs.results.measures import label_of
+from runs.results.layer_totals import label_of
 from tests.builders import make_run
 from tests.query_plans import query_plan
 

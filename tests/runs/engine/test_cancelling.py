@@ -6,7 +6,7 @@ import pytest
 
 from runs.engine import preparation, recording
 from runs.engine.reaper import reap
-from runs.engine.trial_result import TrialResult
+from runs.engine.recording import TrialResult
 from runs.models import Run
 from runs.workers import claims
 from tests.runs.carrying import claimed, lapse, launch, lose, lose_preparations, passed, running

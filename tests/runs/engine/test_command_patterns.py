@@ -9,7 +9,7 @@ from runs.engine import run_here
 from runs.models import CommandRecord, Target
 from runs.results.comparability import changed_parts
 from runs.targets.definitions import read_target
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.builders import make_run, make_suite
 from tests.runs.carrying import launch
 

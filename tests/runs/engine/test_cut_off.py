@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.tool_use.calls import calls
 from runs.engine.assess import parse_recording
-from runs.engine.grading import evidence
+from runs.engine.grading import grade
 from runs.targets.providers.base import Recording
 
 STREAM = (Path(__file__).parents[2] / "files/streams/claude_code_cut.jsonl").read_bytes()
@@ -28,8 +28,8 @@ def test_the_last_command_of_a_session_that_evalhub_ended_is_unknown(
 
 @pytest.mark.parametrize(("timed_out", "last"), [(True, None), (False, 137)])
 def test_graded_evidence_that_timed_out_is_read_alike(timed_out: bool, last: int | None) -> None:
-    given = evidence.GivenEvidence.model_validate(
+    given = grade.GivenEvidence.model_validate(
         {"stream": {"parser": "claude_code", "text": STREAM.decode()}, "timed_out": timed_out}
     )
-    found = evidence.parse_evidence(given, evidence.evidence_as_recording(given))
+    found = grade.parse_evidence(given, grade.evidence_as_recording(given))
     assert [call.exit_code for call in calls(found.events)] == [1, last]

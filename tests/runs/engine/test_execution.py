@@ -10,7 +10,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.engine import lanes, run_here
-from runs.engine.workspace.work_area import own_area
+from runs.engine.workspace.workspace import own_area
 from runs.models import Target
 from tests.kept_files import path_of
 from tests.runs.carried import GOOD, carried, one, shell_project

@@ -10,12 +10,11 @@ from typing import Any, get_args
 import pytest
 
 from evaluators.transcripts import PARSERS
-from runs.engine.grading.evidence import Grading, Parser
-from runs.engine.grading.grade import grade_in_workspace
-from runs.engine.workspace.work_area import own_area
+from runs.engine.grading.grade import Grading, Parser, grade_in_workspace
+from runs.engine.workspace.workspace import own_area
 from runs.errors import RequestError
 from runs.sandbox.worker_settings import containment
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.greeting import CONTAINS, SUCCEEDS, greeting
 
 SUITE = greeting(CONTAINS, SUCCEEDS)

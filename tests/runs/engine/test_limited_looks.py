@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.gates.command_gates import CommandSucceeds
 from runs.engine.workspace.git_settings import GitSettings
-from runs.engine.workspace.time_left import TimeLeft
-from runs.engine.workspace.watched_files import WatchedFiles
+from runs.engine.workspace.kept_files import TimeLeft
+from runs.engine.workspace.safeguards import WatchedFiles
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.results.files.workspace_archive import archive
 from scenarios.spec import ScenarioSpec

@@ -7,12 +7,10 @@ import itertools
 import pytest
 
 from runs.compare.baselines import set_baseline
-from runs.compare.extensions import extensions_of
-from runs.compare.looks import looks_of
+from runs.compare.looks import extensions_of, looks_of
 from runs.engine import recording
-from runs.engine.extending import extend_runs
 from runs.engine.reaper import reap
-from runs.engine.retrying import RetryKind, retry_trials
+from runs.engine.retrying import RetryKind, extend_runs, retry_trials
 from runs.errors import RequestError
 from runs.launch.confirmation import start_confirmation
 from runs.models import Alert, Run, Trial

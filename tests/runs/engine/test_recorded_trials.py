@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
+from evaluators.tool_use.recorded_commands import RecordedCall, read_call_record
 from evaluators.tool_use.tool import Tool
 from runs.engine.tool.tool_recording import recorded_tool, recording_problem, with_record
 from runs.models import Trial

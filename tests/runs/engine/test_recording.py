@@ -10,7 +10,7 @@ from evaluators.grading.evaluate import Evaluation
 from evaluators.model import Score, Transcript, Usage
 from runs.engine import recording
 from runs.engine.reaper import reap
-from runs.engine.trial_result import TrialResult
+from runs.engine.recording import TrialResult
 from runs.models import Run, RunMeasure, RunSlot, Trial
 from runs.models.trial import SHORT, TranscriptRecord
 from runs.workers import claims

@@ -13,8 +13,8 @@ from evalhub.teams.models import AuditEvent
 from evaluators.model import Execution
 from runs.db.transactions import write_transaction
 from runs.engine import lanes, preparation, recording
+from runs.engine.recording import TrialResult
 from runs.engine.retrying import RetryKind, retry_trials, retryable_counts, trials_to_run
-from runs.engine.trial_result import TrialResult
 from runs.errors import NotRetryable
 from runs.models import Run, RunMeasure, Trial, TrialAttempt
 from runs.results.digests import digests_of

@@ -15,9 +15,9 @@ from evaluators.model import Judging, Score, Usage
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
-from runs.db.outage import LOG_SECONDS, Outage
+from runs.db.retry import LOG_SECONDS, Outage
 from runs.engine import lanes, recording, unrecorded
-from runs.engine.lane_pool import LanePool
+from runs.engine.lanes import LanePool
 from runs.engine.reaper import reap
 from runs.models import Trial
 from runs.results.files.artifacts import StoredFile

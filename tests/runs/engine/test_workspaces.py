@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import FileUnavailable
-from runs.engine.workspace.trial_folder import trial_folder
-from runs.engine.workspace.work_area import own_area
-from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder
+from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder, own_area, trial_folder
 from runs.errors import ProviderError
 from runs.results.files.workspace_archive import ChangedFile, archive, changed_files
+from runs.sandbox.filtered_network import MOST_FREE
 from runs.sandbox.safe_walk import remove_tree
 from runs.sandbox.sandbox import Level
-from runs.sandbox.user_namespaces import MOST_FREE
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import overlay
 from scenarios.spec import PostScript

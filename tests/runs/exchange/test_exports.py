@@ -10,7 +10,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from evaluators.model import Event, Transcript
-from runs.exchange.exports import agentv_jsonl
+from runs.exchange.exports import result_formats
 from runs.exchange.exports.exports import EXPORTS, export_run
 from runs.models import Run, TranscriptRecord
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
@@ -105,6 +105,6 @@ def test_junit_survives_control_characters(run: Run) -> None:
 
 
 def test_agentv_rows_have_the_cost_where_it_is_known(run: Run) -> None:
-    rows = {row["eval_id"]: row for row in map(json.loads, agentv_jsonl.jsonl(run))}
+    rows = {row["eval_id"]: row for row in map(json.loads, result_formats.jsonl(run))}
     assert (rows["div"]["cost_usd"], rows["div"]["price_source"]) == (0.25, "litellm m 1/2")
     assert "cost_usd" not in rows["net"]

@@ -15,17 +15,17 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from evaluators.grading.suite_summary import suite_summary
-from runs.compare.causes import causes_of
+from evaluators.grading.suite_result import suite_summary
 from runs.compare.comparison import comparison_of, incomparable
+from runs.compare.differences import causes_of
 from runs.errors import RequestError
 from runs.exchange.exports.exports import export_run
-from runs.exchange.exports.suite_result import suite_run
+from runs.exchange.exports.result_formats import suite_run
 from runs.exchange.imports.import_results import import_results
 from runs.exchange.results_files.importers import read_results
 from runs.launch.selection import find_target
 from runs.models import Run, RunMeasure, SearchEntry, Trial
-from runs.results.search.search_index import index_trials
+from runs.results.search.trial_search import index_trials
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from scenarios.models import Suite, SuiteVersion

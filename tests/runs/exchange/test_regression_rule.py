@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.exchange.exports.regression_rule import has_regressed
+from runs.exchange.exports.exports import has_regressed
 
 
 @pytest.mark.parametrize(

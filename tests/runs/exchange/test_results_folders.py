@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from evaluators.model import Event, Transcript, Usage
+from evaluators.tool_use.diagnosis import waste_scores
 from evaluators.tool_use.interaction import analyse, scores
 from evaluators.tool_use.tool import Tool
-from evaluators.tool_use.waste import waste_scores
 from runs.errors import RequestError
 from runs.exchange.exports.exports import export_run
 from runs.exchange.imports.import_results import import_results

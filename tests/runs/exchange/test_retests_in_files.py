@@ -10,17 +10,15 @@ import pytest
 from evaluators.grading.suite_result import suite_result
 from runs.compare.comparison import comparison_of
 from runs.compare.retests import retests_of
-from runs.exchange.exports.agentv_jsonl import jsonl
 from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.junit import junit_xml
+from runs.exchange.exports.result_formats import jsonl, junit_xml, suite_run
 from runs.exchange.exports.run_archive import run_archive
-from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_results
 from runs.models import Run, Trial
 from runs.results.digests import digest_of
-from runs.results.release_rule import release_result
+from runs.results.run_list import release_result
 from tests.builders import make_project
 from tests.runs.looking import failing, ran, suite
 

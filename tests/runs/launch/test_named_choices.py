@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.launch.new_run_page.form_fields import unique_names
-from runs.launch.new_run_page.named_choices import scenario_choices, tag_choices, tier_choices
+from runs.launch.new_run_page.run_choices import scenario_choices, tag_choices, tier_choices, unique_names
 from runs.launch.selection import ChosenScenario
 
 

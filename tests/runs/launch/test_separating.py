@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runs.compare.causes import FACTORS, causes_of, changed_factors
 from runs.compare.comparison import compare_named, compare_with_baseline
+from runs.compare.differences import FACTORS, causes_of, changed_factors
 from runs.errors import RequestError
 from runs.launch.separation import request_separation, separation_of
 from runs.models import Run, Trial

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from runs.results.digests import trials_of
 from runs.results.outcome_history import recent_runs
 from runs.results.run_page.scenarios import scenario_rows
-from runs.results.run_trials import trials_of
 from tests.builders import close, make_run, make_trial
 from tests.trial_parts import make_judging
 

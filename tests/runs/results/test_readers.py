@@ -7,25 +7,23 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evalhub.web.chips import rows_of_kind
-from runs.compare.home_page.project_home import cost_by_day, project_summary, running_now
-from runs.compare.trends import trend
-from runs.results.digests import Digest
-from runs.results.filter_choices import choices
+from evalhub.web.states import rows_of_kind
+from runs.compare.api import trend
+from runs.compare.home_page.views import cost_by_day, project_summary, running_now
+from runs.results.digests import Digest, RunTrials, trials_of
 from runs.results.outcome_history import recent_runs, strips
 from runs.results.progress import progress_of
 from runs.results.repeated_statements import statements
-from runs.results.run_filters import RunListFilters
+from runs.results.run_filters import RunListFilters, choices
 from runs.results.run_list import page_of_runs, rows
 from runs.results.run_page.layers import layers_of
 from runs.results.run_page.scenarios import FACETS, facets, part_of
 from runs.results.run_page.subcommands import subcommands
-from runs.results.run_trials import RunTrials, trials_of
 from runs.results.subcommand_totals import SubcommandTotal
 from runs.results.trial_page.trial_page import find_shown_trial, trial_page
-from runs.review.review_page.rationales import rationales_of
-from runs.suites.suite_page.suite_list import SuiteFilters, list_suites_of_project
+from runs.review.review_page.views import rationales_of
 from runs.suites.suite_page.suite_page import find_shown_suite, suite_page
+from runs.suites.suite_page.views import SuiteFilters, list_suites_of_project
 from tests.builders import close, make_run, make_suite, make_trial
 from tests.query_plans import query_plan
 from tests.runs.results.finished_runs import history, rows_of

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from evalhub.lib import numbers
-from runs.results.rates import Rate
+from runs.results.outcome_history import Rate
 from runs.results.run_list import RowBaseline, Spread
-from runs.results.run_page.recent_runs import Recent, drawn_figures
+from runs.results.run_page.list_views import Recent, drawn_figures
 
 AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runs.results.run_answers import answer_of
+from runs.results.run_list import answer_of
 
 PLAIN = {
     "state": "finished",

@@ -11,9 +11,15 @@ import pytest
 from evaluators.model import Event, Judging, Transcript
 from runs.db import statements
 from runs.models import Run, SearchEntry, Trial
-from runs.results.search.named_search import TrialSearch, find_trials
-from runs.results.search.search_index import entry, facets_of, index_trials
-from runs.results.search.trial_search import MOST_CANDIDATES, SearchQuery, Term
+from runs.results.search.trial_search import (
+    MOST_CANDIDATES,
+    SearchQuery,
+    Term,
+    entry,
+    facets_of,
+    index_trials,
+)
+from runs.results.search.views import TrialSearch, find_trials
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.runs.carried import one, shell_project
 

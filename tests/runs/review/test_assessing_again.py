@@ -9,8 +9,7 @@ import pytest
 
 from runs.engine.stored_trials.adopting import adopt
 from runs.models import JudgingRecord, Reassessment, Run, RunMeasure, Target, TargetVersion, Trial
-from runs.results.adopted_parts import adopted_parts
-from runs.results.comparability import changed_parts
+from runs.results.comparability import adopted_parts, changed_parts
 from runs.review.overruling import overrule
 from tests.builders import make_member
 from tests.commands.calling import call

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.rubric import READY, Criterion, RubricCriteria
-from evaluators.grading.judges.rubric_prompt import rubric_prompt
-from evaluators.grading.judges.rubric_reply import BadReply, read_reply
+from evaluators.grading.evaluator import Evidence
+from evaluators.grading.judges.rubric import READY, BadReply, Criterion, RubricCriteria, read_reply
+from evaluators.grading.judges.rubric_judge import rubric_prompt
 from evaluators.model import Transcript
 from runs.review.statement_groups import names
 

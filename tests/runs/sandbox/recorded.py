@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
+from evaluators.tool_use.recorded_commands import RecordedCall, read_call_record
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from runs.sandbox.cgroups import (
+from runs.sandbox.process import run_process
+from runs.sandbox.process_tree import (
     ControlGroup,
     GroupLimits,
     find_delegated_group,
@@ -20,7 +21,6 @@ from runs.sandbox.cgroups import (
     is_delegated,
     own_group,
 )
-from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.sandbox import Level
 from runs.targets.providers.registry import OPTIONS

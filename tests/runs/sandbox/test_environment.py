@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from runs.engine import run_here
-from runs.engine.grading.evidence import Grading
-from runs.engine.grading.grade import grade_in_workspace
+from runs.engine.grading.grade import Grading, grade_in_workspace
 from runs.errors import ProviderError
 from runs.sandbox.process import run_process
 from runs.sandbox.sandbox import Level

@@ -23,7 +23,7 @@ from evaluators.patterns import (
     pattern_budget,
 )
 from runs.sandbox.pattern_processes import PatternProcesses, run_pattern
-from scenarios.formats.toml_text import read_toml
+from scenarios.formats.text_files import read_toml
 from tests.linear_time import assert_linear_time, quarter
 
 pytestmark = pytest.mark.hostile

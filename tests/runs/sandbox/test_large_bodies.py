@@ -17,11 +17,10 @@ import pytest
 from django.test import Client
 
 from evalhub.teams.models import ApiToken
-from evalhub.web.body_limits import FORM, STRANGER
-from evalhub.web.middleware import LONGEST_ADDRESS
+from evalhub.web.middleware import FORM, LONGEST_ADDRESS, STRANGER
 from evalhub.web.rest.json_bodies import MAX_VALUES
-from scenarios.formats.problems import MOST_PROBLEMS
-from scenarios.formats.text_decoding import MAX_BYTES
+from scenarios.formats.parsed import MOST_PROBLEMS
+from scenarios.formats.text_files import MAX_BYTES
 from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.screen import parse

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3] / "runs"
-WORKING_ON_TRIALS = ("sandbox", "targets", "results", "exchange", "engine", "launch/source_files.py")
+WORKING_ON_TRIALS = ("sandbox", "targets", "results", "exchange", "engine", "launch/inputs.py")
 
 METHODS = frozenset(
     (
@@ -24,35 +24,28 @@ ALLOWED = {
     "sandbox/safe_paths.py": "the door itself",
     "sandbox/safe_walk.py": "the door for whole folders",
     "sandbox/landlock.py": "runs inside the sandbox",
-    "sandbox/bubblewrap.py": "looks at the system's folders and its own program",
-    "sandbox/filtered_network.py": "reads the system's resolver",
+    "sandbox/bubblewrap.py": "looks at the system's folders and its own program; copies the system's /etc to the data directory",
+    "sandbox/filtered_network.py": "reads the system's resolver; opens namespaces under /proc, and looks at bubblewrap",
     "sandbox/starting.py": "opens namespaces under /proc",
-    "sandbox/cgroups.py": "the control groups of the system",
-    "sandbox/user_namespaces.py": "opens namespaces under /proc, and looks at bubblewrap",
+    "sandbox/process_tree.py": "the control groups of the system; reads /proc",
     "sandbox/sandbox.py": "looks at the folders of PATH",
-    "sandbox/system_files.py": "copies the system's /etc to the data directory",
-    "sandbox/process_tree.py": "reads /proc",
-    "sandbox/recording/processes.py": "reads /proc, in the recorder's own process",
-    "sandbox/recording/recognition.py": "reads programs by descriptors that never lead out of the process's root",
+    "sandbox/recording/recognition.py": "reads /proc, in the recorder's own process; reads programs by descriptors that never lead out of the process's root",
     "sandbox/recording/recorder.py": "lists names without following links, in a process of its own",
     "sandbox/process.py": "asks whether the working directory exists, which the sandbox then opens by itself",
     "targets/agents/agent_program.py": "makes the folder for logs and finds the program that the target names",
-    "targets/agents/editor_exchange.py": "makes the folder and reads the template that the target names",
+    "targets/agents/vscode.py": "makes the folder and reads the template that the target names",
     "targets/providers/replay.py": "asks whether the recordings that the target names exist",
     "engine/captures.py": "reads a module of evalhub",
-    "launch/source_files.py": "reads what the command line names",
+    "launch/inputs.py": "reads what the command line names",
     "sandbox/worker_settings.py": "reads the memory limit of the system",
     "targets/import_targets.py": "finds the targets file that the command line names",
     "exchange/examples.py": "reads the examples of evalhub",
-    "exchange/exports/files.py": "writes what the command line names",
-    "exchange/exports/github.py": "appends to the summary that a CI job names",
-    "results/files/artifacts.py": "the data directory, by hash",
+    "exchange/exports/files.py": "writes what the command line names; appends to the summary that a CI job names",
+    "results/files/artifacts.py": "the data directory, by hash; the store's own id",
     "exchange/results_files/importers.py": "reads what the command line names, without links",
     "exchange/imports/session_files.py": "reads what the command line names, without following links out of it",
-    "results/files/store_identity.py": "the store's own id",
     "results/files/backup.py": "the data directory",
-    "results/files/kept_workspace.py": "an archive in the data directory",
-    "results/files/workspace_archive.py": "makes an archive in memory",
+    "results/files/workspace_archive.py": "an archive in the data directory; makes an archive in memory",
     "engine/workspace/protected_files.py": "keeps files in the worker's folder, and lays them below descriptors of real folders",
     "engine/workspace/git_settings.py": "looks whether a hook is executable, and opens all else by the door",
     "engine/unrecorded.py": "the data directory",
@@ -61,9 +54,7 @@ ALLOWED = {
     "engine/mcp/mcp_connect.py": "runs inside the sandbox",
     "engine/mcp/mcp_messages.py": "runs inside the sandbox",
     "engine/mcp/mcp_proxy.py": "runs inside the sandbox",
-    "engine/workspace/trial_folder.py": "makes the directories of a trial, before anything of it runs",
-    "engine/workspace/work_area.py": "the worker's own folder, which holds the trials'",
-    "engine/workspace/workspace.py": "makes a workspace from its fixture, before anything of the trial runs",
+    "engine/workspace/workspace.py": "makes the directories of a trial, before anything of it runs; the worker's own folder, which holds the trials'; makes a workspace from its fixture, before anything of the trial runs",
 }
 """Modules that touch files which no trial can have planted, each with what they are."""
 

@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from evalhub.teams.models import PasswordGuesses
-from evalhub.teams.throttle import FREE_PER_ADDRESS, FREE_PER_PAIR, admit, forget
-from evalhub.web.client_address import client_address
+from evalhub.teams.views import FREE_PER_ADDRESS, FREE_PER_PAIR, admit, forget
+from evalhub.web.middleware import client_address
 from tests.commands.calling import call
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 

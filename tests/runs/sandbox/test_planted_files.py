@@ -12,8 +12,7 @@ import pytest
 from evalhub.teams.models import Project
 from evaluators.model import FileUnavailable
 from runs.engine import run_here
-from runs.engine.workspace.trial_folder import trial_folder
-from runs.engine.workspace.workspace import LocalWorkspace
+from runs.engine.workspace.workspace import LocalWorkspace, trial_folder
 from runs.errors import ProviderError
 from runs.models import Trial
 from runs.results.files.workspace_archive import archive, changed_files

@@ -15,10 +15,10 @@ import pytest
 
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
+from runs.sandbox.process_io import resident
 from runs.sandbox.process_tree import LiveProcess
 from runs.sandbox.profiles import AGENT, Caps
 from runs.sandbox.sandbox import Containment, Level
-from runs.sandbox.watchdog import resident
 from runs.sandbox.worker_settings import memory_of_machine
 from runs.targets.providers.registry import OPTIONS
 from tests.runs import carried

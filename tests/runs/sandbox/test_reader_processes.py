@@ -26,7 +26,7 @@ from runs.exchange.results_files.importers import read_results
 from runs.sandbox import reader_processes
 from runs.sandbox.reader_processes import ReaderProcesses
 from scenarios.bundles import Bundle, read_path
-from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
+from scenarios.formats.parsed import MOST_PROBLEMS, ScenarioFileError
 from scenarios.reading import call_here, read_suites, read_upload, read_yaml, set_caller
 from tests import session_files
 from tests.waiting import until

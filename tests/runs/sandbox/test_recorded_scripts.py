@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.sandbox.recording.scripts import script_of
+from runs.sandbox.recording.recognition import script_of
 
 SCRIPTS = {
     ("/bin/dash", "sh run.sh a"): "run.sh",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.sandbox import filtered_network, user_namespaces
+from runs.sandbox import filtered_network
 from runs.sandbox.egress import Egress
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT, COMMAND, Profile
@@ -58,7 +58,7 @@ print(json.dumps(found))
 @pytest.fixture(autouse=True)
 def limited_machine() -> None:
     containment(Level.BWRAP)
-    if problem := user_namespaces.namespaces_problem(detect_machine().bwrap):
+    if problem := filtered_network.namespaces_problem(detect_machine().bwrap):
         missing("sandbox", f"Namespaces can't be limited here: {problem}.")
 
 

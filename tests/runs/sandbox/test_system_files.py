@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from runs.sandbox.bubblewrap import KEPT_SECONDS, system_folder
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.sandbox import Containment, Level
-from runs.sandbox.system_files import KEPT_SECONDS, system_folder
 from tests.runs.containments import containment
 
 pytestmark = pytest.mark.one_database

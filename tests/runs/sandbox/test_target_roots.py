@@ -13,13 +13,13 @@ from evalhub.teams.models import Project
 from runs.errors import ProviderError
 from runs.models import Target
 from runs.sandbox.process import run_process
+from runs.sandbox.safe_paths import PathRefused, TargetRoots, Use
 from runs.sandbox.sandbox import Level
-from runs.sandbox.target_roots import PathRefused, TargetRoots, Use
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import resolve_target
 from runs.targets.edits import rewrite
 from runs.targets.import_targets import import_targets
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.builders import make_project
 from tests.runs.containments import containment as at_level
 from tests.runs.targets.providers.agents import agent, invocation

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.tool_use.recorded_calls import Caller, RecordedCall, origin_of
+from evaluators.tool_use.recorded_commands import Caller, RecordedCall, origin_of
 from runs.errors import ProviderError
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT

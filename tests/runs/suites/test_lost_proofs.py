@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 
 from runs.engine.reaper import reap
 from runs.models import SuiteProof
-from runs.suites.proof_requests import request_proof
+from runs.suites.proofs_api import request_proof
 from runs.workers import jobs
 from runs.workers.heartbeat import heartbeat
 from tests.builders import make_project, make_suite

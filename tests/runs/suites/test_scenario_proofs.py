@@ -11,11 +11,11 @@ import pytest
 
 from evaluators.model import Complete, Completion, CompletionRequest
 from runs.engine.proof_agents import JudgeBudget
-from runs.engine.workspace.work_area import own_area
+from runs.engine.workspace.workspace import own_area
 from runs.models import Run, ScenarioProof, SuiteProof, Target, Trial
 from runs.models.proof import Seal
 from runs.results.validations import ScenarioValidation, validations_of, validations_of_proof
-from runs.suites.proof_requests import prove_here, setting_of, stored_scenarios
+from runs.suites.proofs_api import prove_here, setting_of, stored_scenarios
 from runs.suites.prove import prove
 from scenarios.bundles import read_path
 from scenarios.imports import import_files

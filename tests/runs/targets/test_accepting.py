@@ -7,7 +7,7 @@ import pytest
 from evalhub.teams.models import AuditEvent
 from runs.models import Target, TargetSlot
 from runs.targets.import_targets import import_targets
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.builders import make_project
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Job, Target, TargetCheck
-from runs.targets.check import request_check, store_availability
+from runs.targets.definitions import request_check, store_availability
 from runs.targets.providers.base import Availability
 from runs.targets.target_list import target_rows
 from runs.workers import jobs

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from runs.errors import ProviderError
-from runs.sandbox.variables import allowed_variables, parse_rules
+from runs.sandbox.sandbox import allowed_variables, parse_rules
 from runs.targets.definitions import define, hints_of_file, read_targets, resolve_definition
 from runs.targets.entries import TargetDefinition
 from runs.targets.providers.options import camel_case
 from runs.targets.providers.registry import ALIASES, OPTIONS, PROVIDERS, make_provider
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import Problem, ScenarioFileError
 from tests.runs.containments import containment
 
 

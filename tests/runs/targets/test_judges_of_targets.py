@@ -6,7 +6,7 @@ import pytest
 
 from runs.targets.edits import rewrite
 from runs.targets.import_targets import import_targets
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.builders import make_project, make_target
 
 pytestmark = pytest.mark.django_db

@@ -49,7 +49,7 @@ import django; django.setup()
 import time
 from runs.targets.providers.access import resolve_access
 from runs.targets.language_models.completion import Asking
-from runs.targets.providers.waiting import TimeLimit
+from runs.targets.providers.retry import TimeLimit
 from tests.model_server import serving
 from tests.runs.targets.providers.model_targets import LOOPBACK, target_of
 with serving() as server:

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from runs.targets.definitions import hints_of_file, read_targets
 from runs.targets.target_schemas import SCHEMAS
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml
 from tests.runs.targets.test_definitions import BROKEN, FILE
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from runs.db.clock import database_now
+from runs.db.transactions import database_now
 from runs.engine import run_here
 from runs.engine.reaper import take_abandoned
 from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
 from runs.errors import NotRetryable
 from runs.models import Launch, Run
-from runs.workers import claims, fair_share, holds
+from runs.workers import claims, fair_share
 from tests.builders import make_project
 from tests.runs.carrying import launch, start, suite_of
 
@@ -37,7 +37,7 @@ def test_only_its_process_prepares_and_runs_it(project, seconds):
     assert claims.claim_run(run.pk) is None and fair_share.next_preparation(run.pk) is None
     start(run)
     assert fair_share.next_slot() is None
-    Launch.objects.update(held_by=holds.own_hold())
+    Launch.objects.update(held_by=claims.own_hold())
     assert fair_share.next_slot() is not None
 
 
@@ -60,7 +60,7 @@ def test_it_is_resumed_in_another_process(project):
     run = held(project, seconds=-1)
     assert retryable_counts(run) == {RetryKind.RESUME: 1}
     assert retry_trials(run, RetryKind.RESUME, by=None, wake=False) == 1
-    assert Launch.objects.get().held_by == holds.own_hold()
+    assert Launch.objects.get().held_by == claims.own_hold()
     run_here.run_here(run.launch)
     assert Run.objects.get().outcome == "pass" and Launch.objects.get().held_by == ""
 

@@ -7,7 +7,7 @@ import pytest
 from runs.engine import lanes, run_here
 from runs.errors import MissingLabels
 from runs.models import Run, Target, Worker
-from runs.targets.check import request_check
+from runs.targets.definitions import request_check
 from runs.workers import claims, fair_share
 from runs.workers.labels import queue_for, waiting_runs_by_labels, waits
 from runs.workers.worker_registry import heartbeat, workers_online

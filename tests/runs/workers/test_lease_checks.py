@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.db.clock import database_now
+from runs.db.transactions import database_now
 from runs.engine.reaper import GAP_SECONDS, RENEWING_SECONDS, may_take_expired, reap
 from runs.models import LeaseCheck, Trial
 from runs.workers import claims

@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from runs.engine.reaper import reap
 from runs.models import Worker
-from runs.results.files.store_identity import store_id_if_readable
+from runs.results.files.artifacts import store_id_if_readable
 from runs.workers import worker_registry
+from runs.workers.claims import own_name, worker_name
 from runs.workers.heartbeat import heartbeat
-from runs.workers.worker_names import own_name, worker_name
 from tests.services.object_store import silent_store, use_bucket
 from tests.waiting import until
 

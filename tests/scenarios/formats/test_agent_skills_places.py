@@ -10,7 +10,7 @@ import pytest
 
 from scenarios.bundles import read_path
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.scenarios.formats.agent_skills_files import PLAIN_SKILL, SKILL, TWO, case, evals, parse, skill
 from tests.scenarios.formats.test_agent_skills_problems import problems_of
 

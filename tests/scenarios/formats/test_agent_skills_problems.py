@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.scenarios.formats.agent_skills_files import SKILL, case, evals, parse, skill
 
 LIST = [{"query": "Note this", "should_trigger": True}]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from scenarios.bundles import read_path, with_tool
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import suite_hash
-from scenarios.suite_messages import describe_suite, restore_suite
+from scenarios.reading import describe_suite, restore_suite
+from scenarios.storing import suite_hash
 from tests.scenarios.formats.agent_skills_files import SAMPLES, SKILL, case, evals, parse, skill
 
 

@@ -7,21 +7,21 @@ from pathlib import Path
 
 from pydantic import AliasChoices, BaseModel
 
-from evaluators.grading.assertions.field_accuracy import FieldCheck
+from evaluators.grading.assertions.answer_checks import FieldCheck
 from evaluators.grading.assertions.tool_trajectory import ExpectedTool
 from evaluators.grading.scores import EVALUATORS
-from evaluators.tool_use.guidelines import DEFAULT_PATTERNS
-from scenarios.formats.agentv import assertion_models, eval_models, import_models
+from evaluators.tool_use.exposure import DEFAULT_PATTERNS
+from scenarios.formats.agentv import eval_models, imported_cases
 from scenarios.formats.agentv.assertion_reader import SPELLINGS
 from scenarios.formats.agentv.evaluator_reader import ALIASES, MODELS
-from scenarios.formats.validation import shown_fields
+from scenarios.formats.parsed import shown_fields
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/agentv.md").read_text()
 
 MODELS_OF_FILES = {
     *(
         model
-        for module in (eval_models, assertion_models, import_models)
+        for module in (eval_models, eval_models, imported_cases)
         for model in vars(module).values()
         if isinstance(model, type) and issubclass(model, BaseModel)
     ),

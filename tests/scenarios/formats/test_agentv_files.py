@@ -8,7 +8,7 @@ import pytest
 from agentv_files import EVAL, case, changed, lints, spec, suite, upload
 
 from scenarios.formats import agentv, companions, parse_files
-from scenarios.formats.candidates import decode_file
+from scenarios.formats.upload import decode_file
 
 CASE = {"id": "a", "outcome": "good", "input_messages": [{"role": "user", "content": "Hi"}]}
 

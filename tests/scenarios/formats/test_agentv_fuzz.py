@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scenarios.formats import parse_files
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ParsedSuite, ScenarioFileError
 
 CALM = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 WORDS = [

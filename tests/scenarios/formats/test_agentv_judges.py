@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Transcript
 from scenarios.formats import parse_files
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ParsedSuite, ScenarioFileError
 from tests.evaluators.agentv_samples import Judge
 
 PROMPT = """\

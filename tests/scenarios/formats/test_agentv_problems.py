@@ -6,7 +6,7 @@ import pytest
 from agentv_files import EVAL, FILES, case, changed, upload
 
 from scenarios.formats import parse_files
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import Problem, ScenarioFileError
 
 
 def problems_of(files: dict[str, bytes]) -> tuple[Problem, ...]:

@@ -8,7 +8,7 @@ from agentv_files import case, spec, suite
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
 from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.judges.code_judge import CodeJudge
 from evaluators.grading.judges.llm_judge import LlmJudge

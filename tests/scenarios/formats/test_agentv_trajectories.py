@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from evaluators.grading.assertions.tool_checks import StepCount
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.transcripts.traces import read_trace
 from scenarios.formats import parse_files
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import Problem, ScenarioFileError
 
 FILE = "prompts: [Refund?]\ntests:\n  - id: a\n    assert:\n      - "
 

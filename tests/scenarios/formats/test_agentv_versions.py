@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.transcripts.traces import read_trace
 from scenarios.formats import companions, parse_files
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import ParsedSuite, Problem, ScenarioFileError
 from scenarios.spec import MatrixEntry, ScenarioSpec
 
 HEAD = """\

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from llm_tool_test_files import RUBRIC, SCENARIO, upload
 
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 
 CALM = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 

@@ -27,11 +27,11 @@ from scenarios.formats import detect_format, parse_files
 from scenarios.formats.agent_skills.schemas import SCHEMAS as AGENT_SKILLS
 from scenarios.formats.agentv.evaluator_reader import ALIASES, MODELS
 from scenarios.formats.agentv.schemas import SCHEMAS as AGENTV
-from scenarios.formats.candidates import decode_file
 from scenarios.formats.llm_tool_test.schemas import SCHEMAS as LLM_TOOL_TEST
-from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.toml_text import read_toml
+from scenarios.formats.parsed import Problem, ScenarioFileError
+from scenarios.formats.text_files import read_toml
 from scenarios.formats.tool_forge.schemas import SCHEMAS as TOOL_FORGE
+from scenarios.formats.upload import decode_file
 
 Files = Mapping[str, bytes]
 BY_NAME = {each.name: each for each in (*LLM_TOOL_TEST, *TOOL_FORGE, *AGENTV, *AGENT_SKILLS)}

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from scenarios.formats import parse_files
-from scenarios.formats.problems import MOST_PROBLEMS, Problem, ScenarioFileError
+from scenarios.formats.parsed import MOST_PROBLEMS, Problem, ScenarioFileError
 
 FULL = b"evalcases: [" + b"{}," * 60_000 + b"0]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 
 SCENARIO = """name: notes
 target:

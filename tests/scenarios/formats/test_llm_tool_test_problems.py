@@ -4,7 +4,7 @@ import pytest
 from llm_tool_test_files import RUBRIC, SCENARIO, changed, upload
 
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 
 GATE = "    - type: no_transcript_errors\n"
 

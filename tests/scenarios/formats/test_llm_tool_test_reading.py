@@ -3,7 +3,7 @@
 import pytest
 from llm_tool_test_files import CONFIG, SCENARIO, SHORT, read, read_one, upload
 
-from evaluators.grading.criteria import CompositeWeights
+from evaluators.grading.evaluate import CompositeWeights
 from evaluators.grading.gates.command_gates import CommandSucceeds
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors

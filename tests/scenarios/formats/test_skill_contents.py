@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.formats.agent_skills.skill_contents import find_left_out, name_left_out
+from scenarios.formats.agent_skills.skill_folders import find_left_out, name_left_out
 from scenarios.guidance import SKILLS, named_guidelines, suite_guidance
 from tests.scenarios.formats.agent_skills_files import SKILL, case, evals, parse, skill
 

@@ -9,7 +9,12 @@ from evaluators.grading.assertions import ASSERTIONS
 from scenarios.formats.tool_forge import case_models
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/tool-forge.md").read_text()
-FIELDS = {field for model in vars(case_models).values() for field in getattr(model, "model_fields", ())}
+FIELDS = {
+    field
+    for model in vars(case_models).values()
+    if getattr(model, "__module__", "") == case_models.__name__
+    for field in getattr(model, "model_fields", ())
+}
 
 
 @pytest.mark.parametrize("field", sorted(FIELDS))

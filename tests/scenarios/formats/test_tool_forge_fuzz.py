@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from evaluators.grading.assertions import ASSERTIONS, VERDICT
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Event, Transcript
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.formats.tool_forge import case_models
 from scenarios.spec import ScenarioSpec
 from tests.scenarios.formats.tool_forge_files import spec

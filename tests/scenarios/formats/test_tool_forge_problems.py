@@ -3,7 +3,7 @@ import json
 import pytest
 
 from scenarios.formats import parse_files
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.scenarios.formats.tool_forge_files import PARAM, case, refusals
 
 BROKEN_FILES = [

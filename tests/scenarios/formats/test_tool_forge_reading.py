@@ -5,7 +5,7 @@ import pytest
 
 from evaluators.grading.assertions import Expect, ToolParam
 from scenarios.formats import companions, parse_files
-from scenarios.hashing import task_hash
+from scenarios.storing import task_hash
 from tests.scenarios.formats.tool_forge_files import case, parse, spec
 
 METADATA = {"toolName": "get_weather", "toolVersion": "1.0.0", "registrySize": 2, "tier": "golden"}

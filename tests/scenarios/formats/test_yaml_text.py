@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.formats.json_text import read_json
-from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text_decoding import MAX_BYTES
-from scenarios.formats.toml_text import read_toml
+from scenarios.formats.parsed import ScenarioFileError
+from scenarios.formats.text_files import MAX_BYTES, read_json, read_toml
 from scenarios.formats.yaml_text import read_yaml
 
 FILES = Path(__file__).parents[2] / "files/cases"

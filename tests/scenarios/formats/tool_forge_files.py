@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from scenarios.formats import parse_files
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.parsed import ParsedSuite, Problem, ScenarioFileError
 from scenarios.spec import ScenarioSpec
 
 FILE = "get_weather.labeled.json"

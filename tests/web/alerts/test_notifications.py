@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
-from runs.alerts.notifications.signing import decode_key
+from runs.alerts.notifications.channels import decode_key
 from runs.models import Channel, Delivery, Notification
 from tests.builders import make_project
 from tests.runs.alerts.notifications.channels import SECRET, mail, only_delivery, webhook

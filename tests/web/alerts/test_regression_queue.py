@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import ApiToken, AuditEvent
-from runs.alerts.triage import triage
+from runs.alerts.api import triage
 from runs.models import Alert, Run
 from tests.builders import make_compared, make_member
 from tests.web.screen import parse

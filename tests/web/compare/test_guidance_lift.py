@@ -7,9 +7,8 @@ from django.db import transaction
 
 from runs.compare.comparison import compare_with_baseline
 from runs.models import Launch, Run, Trial
-from scenarios.hashing import guidance_hash
 from scenarios.models import Guidance, Upload
-from scenarios.storing import guidance_files
+from scenarios.storing import guidance_files, guidance_hash
 from tests.builders import close, make_guidance, make_run, make_target, make_trial
 from tests.web.screen import main_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.compare.guidance_page.versions import render_markdown
+from runs.compare.guidance_page.views import render_markdown
 from runs.models import Launch, Run, Trial
 from runs.review.overruling import overrule
 from scenarios.models import Guidance

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runs.compare.extensions import extensions_of
+from runs.compare.looks import extensions_of
 from runs.engine import lanes, run_here
-from runs.engine.extending import extend_runs
 from runs.engine.preparation import prepare_run
+from runs.engine.retrying import extend_runs
 from runs.models import Launch, Run, Target
 from tests.builders import make_suite, make_target
 from tests.runs.carrying import NO_GATES, launch, passed, start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
-from evalhub.web.column_chart import Column, draw_columns
+from evalhub.web.charts import Column, draw_columns
 
 AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import pytest
 from evaluators.model import Event, Transcript
 from runs.db import statements
 from runs.models import SearchEntry
-from runs.results.search.search_index import entry, facets_of
+from runs.results.search.trial_search import entry, facets_of
 from scenarios.models import SESSIONS, Suite
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scenarios.bundles import Bundle
-from scenarios.formats.agent_skills.case_models import statement_ids
+from scenarios.formats.agent_skills.case_lists import statement_ids
 from scenarios.imports import import_files
 from tests.builders import close, make_run, make_trial
 from tests.web.screen import main_of

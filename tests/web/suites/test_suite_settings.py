@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.results.release_rule import by_rule
+from runs.results.run_list import by_rule
 from scenarios.models import Suite
 from tests.builders import close, make_run, make_trial
 from tests.web.results.runs.pages import page

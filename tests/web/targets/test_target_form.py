@@ -11,12 +11,12 @@ from django.utils import timezone
 from evalhub.teams.models import AuditEvent
 from runs.models import Target, TargetCheck
 from runs.sandbox import worker_settings
+from runs.sandbox.safe_paths import TargetRoots
 from runs.sandbox.sandbox import Machine, Policy
-from runs.sandbox.target_roots import TargetRoots
 from runs.targets import edits, hidden_programs
 from runs.targets.definitions import dump
 from runs.targets.target_page import edit_views
-from runs.targets.target_page.target_form import KINDS
+from runs.targets.target_page.edit_views import KINDS
 from tests.builders import make_target
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, actions

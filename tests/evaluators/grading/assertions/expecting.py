@@ -14,10 +14,9 @@ from evaluators.grading.assertions import (
     case_verdict,
     check_assertions,
 )
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import Evaluation, evaluate
-from evaluators.grading.evidence import Evidence
-from evaluators.grading.template_tokens import TokenSources
+from evaluators.grading.evaluate import Criteria, Evaluation, evaluate
+from evaluators.grading.evaluator import Evidence
+from evaluators.grading.stub_loop import TokenSources
 from evaluators.model import Event, Score, Transcript
 
 

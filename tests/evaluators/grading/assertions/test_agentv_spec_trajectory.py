@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.grading.evaluator import trace_context
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence, trace_context
 from evaluators.model import Score, Transcript
 from evaluators.transcripts.traces import read_trace, summarize_trace
 from tests.evaluators.agentv_samples import called, score_of, traced

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria, evaluate
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Score, Transcript
 from evaluators.transcripts.traces import read_trace
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.gates.command_ran_gate import NO_COMMANDS
+from evaluators.grading.gates.command_gates import NO_COMMANDS
 from evaluators.model import Event, Score, Transcript
 from evaluators.tool_use.tool import Tool
 from tests.evaluators.grading.gates.gate_samples import gate_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evaluators.grading.gates.legacy_gates import replacement_gate
+from evaluators.grading.gates.base_gate import replacement_gate
 from tests.evaluators.grading.gates.gate_samples import gate_of
 
 pytestmark = pytest.mark.spec("llm-tool-test", "Replacements of the former gates")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.model import Score, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls
 from evaluators.tool_use.mcp_record import read_mcp_record

@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import Case
-from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.llm_judge import read_judge_reply
-from evaluators.grading.judges.llm_judge_prompt import enclose
+from evaluators.grading.evaluate import Criteria, evaluate
+from evaluators.grading.evaluator import Case, Evidence
+from evaluators.grading.judges.llm_judge import enclose, read_judge_reply
 from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CompletionError, Transcript
 from tests.evaluators.agentv_samples import Judge, called, judged, score_of

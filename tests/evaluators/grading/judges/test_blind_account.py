@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from evaluators.grading.judges.blind_account import hide_skills
 from evaluators.grading.judges.rubric import Criterion, RubricCriteria
-from evaluators.grading.judges.rubric_prompt import rubric_prompt
+from evaluators.grading.judges.rubric_judge import hide_skills, rubric_prompt
 from evaluators.model import Event, FileUnavailable
 from evaluators.tool_use.tool import Tool
 from tests.evaluators.samples import events, evidence

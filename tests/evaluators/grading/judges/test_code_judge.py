@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluator import Case
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria
+from evaluators.grading.evaluator import Case, Evidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CommandResult, Score, Transcript
 from tests.evaluators.agentv_samples import CASE, Scripts, called, printed, score_of

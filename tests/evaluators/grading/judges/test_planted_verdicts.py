@@ -7,11 +7,11 @@ import re
 import pytest
 
 from evaluators.grading.evaluator import Case
-from evaluators.grading.judges.llm_judge_prompt import SYSTEM as LLM_SYSTEM
-from evaluators.grading.judges.llm_judge_prompt import TEMPLATE, collect_prompt_values
-from evaluators.grading.judges.llm_judge_prompt import fill_template as llm_prompt
+from evaluators.grading.judges.llm_judge import SYSTEM as LLM_SYSTEM
+from evaluators.grading.judges.llm_judge import TEMPLATE, collect_prompt_values
+from evaluators.grading.judges.llm_judge import fill_template as llm_prompt
 from evaluators.grading.judges.rubric import Criterion, RubricCriteria
-from evaluators.grading.judges.rubric_prompt import SYSTEM, repair_prompt, rubric_prompt
+from evaluators.grading.judges.rubric_judge import SYSTEM, repair_prompt, rubric_prompt
 from evaluators.model import Event, Transcript
 from tests.evaluators.samples import evidence
 

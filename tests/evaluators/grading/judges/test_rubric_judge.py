@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.judges.blind_account import blind_account
+from evaluators.grading.judges.llm_judge import MAX_CHARACTERS, cut_middle, render_transcript
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
-from evaluators.grading.judges.rubric_judge import scores
-from evaluators.grading.judges.rubric_prompt import rubric_prompt
-from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, cut_middle, render_transcript
+from evaluators.grading.judges.rubric_judge import blind_account, rubric_prompt, scores
 from evaluators.model import Completion, CompletionError, Event, Score, Transcript
 from tests.evaluators.samples import FakeModel, events, evidence
 

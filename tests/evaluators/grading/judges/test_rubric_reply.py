@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.judges.rubric import Criterion, RubricCriteria
-from evaluators.grading.judges.rubric_prompt import rubric_prompt
-from evaluators.grading.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
+from evaluators.grading.judges.rubric import (
+    BadReply,
+    Criterion,
+    RubricCriteria,
+    first_object,
+    read_reply,
+    validated_reply,
+)
+from evaluators.grading.judges.rubric_judge import rubric_prompt
 from tests.evaluators.samples import evidence
 from tests.linear_time import assert_linear_time, quarter
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
-from evaluators.grading.judges.rubric_judge import scores
-from evaluators.grading.judges.rubric_prompt import rubric_prompt
-from evaluators.grading.judges.rubric_reply import BadReply
-from evaluators.grading.judges.statement_reply import read_statements
+from evaluators.grading.judges.rubric import BadReply, Criterion, JudgeCriteria, RubricCriteria
+from evaluators.grading.judges.rubric_judge import read_statements, rubric_prompt, scores
 from tests.evaluators.samples import FakeModel, events, evidence
 
 RUBRIC = RubricCriteria(

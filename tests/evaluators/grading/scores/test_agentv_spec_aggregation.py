@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import EvaluatorResult
+from evaluators.grading.evaluate import Criteria, evaluate
+from evaluators.grading.evaluator import EvaluatorResult, Evidence
 from evaluators.grading.evaluator import verdict_of_score as verdict_of
-from evaluators.grading.evidence import Evidence
 from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Score
 from tests.evaluators.agentv_samples import called

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria, evaluate
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.model import Score
 from tests.evaluators.agentv_samples import CASE, Judge, Scripts, called, printed

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Criteria
 from evaluators.grading.scores.composite_evaluator import without_models
 
 TRAJECTORY = {"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 1}}

@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.alerts.notifications.channels import ChannelRefused, change_channel, create_channel, delete_channel
-from runs.alerts.notifications.signing import decode_key, signature_headers
+from runs.alerts.notifications.channels import (
+    ChannelRefused,
+    change_channel,
+    create_channel,
+    decode_key,
+    delete_channel,
+    signature_headers,
+)
 from runs.models import Channel
 from tests.runs.alerts.notifications.channels import SECRET, mail, webhook
 

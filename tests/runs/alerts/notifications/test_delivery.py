@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from runs.alerts.notifications import delivery
 from runs.alerts.notifications.channels import send_again, send_test
-from runs.db.clock import database_now
+from runs.db.transactions import database_now
 from runs.models import Alert, Channel, CommandRecord, Delivery, Job, Notification, Run
 from runs.tasks import tick
 from runs.workers import jobs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runs.alerts.triage import triage
+from runs.alerts.api import triage
 from runs.models import Alert, Delivery
 from tests.builders import make_member
 from tests.runs.alerts.notifications.channels import mail, make_due, only_delivery, regressed

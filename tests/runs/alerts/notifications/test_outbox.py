@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from runs.alerts.triage import triage
+from runs.alerts.api import triage
 from runs.compare.comparison import compare_with_baseline
 from runs.db.outbox import record_failure
 from runs.engine import recording

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from runs.errors import RequestError
-from runs.launch.runner_config import read_config
-from runs.launch.source_files import read_json_file, read_registry_file, registry_from
+from runs.launch.inputs import read_config, read_json_file, read_registry_file, registry_from
 
 pytestmark = pytest.mark.one_database
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Execution
-from runs.engine.trial_result import TrialResult, columns_of_result
+from runs.engine.recording import TrialResult, columns_of_result
 
 
 def test_a_cut_answer_says_so() -> None:

@@ -13,7 +13,7 @@ from runs.exchange.exports.document import run_document
 from runs.models import Artifact, Trial
 from runs.results.files.artifacts import open_stored
 from scenarios.bundles import Bundle
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from scenarios.imports import import_files
 from tests.builders import make_project
 from tests.runs.carrying import launch, shell_target

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from runs.engine import preparation
+from runs.launch.inputs import registry_from
 from runs.launch.request import Request, request_runs
-from runs.launch.source_files import registry_from
 from runs.models import Run, Target
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions

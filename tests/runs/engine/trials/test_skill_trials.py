@@ -17,8 +17,8 @@ from runs.launch.run_request import RunRequest
 from runs.models import Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
+from runs.results.digests import trials_of
 from runs.results.run_page.layers import layers_of
-from runs.results.run_trials import trials_of
 from scenarios.bundles import Bundle, read_path
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -9,7 +9,7 @@ from runs.engine import run_here
 from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.document import run_digest, run_document
 from runs.models import Trial
-from runs.suites.proof_requests import prove_here
+from runs.suites.proofs_api import prove_here
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

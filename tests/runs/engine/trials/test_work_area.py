@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from runs.engine.workspace.work_area import own_area
+from runs.engine.workspace.workspace import own_area
 
 AT_WORK = """
 import pathlib, sys
-from runs.engine.workspace.work_area import own_area
+from runs.engine.workspace.workspace import own_area
 (own_area(pathlib.Path(sys.argv[1])) / "trial-1").mkdir()
 print("at work", flush=True)
 sys.stdin.read()

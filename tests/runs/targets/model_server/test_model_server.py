@@ -19,11 +19,11 @@ import pytest
 
 from evalhub.web.example_agent import free_port
 from evaluators.grading.judges.rubric import Criterion, RubricCriteria
-from evaluators.grading.judges.statement_reply import read_statements
+from evaluators.grading.judges.rubric_judge import read_statements
 from runs.targets.definitions import read_targets
 from runs.targets.model_server.script import read_script
 from runs.targets.model_server.server import ScriptPlayer, serve_models
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 
 pytestmark = pytest.mark.one_database
 

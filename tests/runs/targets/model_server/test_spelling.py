@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runs.targets.model_server.conversation import read_conversation
+from runs.targets.model_server.wire import read_conversation
 
 pytestmark = pytest.mark.one_database
 

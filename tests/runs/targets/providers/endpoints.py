@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.grading.assertions import Expect
-from evaluators.grading.criteria import Criteria
-from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluate import Criteria, evaluate
+from evaluators.grading.evaluator import Evidence
 from evaluators.transcripts import parse
 from runs.sandbox.outbound import Outbound
 from runs.targets.definitions import define, resolve_definition

@@ -206,7 +206,7 @@ def main(which: str) -> None:
     )
     recorder = Recorder()
     recorder.install()
-    from runs.targets.language_models.litellm_outbound import load_litellm
+    from runs.targets.language_models.litellm import load_litellm
 
     litellm = load_litellm()
     found = [*calls(recorder), *(calls_of_others(recorder, litellm) if which == "all" else ())]

@@ -10,8 +10,7 @@ import pytest
 
 from evaluators.model import CompletionError, CompletionRequest, Usage
 from evaluators.transcripts import parse
-from evaluators.transcripts.agent_streams import is_agent_stream
-from evaluators.transcripts.latest import LatestCalls
+from evaluators.transcripts.latest import LatestCalls, is_agent_stream
 from evaluators.transcripts.traces import as_trace
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult
@@ -20,8 +19,7 @@ from runs.sandbox.sandbox import Level
 from runs.targets.agents.cli_answer import CliAnswer, outage_of, read_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
-from runs.targets.agents.known_programs import how_to_read
-from runs.targets.agents.program_lookup import hidden_files
+from runs.targets.agents.program_lookup import hidden_files, how_to_read
 from runs.targets.agents.session_end import broken_by
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import PollCalls, Provider

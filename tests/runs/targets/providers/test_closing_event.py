@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from evaluators.tool_use.interaction import analyse
-from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
+from evaluators.tool_use.recorded_commands import RecordedCall, read_call_record
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
 from runs.sandbox.process import run_process
 from runs.sandbox.recording.record import RecordedTool, ToolRecord
-from runs.targets.agents.closing_event import LINGER_SECONDS, ClosingEvent
+from runs.targets.agents.session_end import LINGER_SECONDS, ClosingEvent
 
 FILES = Path(__file__).parents[3] / "files"
 STREAMS = {

@@ -10,7 +10,7 @@ import pytest
 from runs.errors import ProviderError
 from runs.sandbox.outbound import Outbound
 from runs.targets.definitions import define
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.parsed import ScenarioFileError
 from tests.runs.servers import Reply, serving
 from tests.runs.targets.providers.endpoints import WEATHER, asked, invocation, judged, provider
 

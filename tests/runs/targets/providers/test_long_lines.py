@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from evalhub.lib.limits import LARGEST_FILE
-from runs.targets.agents.agent_log import AgentLog
+from runs.targets.agents.agent_program import AgentLog
 from runs.targets.agents.agent_session import CostLimit
 from runs.targets.providers.recent_lines import SplitLines
 from tests.linear_time import assert_linear_time

@@ -9,7 +9,7 @@ import pytest
 
 from runs.engine.mcp.mcp_http import fetch_tools
 from runs.engine.mcp.mcp_stdio import NoAnswer
-from runs.targets.language_models.batch_requests import parse_json_lines
+from runs.targets.language_models.batches import parse_json_lines
 from runs.targets.language_models.completion import calls_of
 
 pytestmark = pytest.mark.one_database

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.grading.evidence import Evidence
+from evaluators.grading.evaluator import Evidence
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
 from evaluators.tool_use.calls import calls
 from evaluators.tool_use.interaction import Interaction, analyse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.db.clock import database_now
+from runs.db.transactions import database_now
 from runs.models import Launch, Run
 from tests.runs.carrying import launch, suite_of
 from tests.web.screen import parse

@@ -8,10 +8,10 @@ import io
 import pytest
 
 from evalhub.teams.access import default_project
-from runs.compare.line_pictures import DrawnRun
-from runs.compare.shown_reference import shown_reference
+from runs.compare.line import DrawnRun
+from runs.compare.shown_changes import shown_reference
 from runs.exchange.exports.document import run_json
-from runs.exchange.exports.github import outputs
+from runs.exchange.exports.files import outputs
 from runs.exchange.exports.summary_markdown import run_summary
 from runs.models import Run
 from tests.builders import make_compared, make_guidance, make_run, make_suite

@@ -6,7 +6,7 @@ import pytest
 from django.http import QueryDict
 
 from runs.exchange.exports.exports import EXPORTS
-from runs.results.run_page.rerun_links import LONGEST
+from runs.results.run_page.reassess import LONGEST
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 from tests.web.results.runs.pages import page
 

@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.lib.limits import LARGEST_FILE
 from evaluators.model import Event
-from runs.results.run_page.failing_calls import LARGEST, MOST
+from runs.results.run_page.subcommands import LARGEST, MOST
 from tests.builders import close, make_project, make_run, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_transcript

@@ -11,7 +11,7 @@ from evalhub.teams.models import AuditEvent
 from runs.compare.baselines import set_baseline
 from runs.exchange.exports.console import verdict_lines
 from runs.exchange.exports.document import run_json
-from runs.exchange.exports.regression_rule import has_regressed
+from runs.exchange.exports.exports import has_regressed
 from runs.models import Run
 from tests.builders import make_compared, make_member, make_suite
 from tests.web.screen import main_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from evaluators.tool_use.mcp_surface import encode_surfaces, surface_of
+from evaluators.tool_use.mcp_record import encode_surfaces, surface_of
 from runs.models import CommandRecord, Run, ToolHelp
 from tests.builders import make_run, make_suite, make_trial
 from tests.web.screen import parse
