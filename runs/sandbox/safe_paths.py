@@ -151,9 +151,14 @@ def _openat2(root: Path, path: str, flags: int, *, links: bool) -> int:
         resolve = _BENEATH | _NO_MAGICLINKS | (0 if links else _NO_SYMLINKS)
         how = struct.pack("QQQ", _full(flags), 0, resolve)
         buffer = ctypes.create_string_buffer(how, len(how))
-        descriptor = int(_libc.syscall(_OPENAT2, directory, os.fsencode(path or "."), buffer, len(how)))
-        if descriptor >= 0:
-            return descriptor
+        name = os.fsencode(path or ".")
+        # The kernel gives up on `..` while anything on the machine is renamed; openat2(2) says to try again.
+        for _ in range(100):
+            descriptor = int(_libc.syscall(_OPENAT2, directory, name, buffer, len(how)))
+            if descriptor >= 0:
+                return descriptor
+            if ctypes.get_errno() != errno.EAGAIN:
+                break
         raise _error(ctypes.get_errno(), path)
     finally:
         os.close(directory)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -339,3 +341,18 @@ def test_a_planted_home_is_reported_and_not_used(tmp_path, name):
     plants(victim(tmp_path))[name](given.scratch / "home")
     with pytest.raises(ProviderError, match="Earlier commands must not create that name"):
         agent("codex", "codex", Level.LANDLOCK).invoke(given)
+
+
+def test_a_rename_elsewhere_refuses_no_path_with_dots(tmp_path):
+    """The kernel answers EAGAIN to `..` while anything is renamed: without a further try, one open in a hundred fails."""
+    (tmp_path / "root/folder").mkdir(parents=True)
+    (tmp_path / "root/file").touch()
+    (tmp_path / "here").touch()
+    rename = "import os\nwhile True: os.rename('here', 'there'); os.rename('there', 'here')"
+    with subprocess.Popen([sys.executable, "-c", rename], cwd=tmp_path) as renaming:
+        try:
+            until((tmp_path / "there").exists)
+            for _ in range(40_000):
+                os.close(open_beneath(tmp_path / "root", "folder/../file", os.O_RDONLY))
+        finally:
+            renaming.kill()
