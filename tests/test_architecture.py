@@ -47,8 +47,8 @@ def _names(text: str) -> frozenset[str]:
 
 FACES: Mapping[str, frozenset[str]] = {
     "sandbox": _names("""
-        egress outbound process profiles recording.record safe_paths safe_walk sandbox streams
-        worker_settings
+        egress outbound outbound_http process profiles recording.record safe_paths safe_walk sandbox
+        streams worker_settings
     """),
     "db": _names("""
         disk outbox retry statements transactions
@@ -65,9 +65,9 @@ FACES: Mapping[str, frozenset[str]] = {
     """),
     "results": _names("""
         address_filters comparability counting digests drafts files.artifacts
-        files.workspace_archive find_run layer_totals outcome_history progress repeated_statements
-        rollups run_filters run_list run_rows schemas search.trial_search spending trial_rows
-        validations
+        files.workspace_archive find_run layer_totals lookup outcome_history progress
+        repeated_statements rollups run_filters run_list run_rows schemas search.trial_search
+        spending trial_rows validations
     """),
     "compare": _names("""
         baselines comparison differences guidance.lift_findings line looks lost_scenarios

@@ -36,7 +36,7 @@ from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Change
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.results.address_filters import AddressFilters
-from runs.results.find_run import find_run
+from runs.results.lookup import find_run
 from runs.results.run_filters import WORDS, InForce
 from scenarios.adopted_guidance import plan_adoption, store_adoption
 from scenarios.models import Suite

@@ -160,7 +160,7 @@ def _read_address(
 ) -> Json:
     import httpx
 
-    from runs.sandbox.outbound import Deadline, DeadlineExceeded, client
+    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
         with client(context.outbound, Deadline(FETCH_SECONDS)) as http:

@@ -14,7 +14,7 @@ from runs.exchange.exports.result_formats import suite_run
 from runs.exchange.exports.results_preview import preview_document
 from runs.exchange.imports.import_results import import_results
 from runs.exchange.imports.preview_results import PreviewedRun, preview_results
-from runs.results.find_run import find_run
+from runs.results.lookup import find_run
 from scenarios.archives import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])

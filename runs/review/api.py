@@ -19,7 +19,7 @@ from runs.engine.stored_trials.adopting import ReassessmentResult, adopt, compar
 from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.models import Overrule, Reassessment
 from runs.models.review import Resolution, Right
-from runs.results.find_run import find_run, find_trial
+from runs.results.lookup import find_run, find_trial
 from runs.review.calibrations import calibration_of, judge_versions, repeated_judgings
 from runs.review.overruling import overrule
 from runs.review.reviewing import record_who_was_right

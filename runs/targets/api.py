@@ -16,7 +16,7 @@ from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
 from evalhub.web.rest.schema import Moment, Username
 from runs.compare.baselines import set_baseline, unset_baseline
 from runs.models import Baseline, Target
-from runs.results.find_run import find_run
+from runs.results.lookup import find_run
 from runs.targets import edits
 from runs.targets.definitions import dump
 from runs.targets.schemas import TargetOut

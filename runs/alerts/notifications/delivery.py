@@ -161,7 +161,7 @@ def _post(delivery: Delivery, message: NotificationMessage) -> Attempt:
 def _request(channel: Channel, headers: dict[str, str], body: bytes) -> Attempt:
     import httpx
 
-    from runs.sandbox.outbound import Deadline, DeadlineExceeded, client
+    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
         with (
@@ -181,7 +181,7 @@ def _request(channel: Channel, headers: dict[str, str], body: bytes) -> Attempt:
 def _text(answer: httpx.Response) -> str:
     import httpx
 
-    from runs.sandbox.outbound import DeadlineExceeded
+    from runs.sandbox.outbound_http import DeadlineExceeded
 
     body = bytearray()
     try:

@@ -20,7 +20,7 @@ from rich.text import Text
 from evalhub.lib.numbers import counted
 from evaluators.grading.evaluator import LAYER as EVALUATORS
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
-from evaluators.grading.suite_result import suite_summary
+from evaluators.grading.suite_summary import suite_summary
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict

@@ -1,125 +1,33 @@
-"""Serialise a run and its trials for the command line and REST.
-
-Scenarios' classes and their pass^k and pass@k, as JSON.
-
-A comparison's measures, and a skill's lift, as tables of plain text.
-"""
+"""Serialise a run and its trials for the command line and REST."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from evaluators.grading.costs import PARTS, TrialCost
 from evaluators.grading.evaluator import LAYER as EVALUATORS
 from evaluators.grading.judges.rubric import contradiction
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.redaction import redact_json
-from evaluators.statistics import verdict_sentences
-from evaluators.statistics.measure_change import MeasureChange
 from evaluators.transcripts.traces import as_trace, has_trace
 from runs.compare.comparison import comparison_of
-from runs.compare.guidance.lift_findings import Lift
 from runs.compare.looks import look_json, looks_of
 from runs.compare.lost_scenarios import change_json, stored_changes
 from runs.compare.retests import retest_json, retests_of
 from runs.compare.shown_changes import reference_json
+from runs.exchange.exports.scenario_classes import run_strips, scenarios_json
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.counting import ends_of_run, rules_of_run
-from runs.results.layer_totals import ReadScore, fail_reason, is_vacuous, label_of_key
-from runs.results.outcome_history import OutcomeHistory, strips
+from runs.results.layer_totals import ReadScore, fail_reason, is_vacuous
 from runs.results.run_list import release_result
 from runs.results.run_rows import listed_runs
 from runs.workers.labels import waits
-from scenarios.models import Suite, SuiteVersion
-
-USUAL_K = 3
-
-
-def run_strips(run: Run) -> dict[str, OutcomeHistory]:
-    """Return the strips of a run's suite version on the run's target as of the run, by scenario key."""
-    by_scenario = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
-    entries = SuiteVersion.scenario_versions.through.objects.filter(suite_version=run.suite_version_id)
-    keys = entries.order_by("position").values_list(
-        "scenario_version__scenario", "scenario_version__scenario__key"
-    )
-    return {key: by_scenario.get(pk, OutcomeHistory()) for pk, key in keys}
-
-
-def scenarios_json(
-    suite: Suite, by_key: Mapping[str, OutcomeHistory], retests: Sequence[Mapping[str, Any]] = ()
-) -> list[dict[str, Any]]:
-    """Return each scenario's class and chances; `retests` are a run's, as stored."""
-    k = suite.release_k or USUAL_K
-    fresh = {each["key"]: each["fresh"] for each in retests}
-    return [
-        {
-            "scenario": key,
-            "scenario_class": strip.kind.value,
-            "class_probability": (evidence := strip.evidence).probability,
-            "class_trials": evidence.n,
-            "too_few_trials": not evidence.is_enough,
-            "passed": strip.rate.passed,
-            "trials": strip.rate.n,
-            "k": k,
-            "pass_hat_k": strip.rate.all_of(k),
-            "pass_at_k": strip.rate.any_of(k),
-            "retested": {"passed": fresh[key][0], "trials": fresh[key][1]} if key in fresh else None,
-        }
-        for key, strip in by_key.items()
-    ]
-
-
-WIDTH = 120
-LIFT_COLUMNS = ("Statement", "Case", "", "Without", "With")
-COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
-
-
-def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
-    """Return each measure's change on a line."""
-    table = Table(*COLUMNS, box=None, pad_edge=False)
-    for change in measures:
-        table.add_row(
-            label_of_key(change.measure),
-            _number(change.before),
-            _number(change.after),
-            verdict_sentences.size(change, change.effect),
-            verdict_sentences.interval(change),
-            str(change.scenarios),
-            change.verdict.label,
-        )
-    return _as_text(table)
-
-
-def plain_lift(lift: Lift) -> str:
-    """Return what a skill adds: a sentence, its statements by kind, and the cases that it makes dearer."""
-    table = Table(*LIFT_COLUMNS, box=None, pad_edge=False)
-    for kind, statements in lift.kinds:
-        for statement in statements:
-            rates = (f"{side.mean:.0%} of {side.n}" for side in (statement.before, statement.after))
-            table.add_row(kind.label, statement.scenario, Text(statement.text), *rates)
-    dearer = [f"Dearer: {case.scenario}, {case.label.lower()} {case.size}." for case in lift.dearer]
-    return "\n".join([*lift.sentences, "", *([_as_text(table)] if lift.statements else []), *dearer])
-
-
-def _as_text(table: Table) -> str:
-    out = io.StringIO()
-    Console(file=out, width=WIDTH, no_color=True, highlight=False).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
-
 
 FACTS = (
     "outcome",

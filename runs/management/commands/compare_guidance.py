@@ -7,7 +7,7 @@ from typing import Any
 
 from evalhub.teams.models import Project
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json, settings_of
-from runs.exchange.exports.document import plain_measure_table
+from runs.exchange.exports.measure_table import plain_measure_table
 from scenarios.commands import EvalhubCommand, Refused, Result, add_project_argument, chosen_project
 from scenarios.models import Guidance
 

@@ -14,9 +14,9 @@ from runs.compare.lost_scenarios import change_json
 from runs.compare.measure_changes import RunComparison
 from runs.compare.side_by_side import MOST_COMPARED, ComparedRun, compared_with_first, divergences_json
 from runs.errors import NotWritable
-from runs.exchange.exports.document import plain_measure_table
 from runs.exchange.exports.exports import RULES, has_regressed
 from runs.exchange.exports.files import write_summary
+from runs.exchange.exports.measure_table import plain_measure_table
 from runs.exchange.exports.summary_markdown import comparison_summary
 from runs.models import Run
 from runs.results.counting import ends_sentence

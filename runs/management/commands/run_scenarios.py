@@ -23,7 +23,7 @@ from runs.compare.retests import describe_lost_together
 from runs.engine import run_here
 from runs.errors import NoJudge, RequestError
 from runs.exchange.exports.console import MOST_TRIALS, print_digest, terminal_of
-from runs.exchange.exports.document import plain_lift, run_digest, run_document
+from runs.exchange.exports.document import run_digest, run_document
 from runs.exchange.exports.exports import (
     VERDICT,
     has_regressed_as_printed,
@@ -45,6 +45,7 @@ from runs.exchange.exports.files import (
     write_traces,
     write_transcripts,
 )
+from runs.exchange.exports.measure_table import plain_lift
 from runs.exchange.exports.progress import ProgressDisplay
 from runs.exchange.exports.result_formats import suite_run
 from runs.exchange.exports.run_archive import run_archive

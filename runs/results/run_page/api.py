@@ -26,7 +26,7 @@ from runs.launch.run_request import LimitedRequest
 from runs.models import Launch, Run
 from runs.models.run import Trigger, run_with_uuid
 from runs.results.filter_schemas import RunFilterValues
-from runs.results.find_run import find_run
+from runs.results.lookup import find_run
 from runs.results.run_list import page_of_runs
 from runs.results.run_tags import checked_tags, set_tags
 from runs.results.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut

@@ -21,7 +21,7 @@ from runs.exchange.exports.document import trial_facts, trial_json
 from runs.models import Artifact, TranscriptRecord, Trial
 from runs.models.trial import json_of
 from runs.results.files.artifacts import StoredFileUnavailable, open_kept
-from runs.results.find_run import find_run, find_trial
+from runs.results.lookup import find_run, find_trial
 from runs.results.schemas import AttemptOut, CommandOut, TrialOut, TrialRowOut, UsageOut
 
 router = Router(tags=["trials"])

@@ -128,7 +128,7 @@ class MessageBatches:
     def _send(self, method: str, path: str, body: Json = None) -> Any:
         import httpx
 
-        from runs.sandbox.outbound import Deadline, DeadlineExceeded, client
+        from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
 
         connection = self.access.connection
         address = str(connection.get("api_base") or "https://api.anthropic.com").rstrip("/")

@@ -91,7 +91,7 @@ class Http:
         An answer that takes too long is a recording that is timed out. Raises `ProviderError` (kind
         `endpoint`) where the endpoint cannot be reached, answers other than 2xx, or what nobody can read.
         """
-        from runs.sandbox.outbound import DeadlineExceeded, Stopped
+        from runs.sandbox.outbound_http import DeadlineExceeded, Stopped
 
         limit = self._options.time_limit(invocation.timeout_seconds)
         began = time.monotonic()
@@ -121,7 +121,7 @@ class Http:
     def _send(self, invocation: Invocation, limit: float) -> bytes:
         import httpx
 
-        from runs.sandbox.outbound import Deadline, client
+        from runs.sandbox.outbound_http import Deadline, client
 
         request = self._request(invocation)
         try:
@@ -161,7 +161,7 @@ class Http:
 
     def _accept_answer(self, answer: httpx.Response) -> bytes:
         """Return the body of an answer. Raises `ProviderError` if it isn't 2xx or is too long."""
-        from runs.sandbox.outbound import AnswerTooLong, DeadlineExceeded
+        from runs.sandbox.outbound_http import AnswerTooLong, DeadlineExceeded
 
         try:
             body = answer.read()

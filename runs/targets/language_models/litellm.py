@@ -17,7 +17,8 @@ import httpx
 from pydantic import AliasChoices, Field, field_validator
 
 from evalhub.lib.limits import LARGEST_MESSAGE
-from runs.sandbox.outbound import Backend, Outbound, Transport
+from runs.sandbox.outbound import Outbound
+from runs.sandbox.outbound_http import Backend, Transport
 from runs.targets.providers.options import PROGRAM_FIELDS, Options
 
 T = TypeVar("T")

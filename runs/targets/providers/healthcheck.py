@@ -49,7 +49,7 @@ def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
     # Imported here because it is slow and few commands need it.
     import httpx
 
-    from runs.sandbox.outbound import Deadline, DeadlineExceeded, client
+    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
         with (

@@ -2,7 +2,8 @@ import pytest
 from rich.cells import cell_len
 
 from evaluators.grading.assertions import CaseVerdict
-from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult, SuiteRun, suite_summary
+from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult, SuiteRun
+from evaluators.grading.suite_summary import suite_summary
 
 pytestmark = pytest.mark.spec("tool-forge", "Summary for the console")
 

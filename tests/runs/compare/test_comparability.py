@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from evaluators.grading.suite_result import suite_summary
+from evaluators.grading.suite_summary import suite_summary
 from runs.compare.comparison import comparison_of
 from runs.compare.measure_changes import compare_run_measures
 from runs.exchange.exports.console import summary_lines

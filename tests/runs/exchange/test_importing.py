@@ -15,7 +15,7 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from evaluators.grading.suite_result import suite_summary
+from evaluators.grading.suite_summary import suite_summary
 from runs.compare.comparison import comparison_of, incomparable
 from runs.compare.differences import causes_of
 from runs.errors import RequestError

@@ -20,7 +20,8 @@ from evaluators.model import CompletionError, CompletionRequest
 from runs.engine.mcp.mcp_http import fetch_tools
 from runs.engine.mcp.mcp_stdio import NoAnswer
 from runs.errors import ProviderError
-from runs.sandbox.outbound import AddressRefused, Backend, Deadline, Outbound, Transport, client
+from runs.sandbox.outbound import AddressRefused, Outbound
+from runs.sandbox.outbound_http import Backend, Deadline, Transport, client
 from runs.targets.language_models.batches import batching_of
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
 from runs.targets.language_models.litellm import allow_calls, client_session, load_litellm
@@ -339,7 +340,7 @@ def test_no_other_client_is_made():
         )
         if word in path.read_text(encoding="utf-8")
     }
-    assert made == {"sandbox/outbound.py", "engine/mcp/mcp_face.py"}
+    assert made == {"sandbox/outbound_http.py", "engine/mcp/mcp_face.py"}
 
 
 def test_make_provider_hands_on_what_may_be_called():

@@ -9,7 +9,8 @@ import pytest
 
 from evaluators.model import CompletionRequest
 from runs.errors import ProviderError
-from runs.sandbox.outbound import AddressRefused, Deadline, Outbound, client
+from runs.sandbox.outbound import AddressRefused, Outbound
+from runs.sandbox.outbound_http import Deadline, client
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
 from runs.targets.providers.base import Recording

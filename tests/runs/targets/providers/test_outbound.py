@@ -7,7 +7,8 @@ from ipaddress import ip_address
 import httpx
 import pytest
 
-from runs.sandbox.outbound import AddressRefused, Deadline, DeadlineExceeded, Outbound, Stopped, client
+from runs.sandbox.outbound import AddressRefused, Outbound
+from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, Stopped, client
 from runs.targets.providers.healthcheck import ask_address
 from tests.runs.servers import Reply, serving
 
