@@ -10,7 +10,7 @@ class RunsConfig(AppConfig):
         from evaluators.patterns import set_runner
         from runs.results.files import artifacts  # noqa: F401  # imported for the check that it registers
         from runs.sandbox.pattern_processes import run_pattern
-        from runs.workers.worker_registry import refuse_wrong_settings
+        from runs.workers.worker_checks import refuse_wrong_settings
 
         refuse_wrong_settings()
         set_runner(run_pattern)

@@ -48,7 +48,7 @@ def _names(text: str) -> frozenset[str]:
 FACES: Mapping[str, frozenset[str]] = {
     "sandbox": _names("""
         egress outbound outbound_http process profiles recording.record safe_paths safe_walk sandbox
-        streams worker_settings
+        streams target_roots worker_settings
     """),
     "db": _names("""
         disk outbox retry statements transactions
@@ -64,13 +64,14 @@ FACES: Mapping[str, frozenset[str]] = {
         schemas target_list target_schemas
     """),
     "results": _names("""
-        address_filters comparability counting digests drafts files.artifacts
-        files.workspace_archive find_run layer_totals lookup outcome_history progress
-        repeated_statements rollups run_filters run_list run_rows schemas search.trial_search
+        address_filters comparability counting diagnosis_thresholds digests drafts
+        failure_reasons files.artifacts
+        files.workspace_archive find_run layer_totals lookup measures outcome_history progress
+        rates repeated_statements rollups run_filters run_list run_rows schemas search.trial_search
         spending trial_rows validations
     """),
     "compare": _names("""
-        baselines comparison differences guidance.lift_findings line looks lost_scenarios
+        baselines comparison default_suite differences guidance.lift_findings line looks lost_scenarios
         measure_changes raised_alerts retests shown_changes side_by_side
     """),
     "review": _names("""
@@ -79,8 +80,8 @@ FACES: Mapping[str, frozenset[str]] = {
     "alerts": _names(""),
     "exchange": _names("""
         exports.document exports.exports exports.files exports.result_formats imports.import_results
-        imports.store_results results_files.agentv results_files.archived_runs
-        results_files.importers results_files.skill_creator
+        imports.store_results results_files.archived_runs results_files.importers
+        results_files.skill_creator results_files.values
     """),
     "launch": _names("""
         confirmation estimate inputs lift request run_history run_request selection separation

@@ -10,6 +10,7 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import AwareDatetime, BeforeValidator, Field
 
 from evalhub.lib.storable_text import Text
+from evalhub.lib.value import Moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import Priority, Project
 from evalhub.teams.roles import Role
@@ -17,7 +18,7 @@ from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody
-from evalhub.web.rest.schema import Moment, Username
+from evalhub.web.rest.schema import Username
 
 router = Router(tags=["projects"])
 tokens = Router(tags=["tokens"])

@@ -10,7 +10,7 @@ from django import forms
 from django.utils import timezone
 from django.utils.text import slugify
 
-from evalhub.teams.members import judge_problem
+from evalhub.teams.judge_models import judge_problem
 from evalhub.teams.models import NotifyWhen, Priority, Project
 from evalhub.teams.roles import Role
 from evaluators.patterns import PatternError, compile_pattern

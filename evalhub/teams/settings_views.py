@@ -15,13 +15,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalhub.teams import audit
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.invitations import invite, open_invitations, send_invitation
-from evalhub.teams.members import MemberRefused, add_member, change_role, offered_judges, remove_member
+from evalhub.teams.judge_models import offered_judges
+from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
 from evalhub.teams.models import AuditEvent, Membership
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import InvitationForm, MemberForm, ProjectForm, RoleForm, TokenForm
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
-from evalhub.web.csv_export import page_below
 from evalhub.web.middleware import page_or_fragment
+from evalhub.web.paging import page_below
 
 
 def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpResponse:

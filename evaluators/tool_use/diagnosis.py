@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from evaluators.model import Command, Score, Transcript
+from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.calls import calls
-from evaluators.tool_use.command_alignment import call_message
 from evaluators.tool_use.interaction import Interaction
 
 FAILED, HELP, AFTER = "tokens_in_failed_commands", "tokens_in_repeated_help", "tokens_after_done"

@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.model import Event, FoundCommand, Json, Source, Transcript
+from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.calls import MCP_MARK, Call, calls
-from evaluators.tool_use.command_alignment import call_message
 from evaluators.tool_use.mcp_arguments import ArgumentProblem, ArgumentProblemKind, argument_problems
 from evaluators.tool_use.mcp_record import McpSurface, RecordedRequest, join_surfaces
 from evaluators.tool_use.tool import McpServer

@@ -24,7 +24,7 @@ from evaluators.transcripts import (
     trace,
 )
 from evaluators.transcripts import events as structured
-from evaluators.transcripts.event_stream import without_deep_values
+from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.reading import NoKnownEvents, UnreadableTranscript
 
 __all__ = ["PARSERS", "UnreadableTranscript", "parse"]

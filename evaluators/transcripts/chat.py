@@ -14,7 +14,7 @@ import msgspec
 from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts import event_stream
-from evaluators.transcripts.atif import MISSING, at
+from evaluators.transcripts.paths import MISSING, at
 from evaluators.transcripts.reading import UnreadableTranscript, as_text
 from evaluators.transcripts.stream import mapping_or_empty, text_or_none
 from evaluators.transcripts.traces import not_run, shell_command

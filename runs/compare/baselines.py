@@ -1,7 +1,4 @@
-"""Choose the baseline that a run is compared with.
-
-Choose a page's suite: the requested one, else the one that ran last.
-"""
+"""Choose the baseline that a run is compared with."""
 
 from __future__ import annotations
 
@@ -12,11 +9,9 @@ from django.db import transaction
 from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
 
 from evalhub.teams import audit
-from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.models import Baseline, Run, RunMeasure
 from runs.models.run import MOSTLY_MEASURED, RunState, Trigger
-from scenarios.models import Suite
 
 LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a password)
 """Selects the newest earlier run in which everything passed."""
@@ -160,39 +155,3 @@ def newest_among(run: Run, among: Collection[int] | None = None) -> Run | None:
     some = [pk for pk, n in recent if n]
     chosen = next(iter([*whole, *some]), None)
     return Run.objects.get(pk=chosen) if chosen else None
-
-
-MOST_RUNS = 100
-"""Newest runs searched for a judge."""
-
-
-def choose_suite(
-    project: Project, slug: str, *, prefers_judged: bool = False
-) -> tuple[list[Suite], Suite | None]:
-    """Return the project's suites and the requested one; without it that of the newest run, else the first.
-
-    `prefers_judged` puts the newest run with a judge's score before the newest. One query, one or two more without
-    the requested suite.
-    """
-    suites = list(Suite.objects.filter(project=project))
-    requested = next((suite for suite in suites if suite.slug == slug), None)
-    if requested or not suites:
-        return suites, requested
-    newest = _newest_judged_suite(project) if prefers_judged else _newest_suite(project)
-    return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
-
-
-def _newest_suite(project: Project) -> int | None:
-    return next((suite for _, suite in _newest(project.pk)[:1]), None)
-
-
-def _newest_judged_suite(project: Project) -> int | None:
-    """Return the suite of the newest run with a judge's score, else that of the newest run. Two queries."""
-    suites = dict(_newest(project.pk))
-    judged = RunMeasure.objects.filter(run__in=suites, scenario=None, measure__layer="judge")
-    newest = max(judged.values_list("run_id", flat=True), default=0)
-    return suites.get(newest) or next(iter(suites.values()), None)
-
-
-def _newest(project: int) -> QuerySet[Run, tuple[int, int]]:
-    return Run.objects.filter(project=project).order_by("-pk").values_list("pk", "suite_id")[:MOST_RUNS]

@@ -41,7 +41,7 @@ from runs.models.run import Arm, RunState
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results.comparability import outcomes_changed_since
-from runs.results.layer_totals import measure_ids
+from runs.results.measures import measure_ids
 from runs.results.rollups import write_rollups
 from runs.results.search.trial_search import index_trials
 from scenarios.models import Scenario

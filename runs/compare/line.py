@@ -28,7 +28,7 @@ from runs.models import Alert, Run, RunMeasure
 from runs.models.comparison import OF_AMOUNTS, OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger, has_too_many_errors
 from runs.results.comparability import both_known, find_judge, parts_changed_since
-from runs.results.outcome_history import Rate, run_rate
+from runs.results.rates import Rate, run_rate
 from runs.results.run_list import RunAnswer
 
 READ_RUNS = 60

@@ -22,7 +22,7 @@ from runs.compare.measure_changes import HEADLINE, PASS
 from runs.models import Change, CommandRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.digests import Digest
-from runs.results.layer_totals import reasons_of
+from runs.results.failure_reasons import reasons_of
 
 
 def change_json(change: MeasureChange) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from runs.db import outbox
 from runs.models import Alert, Launch, Run
 from runs.models.comparison import OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import OPEN, Arm, RunState
-from runs.results.layer_totals import label_of_key
+from runs.results.measures import label_of_key
 
 _Wanted = dict[AlertKind, dict[str, Any]]
 """Alerts to raise, by kind, with their fields."""

@@ -29,8 +29,8 @@ from runs.compare.differences import worse_after
 from runs.compare.measure_changes import HEADLINE, PASS
 from runs.models import Alert, Run
 from runs.models.comparison import OF_AMOUNTS, AlertKind
-from runs.results.layer_totals import label_of_key, unit_of
-from runs.results.outcome_history import run_rate
+from runs.results.measures import label_of_key, unit_of
+from runs.results.rates import run_rate
 
 _WHOLE = {AlertKind.DEARER: "the bill", AlertKind.SLOWER: "all trials"}
 

@@ -19,7 +19,7 @@ from runs.compare.shown_changes import ComparedMeasure, ShownChange
 from runs.models import Measure, Run, RunMeasure, Trial
 from runs.models.trial import TrialState
 from runs.results.digests import command_sequences
-from runs.results.layer_totals import label_of
+from runs.results.measures import label_of
 
 FEWEST_SHARED = 2
 """The fewest scenarios with the same first difference that are worth a sentence."""

@@ -17,7 +17,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
-from evalhub.web.csv_export import key_of
+from evalhub.web.paging import key_of
 from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, find_changes
 from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.descriptive import Z_95, wilson
@@ -37,7 +37,7 @@ from runs.results.comparability import (
     judge_named,
     read_standards,
 )
-from runs.results.layer_totals import label_of
+from runs.results.measures import label_of
 
 MOST_RUNS = 100
 """Newest runs of a trend."""

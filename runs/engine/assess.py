@@ -18,7 +18,7 @@ from evaluators.grading.costs import usage_parts
 from evaluators.grading.evaluate import LAYERS, Criteria, Evaluation, Layer, evaluate
 from evaluators.grading.evaluator import Evidence
 from evaluators.model import Execution, Json, Transcript
-from evaluators.tool_use.command_alignment import attempts
+from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages, waste_scores
 from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.not_started import find_not_started
@@ -31,7 +31,7 @@ from runs.engine.mcp.mcp_server import mark_tested_calls
 from runs.engine.recording import TrialResult
 from runs.engine.task import Task, documents_for
 from runs.engine.tool.tool_recording import recorded_calls
-from runs.engine.workspace.judging_files import exposure, file_read_by
+from runs.engine.workspace.guidance import exposure, file_read_by
 from runs.engine.workspace.kept_files import KeptFiles, TimeLeft, keep_trial_files
 from runs.engine.workspace.safeguards import Safeguards, Tampering
 from runs.engine.workspace.workspace import LocalWorkspace, PostResult, TrialFolder

@@ -26,7 +26,7 @@ from runs.models import Run, ToolHelp
 from runs.models.price import prices_of
 from runs.models.run_options import RunOptions
 from runs.models.usage import MCP
-from runs.results.digests import thresholds
+from runs.results.diagnosis_thresholds import thresholds
 from runs.results.validations import solution_changes
 from runs.sandbox.outbound import Outbound
 from runs.sandbox.worker_settings import containment, variables_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.conf import settings
 from msgspec.structs import replace
 
-from evalhub.teams.members import judge_problem, model_id
+from evalhub.teams.judge_models import judge_problem, model_id
 from evalhub.teams.models import Project
 from evaluators.grading.evaluate import LAYERS, Criteria, Layer, judge_layer
 from evaluators.grading.evaluator import Evidence

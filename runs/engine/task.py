@@ -14,14 +14,9 @@ from evaluators.grading.scores.composite_evaluator import without_models
 from evaluators.redaction import mask_values, redact_patterns
 from evaluators.transcripts.latest import LatestCalls
 from runs.engine.context import RunContext, load_fixture, load_scenario
-from runs.engine.tool.tool_help import tools_of
-from runs.engine.workspace.judging_files import (
-    commands_of_target,
-    copies,
-    judging_files,
-    may_be_rubric,
-    rubric_files,
-)
+from runs.engine.tool.offered_tools import tools_of
+from runs.engine.workspace.guidance import copies
+from runs.engine.workspace.judging_files import commands_of_target, judging_files, may_be_rubric, rubric_files
 from runs.engine.workspace.protected_files import ProtectedFiles
 from runs.engine.workspace.workspace import TrialFolder
 from runs.targets.providers.base import Invocation, PollCalls

@@ -33,7 +33,8 @@ from runs.engine.mcp.mcp_server import shown_surface
 from runs.engine.mcp.mcp_serving import serve_mcp
 from runs.engine.recording import TrialResult
 from runs.engine.task import Task, load_task
-from runs.engine.tool.tool_help import tools_of, with_confusions
+from runs.engine.tool.offered_tools import tools_of
+from runs.engine.tool.tool_help import with_confusions
 from runs.engine.tool.tool_recording import record_for, with_record
 from runs.engine.workspace.safeguards import Safeguards
 from runs.engine.workspace.workspace import LocalWorkspace, TrialFolder, placeholder_paths, trial_folder

@@ -14,9 +14,9 @@ from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
 from runs.exchange.imports.import_results import import_results
 from runs.exchange.imports.store_results import store_results, stored_run
-from runs.exchange.results_files.agentv import ExternalRun
 from runs.exchange.results_files.archived_runs import Archived
 from runs.exchange.results_files.importers import ReadResults, read_results
+from runs.exchange.results_files.values import ExternalRun
 from runs.models.run import has_too_many_errors
 from runs.results.comparability import is_version
 from scenarios.archives import MAX_FILE_BYTES, read_whole

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from evalhub.lib.numbers import counted
-from evalhub.teams.members import RECOMMENDED, judge_problem, offered_judges
+from evalhub.teams.judge_models import RECOMMENDED, judge_problem, offered_judges
 from evalhub.teams.models import Project
 from evaluators.grading.evaluate import Criteria
 from evaluators.grading.scores import Evaluator

@@ -1,7 +1,5 @@
 """Summarise a run's trials for its page, and several runs' trials for lists.
 
-From where layer 1's metrics count as high in a project's diagnosis.
-
 Read the trials of a run and of its baseline for the run's page.
 """
 
@@ -12,26 +10,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from statistics import quantiles
 from typing import Any
 
 import msgspec
 from django.db.models import Case, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evalhub.lib.limits import LONGEST_ERROR
-from evalhub.teams.models import Project
 from evaluators.model import Command
 from evaluators.statistics.run_diagnosis import DiagnosedTrial, DiagnosisThresholds, Finding, diagnose_run
-from evaluators.tool_use.command_alignment import Attempts, command_key
-from evaluators.tool_use.diagnosis import Thresholds
+from evaluators.tool_use.attempts import Attempts
+from evaluators.tool_use.command_alignment import command_key
 from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.interaction import Interaction
-from runs.models import CommandRecord, Run, RunMeasure, Trial
+from runs.models import CommandRecord, Run, Trial
 from runs.models.trial import TrialState
-from runs.results.counting import choose_countings, counts_otherwise, rules_of_run, why_not_recorded
+from runs.results.counting import choose_countings, counts_otherwise, why_not_recorded
+from runs.results.diagnosis_thresholds import thresholds
+from runs.results.failure_reasons import is_verdict, reasons_of
 from runs.results.layer_totals import (
     GateKind,
     LayerTotals,
@@ -40,69 +38,11 @@ from runs.results.layer_totals import (
     gate_kinds,
     gate_trials,
     is_single,
-    is_verdict,
     layer_totals,
     most_lost,
-    reasons_of,
 )
 from runs.results.repeated_statements import RepeatedStatement, statements
 from runs.results.subcommand_totals import SubcommandTotal, totals_by_subcommand
-
-FEWEST_RUNS = 20
-"""Earlier runs with layer 1 from which thresholds are taken."""
-MOST_RUNS = 100
-"""Newest earlier runs that count."""
-_MEASURES = {"error_rate": "error_rate", "help_seeking": "help_calls", "total_commands": "commands"}
-"""Thresholds that history sets, by their measure."""
-
-
-def thresholds(project: Project | None, *, before: int | None = None) -> DiagnosisThresholds:
-    """Return a project's thresholds: its own, else those of earlier runs, else the documented ones. One query.
-
-    `before` is the run whose trials are diagnosed; later runs don't count.
-    """
-    if project is None:
-        return DiagnosisThresholds()
-    edited = {
-        name: value for name, value in project.diagnosis_thresholds.items() if hasattr(Thresholds(), name)
-    }
-    history = _of_history(project, before) if set(_MEASURES.values()) - edited.keys() else {}
-    runs = min((len(values) for values in history.values()), default=0)
-    quartiles = (
-        {name: _upper_quartile(name, values) for name, values in history.items()}
-        if runs >= FEWEST_RUNS
-        else {}
-    )
-    limits = structs.replace(Thresholds(), **{**quartiles, **edited})
-    return DiagnosisThresholds(limits, runs if quartiles else 0, tuple(edited))
-
-
-def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
-    """Return the means of the newest runs by threshold, of those that count commands by the newest's rules."""
-    rows = RunMeasure.objects.filter(
-        scenario=None, run__project=project, measure__layer="interaction", measure__name__in=_MEASURES
-    )
-    if before is not None:
-        rows = rows.filter(run__lt=before)
-    columns = ("measure__name", "mean", "run__counting")
-    newest = list(rows.order_by("-run_id").values_list(*columns)[: MOST_RUNS * len(_MEASURES)])
-    rules = rules_of_run(newest[0][2]) if newest else ""
-    return _group((_MEASURES[name], mean) for name, mean, own in newest if rules_of_run(own) == rules)
-
-
-def _group(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
-    groups: defaultdict[str, list[float]] = defaultdict(list)
-    for name, value in pairs:
-        groups[name].append(value)
-    return dict(groups)
-
-
-def _upper_quartile(name: str, values: list[float]) -> float | int:
-    """Return the value that three in four runs don't exceed, at least half and at most twice the documented one."""
-    documented: float = getattr(Thresholds(), name)
-    upper = min(max(quantiles(values, n=4, method="inclusive")[2], documented / 2), documented * 2)
-    return max(1, round(upper)) if isinstance(documented, int) else round(upper, 3)
-
 
 # Cached, because enum lookups add up over a page's trials.
 FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value

@@ -16,7 +16,7 @@ from evaluators.model import Transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.tool import Tool
 from runs.models import CommandRecord, TranscriptRecord, Trial
-from scenarios.formats.llm_tool_test.schemas import draft_scenario
+from scenarios.formats.llm_tool_test.draft import draft_scenario
 
 MOST_DRAFTS = 100
 """Stretches of a trial that become drafts."""

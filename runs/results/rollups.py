@@ -21,7 +21,7 @@ from msgspec import Struct
 from evalhub.lib.limits import LONGEST_NAME
 from evalhub.lib.numbers import counted, money
 from evaluators.grading.costs import NO_RATE, TrialCost, cost_sentences
-from evaluators.tool_use.command_alignment import Attempts
+from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.flag_confusion import Confusion
 from evaluators.tool_use.not_started import NotStarted, describe_not_started
 from evaluators.tool_use.tool import Tool
@@ -41,7 +41,8 @@ from runs.models.trial import TrialState
 from runs.results.counting import Counting, choose_countings, counts_otherwise
 from runs.results.counting import as_stored as counting_of_run
 from runs.results.digests import FINISHED, read_scores
-from runs.results.layer_totals import ReadScore, is_vacuous, measure_ids
+from runs.results.layer_totals import ReadScore, is_vacuous
+from runs.results.measures import measure_ids
 
 FIRST_TRIALS = 3
 """So many trials of a run decide that its tool never starts; all of a shorter run."""

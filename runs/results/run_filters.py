@@ -20,7 +20,7 @@ from django.http import QueryDict
 
 from evalhub.lib.numbers import date_of
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import key_of
+from evalhub.web.paging import key_of
 from runs.models import Run, Target
 from runs.models.comparison import VERDICTS
 from runs.models.run import OPEN

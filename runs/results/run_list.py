@@ -18,14 +18,14 @@ from django.db.models import Q, QuerySet
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import SIZE, Page, page_below
+from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.states import sign_of_state
 from evaluators.statistics.descriptive import pass_hat_k
 from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import OPEN, STALE, Outcomes, RunState, has_too_many_errors
 from runs.results.digests import digests_of
-from runs.results.outcome_history import Rate, run_rate
+from runs.results.rates import Rate, run_rate
 from runs.results.run_filters import RunListFilters, with_tag_lines
 from runs.results.run_rows import TOOL_FORGE, ListedRun, as_listed, listed_values
 from scenarios.models import SESSIONS, Suite

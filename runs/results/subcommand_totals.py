@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from msgspec import structs
 
-from evaluators.tool_use.command_alignment import Attempts
+from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.interaction import Interaction, Subcommand
 
 

@@ -27,7 +27,7 @@ from runs.db.transactions import write_transaction
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.trial import scores_json
-from runs.results.layer_totals import CRITERION
+from runs.results.measures import CRITERION
 
 Row = dict[str, Any]
 EVALUATORS, AGGREGATE = "evaluators", "score"

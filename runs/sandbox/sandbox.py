@@ -27,8 +27,9 @@ from runs.sandbox.egress import Allowed, Egress
 from runs.sandbox.outbound import Outbound
 from runs.sandbox.process_tree import GroupLimits
 from runs.sandbox.profiles import AGENT, COMMAND, Caps, ProcessLimits, Profile, TargetLimits, limit_profile
-from runs.sandbox.safe_paths import PathRefused, TargetRoots, Use, make_folder_beneath
+from runs.sandbox.safe_paths import make_folder_beneath
 from runs.sandbox.starting import Bubblewrap, Spawn, Starter
+from runs.sandbox.target_roots import PathRefused, TargetRoots, Use
 
 Rule = tuple[str, str]
 """Project and variable; `*` matches all."""

@@ -17,8 +17,8 @@ from runs.sandbox.egress import Allowed, Egress, parse_allowed
 from runs.sandbox.outbound import Outbound
 from runs.sandbox.process_tree import find_delegated_group
 from runs.sandbox.profiles import Caps
-from runs.sandbox.safe_paths import TargetRoots
 from runs.sandbox.sandbox import Containment, Policy, allowed_variables, detect_machine, parse_rules
+from runs.sandbox.target_roots import TargetRoots
 
 # Where a container finds its own limit: cgroup v2, then v1.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))

@@ -9,11 +9,12 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.lib.storable_text import Text
+from evalhub.lib.value import Moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
-from evalhub.web.rest.schema import Moment, Username
+from evalhub.web.rest.schema import Username
 from runs.compare.baselines import set_baseline, unset_baseline
 from runs.models import Baseline, Target
 from runs.results.lookup import find_run

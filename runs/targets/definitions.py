@@ -31,7 +31,7 @@ from runs.db.transactions import request_job, write_transaction
 from runs.errors import ProviderError
 from runs.models import Job, Target, TargetCheck, TargetVersion
 from runs.models.price import prices_of
-from runs.sandbox.safe_paths import PathRefused, TargetRoots, Use, refuse_climbing
+from runs.sandbox.target_roots import PathRefused, TargetRoots, Use, refuse_climbing
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.targets.entries import TargetDefinition, TargetEntry, find_reference, validation_message
 from runs.targets.providers.base import Availability

@@ -14,7 +14,8 @@ from evaluators.model import Json
 from runs.labels import normalize_labels
 from runs.targets.providers.options import Options, snake_case, spellings_given
 from runs.targets.providers.registry import ALIASES, OPTIONS
-from scenarios.formats.parsed import Location, PositionedDocument, Problem, is_credential
+from scenarios.formats.parsed import Location, PositionedDocument, Problem
+from scenarios.formats.secrets import is_credential
 
 VARIABLE_REFERENCE = r"^\s*\$\{\{\s*([A-Za-z0-9_]+)\s*\}\}\s*$"
 _REFERENCE = re.compile(VARIABLE_REFERENCE)

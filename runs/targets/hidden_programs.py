@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from runs.sandbox.safe_paths import PathRefused, Use
+from runs.sandbox.target_roots import PathRefused, Use
 from runs.sandbox.worker_settings import containment
 from runs.targets.agents.program_lookup import HiddenFiles, hidden_files, literal_words
 from runs.targets.definitions import dump, read_target

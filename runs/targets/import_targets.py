@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams import audit
-from evalhub.teams.members import judge_problem
+from evalhub.teams.judge_models import judge_problem
 from evalhub.teams.models import Project
 from runs.models import Target
 from runs.sandbox.worker_settings import containment

@@ -6,7 +6,7 @@ from typing import Any
 
 from ninja import Schema
 
-from evalhub.web.rest.schema import Moment
+from evalhub.lib.value import Moment
 from evaluators.redaction import redact_json
 from runs.models import Target
 from runs.targets.definitions import hints_of

@@ -1,7 +1,4 @@
-"""The registry of running workers: which are online, and how each contains commands.
-
-Mistakes in the lists of a worker's settings: no command and no process starts with them.
-"""
+"""The registry of running workers: which are online, and how each contains commands."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connections
 from django.db.models import Count
 from django.utils import timezone
@@ -21,69 +17,12 @@ from django.utils import timezone
 from evalhub.lib.limits import LONGEST_ERROR
 from runs.db.disk import disk_shortage, least_free_bytes, storage_guard
 from runs.db.retry import outage
-from runs.labels import MOST_LABELS, RULE, is_label
 from runs.models import Trial, Worker
 from runs.models.trial import TrialState
 from runs.sandbox.worker_settings import containment
 from runs.workers.claims import own_name, worker_name
 from runs.workers.heartbeat import heartbeat as process_heartbeat
 from runs.workers.labels import own_labels, with_labels
-
-
-def refuse_wrong_settings() -> None:
-    """Raise `ImproperlyConfigured` with a sentence for each wrong list."""
-    configured = ((check, value) for check, value in _checks() if value)
-    if wrong := [*filter(None, (_problem(check, value) for check, value in configured))]:
-        raise ImproperlyConfigured("\n".join(wrong))
-
-
-_Check = Callable[[Sequence[str]], object]
-
-
-def _checks() -> tuple[tuple[_Check, Sequence[str]], ...]:
-    return (
-        (_variables, settings.ENV_ALLOW),
-        (_addresses, settings.HTTP_ALLOW),
-        (_services, settings.EGRESS_ALLOW),
-        (_labels, settings.WORKER_LABELS),
-    )
-
-
-def _problem(check: _Check, value: Sequence[str]) -> str:
-    try:
-        check(value)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-# Imported in the functions, because every command starts here and most settings have no such list.
-def _variables(words: Sequence[str]) -> None:
-    from runs.sandbox.sandbox import parse_rules
-
-    parse_rules(",".join(words))
-
-
-def _addresses(words: Sequence[str]) -> None:
-    from runs.sandbox.outbound import Outbound
-
-    Outbound.of(words, loopback=False)
-
-
-def _services(words: Sequence[str]) -> None:
-    from runs.sandbox.egress import parse_allowed
-
-    parse_allowed(words)
-
-
-def _labels(words: Sequence[str]) -> None:
-    if wrong := [word for word in words if not is_label(word)]:
-        raise ValueError(f"EVALHUB_WORKER_LABELS: '{wrong[0]}' isn't a valid label. {RULE}")
-    if len(words) > MOST_LABELS:
-        raise ValueError(
-            f"EVALHUB_WORKER_LABELS has {len(words)} labels. Give a worker {MOST_LABELS} at most."
-        )
-
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,9 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import BeforeValidator, Field
 
+from evalhub.lib.value import Moment
 from evalhub.web.rest.errors import ProblemOut
-from evalhub.web.rest.schema import Moment, Redacted, Username
+from evalhub.web.rest.schema import Redacted, Username
 from scenarios.models import ScenarioVersion, SuiteVersion
 
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from evaluators.patterns import pattern_budget
 from scenarios.formats import agent_skills, agentv, llm_tool_test, tool_forge
+from scenarios.formats.other_programs import problems_of_others
 from scenarios.formats.parsed import ParsedSuite, PositionedDocument, Problem, ScenarioFileError
 from scenarios.formats.solutions import split_solutions, with_solutions
-from scenarios.formats.tool_places import problems_of_others, with_tool_hints
+from scenarios.formats.tool_places import with_tool_hints
 from scenarios.formats.upload import Candidates, Format, Parsed, UploadedFiles, decode_file, find_candidates
 
 FORMATS: tuple[Format, ...] = (agent_skills.FORMAT, agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)

@@ -12,7 +12,7 @@ from evaluators.grading.evaluator import Case, Evidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Completion, Score, Transcript
-from evaluators.tool_use.exposure import is_guideline
+from evaluators.tool_use.guidelines import is_guideline
 from evaluators.transcripts.traces import read_trace, summarize_trace
 from runs.errors import ProviderError
 from runs.sandbox.sandbox import Level

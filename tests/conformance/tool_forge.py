@@ -12,15 +12,9 @@ import msgspec
 from evaluators.grading.assertions import VERDICT
 from evaluators.grading.evaluate import evaluate
 from evaluators.grading.evaluator import Evidence
-from evaluators.grading.stub_loop import (
-    MAX_TURNS,
-    ModelCall,
-    ModelTurn,
-    TokenSources,
-    resolve_tokens,
-    run_stubs,
-)
+from evaluators.grading.stub_loop import MAX_TURNS, ModelCall, ModelTurn, run_stubs
 from evaluators.grading.suite_result import compare_passes
+from evaluators.grading.template_tokens import TokenSources, resolve_tokens
 from evaluators.model import Event, Transcript, Usage
 from evaluators.statistics.descriptive import wilson
 from evaluators.statistics.staleness import RegisteredTool, Registry, check_staleness, description_hash

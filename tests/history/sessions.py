@@ -13,7 +13,7 @@ from msgspec import structs
 
 from evaluators.grading.evaluator import Evidence
 from evaluators.model import Event, Json, Score, Transcript
-from evaluators.tool_use.command_alignment import attempts
+from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import diagnose
 from evaluators.tool_use.interaction import Interaction, scores
 from evaluators.tool_use.tool import Tool

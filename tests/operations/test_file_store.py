@@ -33,7 +33,7 @@ from runs.results.files.artifacts import (
     store_id,
     store_id_if_readable,
 )
-from runs.results.files.backup import prune_files
+from runs.results.files.retention import prune_files
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.services.object_store import bucket, served, silent_store, use_bucket
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture

@@ -31,7 +31,7 @@ from runs.models import (
     Trial,
 )
 from runs.results.files.artifacts import keep_content
-from runs.results.files.backup import RUNS_AT_ONCE, space_taken
+from runs.results.files.retention import RUNS_AT_ONCE, space_taken
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.kept_files import path_of
 from tests.shell_events import shell

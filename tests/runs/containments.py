@@ -7,8 +7,8 @@ import os
 import pytest
 
 from runs.sandbox.outbound import Outbound
-from runs.sandbox.safe_paths import TargetRoots
 from runs.sandbox.sandbox import Containment, Level, Machine, Policy, detect_machine
+from runs.sandbox.target_roots import TargetRoots
 from tests.requirements import missing
 
 PATH = os.environ.get("PATH", os.defpath)

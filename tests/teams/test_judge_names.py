@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.forms.models import model_to_dict
 
-from evalhub.teams.members import judge_problem, model_id
+from evalhub.teams.judge_models import judge_problem, model_id
 from evalhub.teams.settings_forms import ProjectForm
 from tests.builders import make_project, make_target
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja import Schema
 from pydantic import BaseModel, Field
 
-from evalhub.web.csv_export import SIZE, Page, page_below
+from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.rest.request_body import Key
 
 Item = TypeVar("Item")

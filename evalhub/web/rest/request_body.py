@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from evalhub.lib.limits import DEEPEST_JSON
 from evalhub.lib.storable_text import storable_text
-from evalhub.web.csv_export import LARGEST_KEY
+from evalhub.web.paging import LARGEST_KEY
 
 
 def validate_json(value: Any) -> Any:

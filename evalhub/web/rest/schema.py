@@ -13,10 +13,8 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import BaseModel, BeforeValidator
 
-from evalhub.lib.timestamps import moment
 from evaluators.redaction import redact_json
 
-Moment = Annotated[str, BeforeValidator(moment)]
 Redacted = Annotated[dict[str, Any], BeforeValidator(redact_json)]
 Username = Annotated[str, BeforeValidator(lambda user: user.get_username())]
 

@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.evaluator import Evidence
-from evaluators.grading.stub_loop import TokenSources, resolve_tokens
+from evaluators.grading.template_tokens import TokenSources, resolve_tokens
 from evaluators.model import AS_TUPLE, Amount, Json, Text, Transcript, Usage, Value
 from evaluators.patterns import WHITE_SPACE, PatternError, compile_pattern, string_of
 from evaluators.tool_use.calls import Call, calls

@@ -12,7 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText, FieldAccuracy
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
-from evaluators.grading.assertions.tool_assertions import CostLimit, ExecutionLimits, LatencyLimit, TokenLimit
+from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, LatencyLimit, TokenLimit
 from evaluators.grading.assertions.tool_checks import SkillTrigger, StepCount, ToolArguments, ToolUsed
 from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence

@@ -30,7 +30,7 @@ from evaluators.transcripts.sessions.session import (
     read_objects,
     span_of,
 )
-from evaluators.transcripts.sessions.trajectories import WrittenOnce, message_key
+from evaluators.transcripts.sessions.written_once import WrittenOnce, message_key
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
 

@@ -29,7 +29,7 @@ from evaluators.transcripts.sessions.session import (
     read_objects,
     span_of,
 )
-from evaluators.transcripts.sessions.trajectories import content_key, digest
+from evaluators.transcripts.sessions.written_once import content_key, digest
 from evaluators.transcripts.stream import (
     Object,
     json_or_none,

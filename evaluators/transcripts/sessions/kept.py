@@ -17,17 +17,17 @@ from msgspec import Struct, structs
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Command, Event, FoundCommand, Json, Score, Transcript, Usage, total_usage
 from evaluators.redaction import redact_json, redact_patterns
+from evaluators.tool_use.attempts import error_message
 from evaluators.tool_use.calls import Call, calls
-from evaluators.tool_use.command_alignment import error_message
 from evaluators.tool_use.diagnosis import waste_scores
 from evaluators.tool_use.flag_confusion import TOOL, Confusion, HelpPage, parse_help
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import number_commands
 from evaluators.transcripts.claude_code import by_model
-from evaluators.transcripts.event_stream import without_deep_values
+from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.sessions.session import Session, Trail
-from evaluators.transcripts.sessions.trajectories import call_key, content_key, message_key
+from evaluators.transcripts.sessions.written_once import call_key, content_key, message_key
 
 
 class Known(Struct, frozen=True):

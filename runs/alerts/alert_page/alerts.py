@@ -15,7 +15,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import QueryDict
 
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import Page, page_below
+from evalhub.web.paging import Page, page_below
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.api import NOBODY, AlertListFilters, is_revertible
 from runs.compare.differences import FingerprintDifference, fingerprint_differences

@@ -22,8 +22,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalhub.lib.numbers import counted, percent
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import key_of
 from evalhub.web.middleware import STOP_POLLING, page_or_fragment, posted_query
+from evalhub.web.paging import key_of
 from runs.alerts.alert_page.alerts import TITLES, AlertCard, AlertForm, BulkForm, Lost, alert_card, alert_page
 from runs.alerts.api import (
     NOBODY,

@@ -29,7 +29,7 @@ from runs.models import Alert, CommandRecord, Notification, Run
 from runs.models.comparison import OF_AMOUNTS, OF_SUITE, AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.results.digests import digests_of
-from runs.results.layer_totals import label_of_key
+from runs.results.measures import label_of_key
 
 
 class NothingToSay(Exception):

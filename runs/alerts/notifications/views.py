@@ -17,8 +17,8 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.access import ProjectRequest, project_page
-from evalhub.web.csv_export import page_below
 from evalhub.web.middleware import page_or_fragment
+from evalhub.web.paging import page_below
 from runs.alerts.notifications import channels
 from runs.alerts.notifications.channels import ChannelRefused, new_secret
 from runs.models import Channel, Delivery

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalhub.web.states import Facet, Facets, Kinds, count_kinds
+from evalhub.web.chips import Facet, Facets, Kinds, count_kinds
 from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.looks import Levels
 from evaluators.statistics.measure_change import DECIDED, MeasureChange, Sample
@@ -31,7 +31,7 @@ from runs.compare.side_by_side import (
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.results.counting import compared_by
-from runs.results.outcome_history import Rate, rates_of
+from runs.results.rates import Rate, rates_of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import key_of
+from evalhub.web.paging import key_of
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.compare_page.comparison import ScenarioSide, kind_of, sides_of
 from runs.compare.measure_changes import HEADLINE, RunComparison, compare_runs

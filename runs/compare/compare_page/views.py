@@ -19,8 +19,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.access import ProjectRequest, project_page
-from evalhub.web.csv_export import Cell, Table, chosen_table, key_of
-from evalhub.web.states import rows_of_kind
+from evalhub.web.chips import rows_of_kind
+from evalhub.web.csv_export import Cell, Table, chosen_table
+from evalhub.web.paging import key_of
 from runs.compare.compare_page.comparison import (
     DIFFERING,
     FACETS,
@@ -36,7 +37,7 @@ from runs.compare.looks import Extension, extensions_of
 from runs.compare.shown_changes import measure_table
 from runs.models import Run
 from runs.models.usage import surface_hash, surfaces_of
-from runs.results.outcome_history import Rate
+from runs.results.rates import Rate
 from runs.results.trial_page.side_by_side import TwoTrials, two_trials
 from runs.targets.definitions import NO_RESULT
 from scenarios.differences import TextDifference, lines_of, text_difference

@@ -32,7 +32,7 @@ from runs.compare.measure_changes import (
 from runs.models import GuidanceComparison, LaterMeasure, Run, RunMeasure
 from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState
 from runs.results.comparability import parts_changed_since
-from runs.results.layer_totals import unit_of
+from runs.results.measures import unit_of
 from runs.results.rollups import scenario_series
 from scenarios.models import Guidance, Scenario, Suite
 

@@ -28,7 +28,7 @@ from runs.compare.guidance.guidance_comparison import (
 from runs.compare.measure_changes import RunComparison
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
-from runs.results.outcome_history import Rate
+from runs.results.rates import Rate
 from scenarios.differences import Hunk, TextDifference, lines_of, text_difference
 from scenarios.models import Guidance
 

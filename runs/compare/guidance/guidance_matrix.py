@@ -30,7 +30,7 @@ from runs.compare.guidance.guidance_findings import Findings, Pair, findings_of_
 from runs.compare.guidance.lift_findings import without_bare_arms
 from runs.models import Measure, Run, RunMeasure
 from runs.results.counting import countings_of
-from runs.results.outcome_history import Rate
+from runs.results.rates import Rate
 from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, Suite
 

@@ -15,7 +15,7 @@ from runs.compare.measure_changes import RunComparison
 from runs.models import Run, Trial
 from runs.models.run import MOSTLY_MEASURED, UNCHECKED, Arm
 from runs.models.trial import TrialState
-from runs.results.layer_totals import label_named
+from runs.results.measures import label_named
 from scenarios.models import Guidance
 
 _WITH_EVENTS = ("recorded", "events", "stream", "trace")

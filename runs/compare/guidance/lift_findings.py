@@ -26,7 +26,7 @@ from runs.compare.lost_scenarios import pass_changes
 from runs.compare.measure_changes import RunComparison, rule_of
 from runs.models import Run, Trial
 from runs.models.run import Arm, Preset
-from runs.results.layer_totals import CRITERION, label_named, unit_of
+from runs.results.measures import CRITERION, label_named, unit_of
 from runs.results.repeated_statements import Texts, statement_texts
 from scenarios.guidance import skill_files, without_skills
 from scenarios.models import Guidance

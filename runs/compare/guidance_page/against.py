@@ -48,7 +48,7 @@ from runs.compare.guidance.lift_answer import (
 from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift, why_no_results
 from runs.compare.measure_changes import PASS, RunComparison
 from runs.compare.shown_changes import ForestGroup, ShownChange, ShownVerdict, draw_forest, shown_verdict
-from runs.results.outcome_history import Rate
+from runs.results.rates import Rate
 from scenarios.differences import lines_of, text_difference
 from scenarios.models import Guidance
 

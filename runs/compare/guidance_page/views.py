@@ -26,8 +26,9 @@ from evalhub.lib.limits import LONGEST_TEXT
 from evalhub.lib.numbers import counted, percent
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import Table, chosen_table, key_of, page_below
+from evalhub.web.csv_export import Table, chosen_table
 from evalhub.web.middleware import page_or_fragment
+from evalhub.web.paging import key_of, page_below
 from evalhub.web.sanitize import show_text
 from evaluators.statistics.measure_change import UNDECIDED, ChangeVerdict
 from evaluators.tool_use.exposure import estimated_tokens

@@ -58,7 +58,7 @@ from runs.compare.trends_page.trend import (
 )
 from runs.models import Annotation, Change, Measure
 from runs.results.counting import NOT_COMPARED, countings_of
-from runs.results.layer_totals import label_of
+from runs.results.measures import label_of
 from scenarios.models import Suite
 
 CLEAR = "rgba(0,0,0,0)"

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import key_of
 from evalhub.web.middleware import page_or_fragment, posted_query
+from evalhub.web.paging import key_of
 from runs.compare.annotations import (
     LONGEST_ANNOTATION,
     add_annotation,
@@ -22,7 +22,7 @@ from runs.compare.annotations import (
     remove_annotation,
     trend_annotations,
 )
-from runs.compare.baselines import choose_suite
+from runs.compare.default_suite import choose_suite
 from runs.compare.trends_page.trend_page import trend_page
 from runs.errors import RequestError
 from runs.models import Run

@@ -18,7 +18,7 @@ from evaluators.tool_use.mcp_record import (
     surface_of,
 )
 from evaluators.tool_use.tool import Tool
-from evaluators.transcripts.event_stream import without_deep_values
+from evaluators.transcripts.nesting import without_deep_values
 from runs.engine.context import RunContext
 from runs.engine.mcp import mcp_messages
 from runs.engine.mcp.mcp_messages import LONGEST_LISTING

@@ -1,13 +1,10 @@
-"""Read the help of the tool under test, once for each version and subcommand, and compare failed calls with it.
-
-The tools offered to a model, which are never executed.
-"""
+"""Read the help of the tool under test, once for each version and subcommand, and compare failed calls with it."""
 
 from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,9 +13,7 @@ from django.conf import settings
 
 from evalhub.lib.limits import LONGEST_NAME, LONGEST_TEXT
 from evalhub.lib.storable_text import storable
-from evaluators.model import Json
 from evaluators.redaction import redact_patterns
-from evaluators.statistics.staleness import RegisteredTool, Registry
 from evaluators.tool_use.flag_confusion import (
     TOOL,
     HelpPage,
@@ -36,40 +31,7 @@ from runs.engine.workspace.workspace import LocalWorkspace, trial_folder
 from runs.errors import ProviderError
 from runs.models import ToolHelp
 from runs.models.trial import json_of
-from runs.targets.language_models.stub_chat import ToolSchema
 from scenarios.formats.parsed import Fixture
-
-
-def tools_of(registry: Registry | None, stubs: Mapping[str, Json]) -> tuple[ToolSchema, ...]:
-    """Return the tools offered to a model: the registry's, and stubbed ones outside it."""
-    registered = dict(registry.tools) if registry else {}
-    unknown = {name: RegisteredTool() for name in stubs if name not in registered}
-    return tuple(
-        ToolSchema(name, tool.description or "", parameters_of(tool.input_schema))
-        for name, tool in {**registered, **unknown}.items()
-    )
-
-
-def parameters_of(schema: Json) -> Json:
-    """Return a tool's input as JSON Schema; None if the registry has none.
-
-    Accepts JSON Schema and tool-forge's own form, a mapping of fields with `type`, `description`
-    and `optional`.
-    """
-    if not isinstance(schema, dict) or not schema:
-        return None
-    if isinstance(schema.get("type"), str) or any(key in schema for key in ("properties", "$ref", "anyOf")):
-        return schema
-    fields = {name: field for name, field in schema.items() if isinstance(field, dict)}
-    return {
-        "type": "object",
-        "properties": {
-            name: {key: value for key, value in field.items() if key != "optional"}
-            for name, field in fields.items()
-        },
-        "required": [name for name, field in fields.items() if not field.get("optional")],
-    }
-
 
 logger = logging.getLogger(__name__)
 

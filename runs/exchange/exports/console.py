@@ -31,7 +31,8 @@ from runs.compare.shown_changes import reference_words, since_words
 from runs.exchange.exports.document import first_trials
 from runs.exchange.exports.result_formats import suite_run
 from runs.models import Run
-from runs.results.layer_totals import label_of_key, trial_reasons
+from runs.results.failure_reasons import trial_reasons
+from runs.results.measures import label_of_key
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from runs.exchange.exports.scenario_classes import run_strips, scenarios_json
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.counting import ends_of_run, rules_of_run
-from runs.results.layer_totals import ReadScore, fail_reason, is_vacuous
+from runs.results.failure_reasons import fail_reason
+from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.run_list import release_result
 from runs.results.run_rows import listed_runs
 from runs.workers.labels import waits

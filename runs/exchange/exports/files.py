@@ -23,7 +23,7 @@ from runs.errors import NotWritable
 from runs.exchange.exports.document import first_trials, trace_json
 from runs.exchange.exports.result_formats import Files, junit_xml
 from runs.models import Run
-from runs.results.layer_totals import trial_reasons
+from runs.results.failure_reasons import trial_reasons
 from scenarios.annotations import MOST, Annotation, on_disk
 from scenarios.models import SuiteEntry
 

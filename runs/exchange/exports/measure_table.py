@@ -12,7 +12,7 @@ from rich.text import Text
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.guidance.lift_findings import Lift
-from runs.results.layer_totals import label_of_key
+from runs.results.measures import label_of_key
 
 WIDTH = 120
 LIFT_COLUMNS = ("Statement", "Case", "", "Without", "With")

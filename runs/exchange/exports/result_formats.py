@@ -26,7 +26,7 @@ from runs.compare.retests import retest_json, retests_of
 from runs.exchange.exports.document import first_trials, status_of
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
-from runs.results.layer_totals import (
+from runs.results.failure_reasons import (
     error_of_unmeasured,
     failed_scores,
     reason_without_outcome,

@@ -36,7 +36,7 @@ from runs.compare.shown_changes import reference_words, since_words
 from runs.exchange.exports.files import JOB_SUMMARY
 from runs.models import Run
 from runs.models.run import Arm, RunState, Trigger
-from runs.results.layer_totals import label_of_key
+from runs.results.measures import label_of_key
 from runs.results.run_list import release_result
 
 MOST_REASONS = 3

@@ -16,7 +16,6 @@ from evaluators.model import Transcript
 from runs.compare import comparison
 from runs.errors import RequestError
 from runs.exchange.imports.store_results import keep_target, stored_run, version_of_results
-from runs.exchange.results_files.agentv import ExternalRun, ExternalTrial
 from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
     JUDGING_COLUMNS,
@@ -29,6 +28,7 @@ from runs.exchange.results_files.archived_runs import (
     ArchivedRun,
     ArchivedTrial,
 )
+from runs.exchange.results_files.values import ExternalRun, ExternalTrial
 from runs.models import (
     Launch,
     Run,

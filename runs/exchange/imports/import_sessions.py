@@ -22,7 +22,7 @@ from evaluators.grading.evaluate import Criteria
 from evaluators.model import plausible_cost
 from evaluators.patterns import PatternError
 from evaluators.redaction import redact_patterns
-from evaluators.tool_use.command_alignment import attempts
+from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import diagnose, error_messages
 from evaluators.tool_use.flag_confusion import HelpPage, parse_help
 from evaluators.tool_use.interaction import RULES_VERSION, metrics, scores, without_rates
@@ -31,7 +31,7 @@ from evaluators.tool_use.tool_commands import make_matcher
 from evaluators.tool_use.unknown_launchers import describe_launchers
 from evaluators.transcripts.sessions.kept import KeptSession, Known
 from evaluators.transcripts.sessions.session import Trail, moment_of
-from evaluators.transcripts.sessions.trajectories import KEY as MESSAGE_KEY
+from evaluators.transcripts.sessions.written_once import KEY as MESSAGE_KEY
 from runs.db import statements
 from runs.errors import RequestError
 from runs.exchange.imports.session_files import ReadSessions

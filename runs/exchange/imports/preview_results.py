@@ -19,9 +19,9 @@ from runs.exchange.imports.store_results import (
     suite_of_results,
     target_name,
 )
-from runs.exchange.results_files.agentv import ExternalRun, ExternalTrial, moment_of
 from runs.exchange.results_files.archived_runs import Archived
 from runs.exchange.results_files.importers import ReadResults, read_results
+from runs.exchange.results_files.values import ExternalRun, ExternalTrial, moment_of
 from runs.models import Run, Target
 from scenarios.imports import preview
 from scenarios.models import Suite, SuiteVersion

@@ -16,12 +16,12 @@ from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.costs import usage_parts
 from evaluators.grading.evaluate import Criteria
 from evaluators.patterns import pattern_budget
-from evaluators.tool_use.command_alignment import attempts
+from evaluators.tool_use.attempts import attempts
 from evaluators.tool_use.diagnosis import diagnose, error_messages, waste_scores
 from evaluators.tool_use.interaction import Interaction, analyse, scores
 from runs.compare import comparison
 from runs.compare.baselines import run_of_import
-from runs.exchange.results_files.agentv import ExternalRun, ExternalTrial
+from runs.exchange.results_files.values import ExternalRun, ExternalTrial
 from runs.models import Launch, Run, Target
 from runs.models.run import RunState, Trigger, run_with_uuid
 from runs.models.target import IMPORTED

@@ -23,9 +23,9 @@ from runs.exchange.results_files import (
     skill_creator,
     tool_forge,
 )
-from runs.exchange.results_files.agentv import ExternalRun, ResultsFile, ResultsImporter
 from runs.exchange.results_files.archived_runs import Archived, read_run_archive, written_by
 from runs.exchange.results_files.llm_tool_test import FIXTURE
+from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
 from scenarios.archives import is_archive, read_members
 from scenarios.reading import FileReader
 

@@ -11,11 +11,11 @@ from evalhub.lib.numbers import counted
 from evalhub.lib.storable_text import storable_json
 from evaluators.model import plausible_cost
 from evaluators.transcripts import inspect_log
-from evaluators.transcripts.event_stream import without_deep_values
 from evaluators.transcripts.inspect_log import is_archive
+from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.reading import UnreadableTranscript
 from runs.errors import RequestError
-from runs.exchange.results_files.agentv import (
+from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,

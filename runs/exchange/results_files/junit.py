@@ -19,7 +19,7 @@ from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from evalhub.lib.limits import LONGEST_NAME, LONGEST_TEXT
 from runs.errors import RequestError
-from runs.exchange.results_files.agentv import (
+from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,

@@ -17,7 +17,7 @@ from evaluators.model import Transcript, Usage
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.reading import decode_text
-from runs.exchange.results_files.agentv import (
+from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,

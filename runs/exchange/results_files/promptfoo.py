@@ -16,7 +16,7 @@ from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
 from evaluators.model import Usage, plausible_cost
-from runs.exchange.results_files.agentv import (
+from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from evaluators.model import Usage
 from evaluators.transcripts.reading import decode_text
-from runs.exchange.results_files.agentv import (
+from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
 from runs.errors import RequestError
-from runs.exchange.results_files.agentv import (
+from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,

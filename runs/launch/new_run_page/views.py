@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 
 from evalhub.teams.access import Access, ProjectRequest, project_page
 from evalhub.teams.models import Priority, Project
-from evalhub.web.csv_export import key_of
+from evalhub.web.paging import key_of
 from runs.compare.baselines import LAST_PASS
 from runs.compare.measure_changes import smallest_of_pass_rate
 from runs.compare.side_by_side import MOST_COMPARED

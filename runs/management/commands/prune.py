@@ -13,7 +13,7 @@ from django.utils import timezone
 from evalhub.lib.numbers import counted, file_size
 from evalhub.web.commands import number_of_days
 from runs.results.files.artifacts import store_error_reason, store_errors
-from runs.results.files.backup import FILES, Pruned, prune_files, prune_runs, space_taken
+from runs.results.files.retention import FILES, Pruned, prune_files, prune_runs, space_taken
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 MOST_TABLES = 12

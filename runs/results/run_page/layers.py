@@ -25,7 +25,7 @@ from runs.results.counting import (
     unknown_ends,
 )
 from runs.results.digests import Digest, RunTrials
-from runs.results.layer_totals import CRITERION, INTERACTION, unit_of
+from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.repeated_statements import statement_texts
 from runs.results.rollups import FALSE_DONE, so_far
 from runs.results.run_page.first_screen import shown_before

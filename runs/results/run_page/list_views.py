@@ -28,7 +28,7 @@ from runs.errors import RequestError
 from runs.models import Run
 from runs.models.comparison import VERDICTS
 from runs.results.address_filters import no_match
-from runs.results.outcome_history import Rate, run_rate
+from runs.results.rates import Rate, run_rate
 from runs.results.run_filters import STATES, RunListFilters, active_run_filters, choices, left_without
 from runs.results.run_list import RowBaseline, RunRow, Spread, page_of_runs, rows
 from runs.results.run_tags import read_tags, set_tags

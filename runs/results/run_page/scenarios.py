@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from evalhub.web.chips import Facet, Facets, Kinds, count_kinds
 from evalhub.web.csv_export import Cell, Table
-from evalhub.web.states import Facet, Facets, Kinds, count_kinds
 from evaluators.statistics.retest import Retest, RetestOutcome, describe_retest
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models import Run
 from runs.results.digests import DigestedTrial, RunTrials
-from runs.results.outcome_history import OutcomeHistory, Rate, RecentRun, strips_of
+from runs.results.outcome_history import OutcomeHistory, RecentRun, strips_of
+from runs.results.rates import Rate
 
 MOST_ROWS = 50
 """Rows of scenarios and trials per page."""

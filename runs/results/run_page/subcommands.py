@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST
 from evalhub.lib.limits import LARGEST_FILE, LONGEST_NAME
 from evalhub.teams.access import ProjectRequest, project_page
 from evaluators.statistics.run_diagnosis import DiagnosisThresholds, Finding
-from evaluators.tool_use.command_alignment import call_message
+from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.diagnosis import ERRING, RETRIES, threshold_sentence
 from evaluators.tool_use.mcp_calls import McpFailure
 from runs.errors import RequestError

@@ -25,9 +25,11 @@ from django.views.decorators.http import require_safe
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.access import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table, key_of
+from evalhub.web.chips import rows_of_kind
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.middleware import STOP_POLLING, page_or_fragment
-from evalhub.web.states import rows_of_kind, sign_of_state
+from evalhub.web.paging import key_of
+from evalhub.web.states import sign_of_state
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.looks import LookDecision, StoredLook
 from evaluators.statistics.measure_change import ChangeVerdict
@@ -48,8 +50,9 @@ from runs.models.run_options import RunOptions
 from runs.models.usage import surface_hash, surfaces_of
 from runs.results.digests import Digest, DigestedTrial, RunTrials, trials_of
 from runs.results.find_run import find_shown_run
-from runs.results.outcome_history import rates_of, recent_runs
+from runs.results.outcome_history import recent_runs
 from runs.results.progress import counted_from, is_due, progress_key, progress_of
+from runs.results.rates import rates_of
 from runs.results.run_list import ReleaseResult, RunAnswer, answer_of_run, by_rule
 from runs.results.run_page.first_screen import against_baseline, first_screen, pins_of, shown_causes
 from runs.results.run_page.layers import layers_of

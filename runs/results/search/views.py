@@ -25,7 +25,8 @@ from evalhub.lib.storable_text import Text
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import Cell, Table, chosen_table, key_of
+from evalhub.web.csv_export import Cell, Table, chosen_table
+from evalhub.web.paging import key_of
 from evalhub.web.rest.errors import declare_answers
 from runs.models import Run, Target
 from runs.results.address_filters import AddressFilters

@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 
 from evaluators.json_values import indent_json
 from evaluators.model import Event, Transcript
+from evaluators.tool_use.attempts import stated_message
 from evaluators.tool_use.calls import Call, calls, epoch_seconds
-from evaluators.tool_use.command_alignment import stated_message
 from evaluators.tool_use.mcp_calls import McpFailure
 from runs.models import CommandRecord
 

@@ -14,7 +14,7 @@ import msgspec
 from django.db.models import Exists, OuterRef, Subquery
 
 from evalhub.teams.models import Project
-from evalhub.web.csv_export import LARGEST_KEY
+from evalhub.web.paging import LARGEST_KEY
 from evaluators.model import Transcript
 from evaluators.transcripts.traces import trace_summary
 from runs.compare.comparison import can_change_outcome
@@ -29,18 +29,11 @@ from runs.models import (
     TrialAttempt,
 )
 from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_not_recorded
-from runs.results.layer_totals import (
-    CRITERION,
-    DECIDING,
-    INTERACTION,
-    EndTotals,
-    ReadScore,
-    fail_reason,
-    is_single,
-    is_vacuous,
-    unit_of,
-)
-from runs.results.outcome_history import OutcomeHistory, Rate, Sibling, strip_around
+from runs.results.failure_reasons import fail_reason
+from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single, is_vacuous
+from runs.results.measures import CRITERION, INTERACTION, unit_of
+from runs.results.outcome_history import OutcomeHistory, Sibling, strip_around
+from runs.results.rates import Rate
 from runs.results.repeated_statements import statements_of
 from runs.results.rollups import token_parts, trial_warnings
 from runs.results.trial_page.steps import TimelineStep

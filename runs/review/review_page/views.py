@@ -25,7 +25,7 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
 from evalhub.web.forms import SentenceForm
-from runs.compare.baselines import choose_suite
+from runs.compare.default_suite import choose_suite
 from runs.errors import RequestError
 from runs.models import JudgingRecord, Overrule, Run, Trial
 from runs.models.judging import ReviewWord

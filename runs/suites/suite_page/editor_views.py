@@ -14,14 +14,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalhub.teams.access import ProjectRequest, project_page
-from evalhub.web.csv_export import key_of
 from evalhub.web.middleware import error_page, page_or_fragment
+from evalhub.web.paging import key_of
 from runs.models import Trial
 from runs.results.drafts import Draft, draft_scenarios, scenario_schema_address
 from runs.suites.suite_page.views import find_suite_or_404
 from scenarios.bundles import Bundle
 from scenarios.commands import Quoted, quote_lines
-from scenarios.formats.llm_tool_test.schemas import name_schema
+from scenarios.formats.llm_tool_test.draft import name_schema
 from scenarios.formats.parsed import Problem, ScenarioFileError
 from scenarios.formats.text_files import MAX_BYTES
 from scenarios.imports import Imported, Preview, import_files, preview, slug_of

@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
-from evalhub.web.states import FORMATS, Chip, look_of_state
+from evalhub.web.chips import Chip
+from evalhub.web.states import FORMATS, look_of_state
 from evaluators.grading.evaluate import Criteria
 from evaluators.statistics.comparability import Standard
 from evaluators.statistics.scenario_classes import ScenarioClass

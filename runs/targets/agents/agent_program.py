@@ -27,10 +27,10 @@ from evaluators.transcripts.stream import VERSION, newer_version
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
-from runs.sandbox.safe_paths import Use
 from runs.sandbox.safe_walk import temporary_folders
 from runs.sandbox.sandbox import Containment, Sandbox
 from runs.sandbox.streams import Capture, Sink
+from runs.sandbox.target_roots import Use
 from runs.targets.agents.session_end import Broken
 from runs.targets.providers.base import Availability, Invocation
 from runs.targets.providers.options import RETRY_FIELDS, Options, ResolvedTarget

@@ -23,9 +23,9 @@ from runs.sandbox.sandbox import Sandbox
 from runs.targets.agents.agent_program import AgentLog, AgentProgram
 from runs.targets.agents.session_end import LINGER_SECONDS, ClosingEvent, broken_by
 from runs.targets.providers.base import Invocation, Recording
+from runs.targets.providers.preread import preread_prompt
 from runs.targets.providers.prices import known_price
 from runs.targets.providers.recent_lines import PrintedLines, SplitLines
-from runs.targets.providers.replay import preread_prompt
 
 EVERY_SECONDS = 1.0
 

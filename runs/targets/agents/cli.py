@@ -18,13 +18,15 @@ from pydantic import AliasChoices, Field, field_validator
 from evaluators.model import Json
 from evaluators.redaction import mask_values
 from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
+from evaluators.transcripts.agent_streams import is_agent_stream
 from evaluators.transcripts.endings import FailedRequest
-from evaluators.transcripts.latest import CallsSoFar, is_agent_stream
+from evaluators.transcripts.latest import CallsSoFar
 from runs.errors import ProviderError
 from runs.sandbox.process import SHELL, ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
-from runs.sandbox.safe_paths import Use, read_beneath, remove_beneath, write_next_to_workspace
+from runs.sandbox.safe_paths import read_beneath, remove_beneath, write_next_to_workspace
 from runs.sandbox.sandbox import Containment, Sandbox
+from runs.sandbox.target_roots import Use
 from runs.targets.agents.cli_answer import CliAnswer, note_on_end, outage_of, read_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses_placeholder
 from runs.targets.agents.program_lookup import advise_on_program, how_to_read, look_up, missing_word

@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from runs.sandbox.safe_paths import Use, write_next_to_workspace
+from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.sandbox.safe_walk import is_empty
 from runs.sandbox.sandbox import Containment
+from runs.sandbox.target_roots import Use
 from runs.targets.agents.agent_program import AgentFacts, AgentOptions, AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
 from runs.targets.agents.session_agents import codex_sessions, make_home

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult
-from runs.sandbox.safe_paths import PathRefused, Use
 from runs.sandbox.sandbox import Containment
+from runs.sandbox.target_roots import PathRefused, Use
 from runs.targets.agents.command_template import quote
 from runs.targets.providers.base import Availability
 from runs.targets.providers.healthcheck import run_contained

@@ -22,15 +22,9 @@ from pydantic import AliasChoices, Field
 from evalhub.lib.limits import LARGEST_FILE, LARGEST_MESSAGE
 from evaluators.model import Json
 from runs.errors import ProviderError
-from runs.sandbox.safe_paths import (
-    AllowedPath,
-    Use,
-    exists_beneath,
-    make_folder_beneath,
-    read_beneath,
-    write_beneath,
-)
+from runs.sandbox.safe_paths import exists_beneath, make_folder_beneath, read_beneath, write_beneath
 from runs.sandbox.sandbox import Containment, Sandbox
+from runs.sandbox.target_roots import AllowedPath, Use
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.providers.base import (
     Availability,
@@ -41,7 +35,7 @@ from runs.targets.providers.base import (
     Recording,
 )
 from runs.targets.providers.options import RETRY_FIELDS, Options, ResolvedTarget
-from runs.targets.providers.replay import markdown_link, preread_prompt
+from runs.targets.providers.preread import markdown_link, preread_prompt
 
 LOOK_SECONDS = 0.1
 

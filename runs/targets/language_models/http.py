@@ -13,7 +13,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.model import Json
 from evaluators.transcripts import chat
-from evaluators.transcripts.atif import parse_path, place_item
+from evaluators.transcripts.paths import parse_path, place_item
 from evaluators.transcripts.reading import UnreadableTranscript
 from runs.errors import ProviderError
 from runs.sandbox.sandbox import Containment

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 from evaluators.model import Json, Price
 from evaluators.patterns import compile_pattern
 from runs.labels import LABEL, MOST_LABELS, RULE, is_label
-from runs.sandbox.safe_paths import Use
+from runs.sandbox.target_roots import Use
 
 _ROUTING = frozenset(
     (

@@ -34,6 +34,7 @@ from scenarios.formats.agent_skills.skill_folders import (
     remove_left_out,
     skills_of,
 )
+from scenarios.formats.other_programs import hints_of_others
 from scenarios.formats.parsed import (
     Fixture,
     FixtureFile,
@@ -44,7 +45,6 @@ from scenarios.formats.parsed import (
     ScenarioFileError,
     find_repeated,
 )
-from scenarios.formats.tool_places import hints_of_others
 from scenarios.formats.upload import UploadedFiles, decode_file, find_targets_file
 from scenarios.guidance import SKILLS, split
 from scenarios.spec import ScenarioSpec

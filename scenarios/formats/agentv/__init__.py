@@ -72,7 +72,7 @@ def _drop_included(
     documents: Sequence[PositionedDocument], upload: UploadedFiles
 ) -> list[PositionedDocument]:
     """Return the documents that no other one includes as its cases."""
-    from evaluators.tool_use.exposure import BadGlob
+    from evaluators.tool_use.guidelines import BadGlob
     from scenarios.formats.agentv.file_versions import EvalFileContext
     from scenarios.formats.agentv.imported_cases import case_files, find_case_files
 

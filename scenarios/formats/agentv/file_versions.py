@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from evaluators.tool_use.exposure import DEFAULT_PATTERNS, is_guideline
+from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, is_guideline
 from scenarios.formats.parsed import Location, PositionedDocument, Problem
 from scenarios.formats.upload import UploadedFiles, inside
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from evaluators.tool_use.exposure import DEFAULT_PATTERNS, BadGlob, matcher
+from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, BadGlob, matcher
 from evaluators.transcripts.reading import decode_text
 from scenarios.formats.agentv.eval_models import GuidelineSettings
 from scenarios.formats.agentv.file_versions import folders_above
-from scenarios.formats.parsed import PositionedDocument, Problem, ScenarioFileError, secret_problems, validate
+from scenarios.formats.parsed import PositionedDocument, Problem, ScenarioFileError, validate
+from scenarios.formats.secrets import secret_problems
 from scenarios.formats.upload import TARGETS_FILES, UploadedFiles, find_targets_file
 from scenarios.formats.yaml_text import read_yaml
 

@@ -22,7 +22,7 @@ from evaluators.grading.judges.llm_judge import OF_FILE, LlmJudge, find_placehol
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.grading.scores.composite_evaluator import CompositeEvaluator
 from evaluators.model import Json, Text
-from evaluators.tool_use.exposure import BadGlob, matcher
+from evaluators.tool_use.guidelines import BadGlob, matcher
 from scenarios.formats.agentv.file_versions import EvalFileContext
 from scenarios.formats.parsed import (
     Location,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from evaluators.grading.assertions.tool_assertions import CostLimit, ExecutionLimits, TokenLimit
+from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, TokenLimit
 from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
 from evaluators.grading.evaluator import BaseEvaluator, ExpectedCall, Message
 from evaluators.grading.judges.checklist_judge import ChecklistJudge

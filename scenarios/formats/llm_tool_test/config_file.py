@@ -23,10 +23,10 @@ from scenarios.formats.parsed import (
     Problem,
     ScenarioFileError,
     did_you_mean,
-    is_credential,
     kind,
     validate,
 )
+from scenarios.formats.secrets import is_credential
 from scenarios.formats.text_files import read_toml
 from scenarios.formats.upload import UploadedFiles
 from scenarios.guidance import tool_file_problems

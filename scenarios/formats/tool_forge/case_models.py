@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from evaluators.grading.assertions.expect import NO_TOOLS, WITHOUT_VALUE, Expect
-from evaluators.grading.stub_loop import other_tokens_in, tokens_in
+from evaluators.grading.template_tokens import other_tokens_in, tokens_in
 from evaluators.model import Key, Text
 from scenarios.formats.parsed import Location, Mirror, PositionedDocument, Problem, reads_as
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from evaluators.grading.assertions.expect import WITHOUT_VALUE, Expect
 from evaluators.grading.evaluate import Criteria
-from evaluators.grading.stub_loop import tokens_in
+from evaluators.grading.template_tokens import tokens_in
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern, string_of
 from scenarios.formats.parsed import CaseReading, Location, PositionedDocument, Problem, kind, validate

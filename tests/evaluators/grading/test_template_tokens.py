@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.grading.stub_loop import (
+from evaluators.grading.template_tokens import (
     Resolved,
     TokenSources,
     other_tokens_in,

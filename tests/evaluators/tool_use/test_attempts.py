@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.command_alignment import (
-    LONGEST_MESSAGE,
-    MOST_ERRORS,
-    Attempts,
-    attempts,
-    error_message,
-)
+from evaluators.tool_use.attempts import LONGEST_MESSAGE, MOST_ERRORS, Attempts, attempts, error_message
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.tool_use.exposure import DEFAULT_PATTERNS, BadGlob, is_guideline, matcher
+from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, BadGlob, is_guideline, matcher
 from tests.linear_time import assert_linear_time
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
+from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.calls import calls
-from evaluators.tool_use.command_alignment import call_message
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.mcp_calls import mark_calls
 from evaluators.tool_use.mcp_record import (

@@ -10,7 +10,7 @@ import pytest
 from evaluators.grading.assertions import ToolCall, calls_of_transcript
 from evaluators.model import Event, Usage
 from evaluators.transcripts import UnreadableTranscript, chat, parse
-from evaluators.transcripts.atif import MISSING, at, place_item
+from evaluators.transcripts.paths import MISSING, at, place_item
 from tests.linear_time import assert_linear_time
 
 WEATHER = {"city": "Oslo"}

@@ -11,7 +11,7 @@ from evaluators.json_values import CUT, indent_json
 from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_json
 from evaluators.transcripts import parse
-from evaluators.transcripts.event_stream import without_deep_values
+from evaluators.transcripts.nesting import without_deep_values
 
 
 def nested(levels: int) -> str:

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from runs.compare.api import trend
 from runs.models import Measure
-from runs.results.layer_totals import label_of
+from runs.results.measures import label_of
 from tests.builders import make_run
 from tests.query_plans import query_plan
 

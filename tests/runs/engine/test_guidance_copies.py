@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event, Transcript
-from runs.engine.workspace.judging_files import copies, exposure, file_read_by
+from runs.engine.workspace.guidance import copies, exposure, file_read_by
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import OPTIONS
 from scenarios.formats.parsed import FixtureFile

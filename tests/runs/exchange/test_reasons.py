@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.results.layer_totals import reasons_of
+from runs.results.failure_reasons import reasons_of
 
 MISSING = {"layer": "gates", "name": "file_exists", "passed": False, "message": "order.csv does not exist."}
 

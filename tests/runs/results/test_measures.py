@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.lib.limits import LONGEST_NAME
 from runs.models import Measure
-from runs.results.layer_totals import measure_ids
+from runs.results.measures import measure_ids
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.results.outcome_history import Rate
+from runs.results.rates import Rate
 
 
 @pytest.mark.parametrize(

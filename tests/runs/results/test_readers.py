@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evalhub.web.states import rows_of_kind
+from evalhub.web.chips import rows_of_kind
 from runs.compare.api import trend
 from runs.compare.home_page.views import cost_by_day, project_summary, running_now
 from runs.results.digests import Digest, RunTrials, trials_of

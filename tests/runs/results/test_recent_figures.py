@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from evalhub.lib import numbers
-from runs.results.outcome_history import Rate
+from runs.results.rates import Rate
 from runs.results.run_list import RowBaseline, Spread
 from runs.results.run_page.list_views import Recent, drawn_figures
 

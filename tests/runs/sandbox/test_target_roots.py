@@ -13,8 +13,8 @@ from evalhub.teams.models import Project
 from runs.errors import ProviderError
 from runs.models import Target
 from runs.sandbox.process import run_process
-from runs.sandbox.safe_paths import PathRefused, TargetRoots, Use
 from runs.sandbox.sandbox import Level
+from runs.sandbox.target_roots import PathRefused, TargetRoots, Use
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import resolve_target
 from runs.targets.edits import rewrite

@@ -15,7 +15,7 @@ from evaluators.tool_use.tool import Tool
 from runs.suites.file_schemas import FILE_SCHEMAS, schema_text
 from runs.suites.suite_page.editor_views import NEW_FILE
 from runs.targets.model_server.script import read_script
-from scenarios.formats.llm_tool_test.schemas import draft_scenario
+from scenarios.formats.llm_tool_test.draft import draft_scenario
 from scenarios.formats.parsed import ScenarioFileError
 from scenarios.formats.upload import decode_file
 from scenarios.tool_descriptions import read_descriptions

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, BaseModel
 from evaluators.grading.assertions.answer_checks import FieldCheck
 from evaluators.grading.assertions.tool_trajectory import ExpectedTool
 from evaluators.grading.scores import EVALUATORS
-from evaluators.tool_use.exposure import DEFAULT_PATTERNS
+from evaluators.tool_use.guidelines import DEFAULT_PATTERNS
 from scenarios.formats.agentv import eval_models, imported_cases
 from scenarios.formats.agentv.assertion_reader import SPELLINGS
 from scenarios.formats.agentv.evaluator_reader import ALIASES, MODELS

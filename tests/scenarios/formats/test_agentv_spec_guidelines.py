@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from agentv_files import upload
 
-from evaluators.tool_use.exposure import is_guideline
+from evaluators.tool_use.guidelines import is_guideline
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ScenarioFileError
 

@@ -9,8 +9,8 @@ import pytest
 
 from scenarios.commands import quote_lines
 from scenarios.formats import parse_files
+from scenarios.formats.other_programs import SETTINGS
 from scenarios.formats.parsed import Problem, ScenarioFileError
-from scenarios.formats.tool_places import SETTINGS
 from tests.scenarios.formats.agent_skills_files import TWO, case, evals, parse, skill
 
 SUITE = "name: ü\ntarget: {binary: t}\ntask: x\ngates: [{type: file_exists, path: x}]\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from scenarios.formats.parsed import is_credential
+from scenarios.formats.secrets import is_credential
 
 CREDENTIALS = [
     ("API_KEY", "abc"),

@@ -11,8 +11,8 @@ from django.utils import timezone
 from evalhub.teams.models import AuditEvent
 from runs.models import Target, TargetCheck
 from runs.sandbox import worker_settings
-from runs.sandbox.safe_paths import TargetRoots
 from runs.sandbox.sandbox import Machine, Policy
+from runs.sandbox.target_roots import TargetRoots
 from runs.targets import edits, hidden_programs
 from runs.targets.definitions import dump
 from runs.targets.target_page import edit_views

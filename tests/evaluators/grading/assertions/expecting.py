@@ -16,7 +16,7 @@ from evaluators.grading.assertions import (
 )
 from evaluators.grading.evaluate import Criteria, Evaluation, evaluate
 from evaluators.grading.evaluator import Evidence
-from evaluators.grading.stub_loop import TokenSources
+from evaluators.grading.template_tokens import TokenSources
 from evaluators.model import Event, Score, Transcript
 
 

@@ -12,7 +12,7 @@ from evaluators.grading.stub_loop import ModelCall, ModelTurn, StubMessage
 from evaluators.model import Usage
 from evaluators.statistics.staleness import RegisteredTool, Registry
 from evaluators.transcripts import parse
-from runs.engine.tool.tool_help import parameters_of, tools_of
+from runs.engine.tool.offered_tools import parameters_of, tools_of
 from runs.engine.workspace.stubs import converse
 from runs.errors import ProviderError
 from runs.targets.language_models.language_model import stub_model

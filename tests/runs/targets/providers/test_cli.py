@@ -10,7 +10,8 @@ import pytest
 
 from evaluators.model import CompletionError, CompletionRequest, Usage
 from evaluators.transcripts import parse
-from evaluators.transcripts.latest import LatestCalls, is_agent_stream
+from evaluators.transcripts.agent_streams import is_agent_stream
+from evaluators.transcripts.latest import LatestCalls
 from evaluators.transcripts.traces import as_trace
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult

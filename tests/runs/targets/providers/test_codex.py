@@ -14,8 +14,8 @@ from runs.sandbox.sandbox import Level
 from runs.targets.agents.agent_program import AgentLog
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Recording
+from runs.targets.providers.preread import preread_prompt
 from runs.targets.providers.registry import make_provider
-from runs.targets.providers.replay import preread_prompt
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, unique_seconds
 from tests.runs.targets.providers.agents import FILES, SECRET, agent, beside, invocation
