@@ -13,8 +13,6 @@ Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 
 
 class Value:
-    """Gives a dataclass's docstrings to the OpenAPI document, where every field is required in answers."""
+    """A dataclass whose fields the OpenAPI document describes, and requires in answers."""
 
-    __pydantic_config__ = ConfigDict(
-        use_attribute_docstrings=True, json_schema_serialization_defaults_required=True
-    )
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)

@@ -10,9 +10,9 @@ from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any
 
-from ninja import Schema
 from pydantic import BaseModel, BeforeValidator
 
+from evalhub.lib.value import Value
 from evaluators.redaction import redact_json
 
 Redacted = Annotated[dict[str, Any], BeforeValidator(redact_json)]
@@ -25,7 +25,7 @@ def describe_fields(document: dict[str, Any]) -> None:
     Read only now: pydantic's `use_attribute_docstrings` reads them at every start, in a second.
     """
     schemas = document["components"]["schemas"]
-    for model in (*_below(Schema), *_below(BaseModel)):
+    for model in (*_below(BaseModel), *_below(Value)):
         fields = schemas.get(model.__name__, {}).get("properties", {})
         for each in model.__mro__ if fields else ():
             for name, text in _texts_beneath(each.__module__).get(each.__name__, {}).items():
@@ -33,7 +33,7 @@ def describe_fields(document: dict[str, Any]) -> None:
                     fields[name].setdefault("description", text)
 
 
-def _below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+def _below(model: type) -> Iterator[type]:
     for each in model.__subclasses__():
         yield each
         yield from _below(each)
@@ -42,7 +42,7 @@ def _below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 @cache
 def _texts_beneath(module: str) -> dict[str, dict[str, str]]:
     """Return the text beneath each field of a module's classes; of our own modules alone."""
-    if not module.startswith(("evalhub.", "runs.", "scenarios.")):
+    if not module.startswith(("evalhub.", "runs.", "scenarios.", "evaluators.")):
         return {}
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {each.name: dict(_texts(each)) for each in tree.body if isinstance(each, ast.ClassDef)}
