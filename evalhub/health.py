@@ -1,7 +1,4 @@
-"""The health of the database, the broker, the queue and the workers.
-
-Rights to operational data of all projects.
-"""
+"""The health of the database, the broker, the queue and the workers, and who may read it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The access of a person or token to a project.
+"""The access of a person or token to a project, and the door of every page below `/p/{project}/`.
 
-Loads the signed-in person with their memberships.
-
-The door of every page below `/p/{project}/`: strangers see nothing, members what their role allows.
+Strangers see nothing, members what their role allows.
 """
 
 from __future__ import annotations

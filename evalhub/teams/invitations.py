@@ -1,7 +1,4 @@
-"""Invitations: a link that lets one new member into a project, once and for a week.
-
-How people and projects begin: an invitation accepted, a project created.
-"""
+"""Invitations: a link that lets one new member into a project, once and for a week; and their pages."""
 
 from __future__ import annotations
 

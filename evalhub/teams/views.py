@@ -1,10 +1,7 @@
-"""In and out. Whether a page may be seen is decided in `pages.py`.
+"""Signing in and changing the password, with limits on guesses.
 
-Signing in and changing the password. Each wrong password counts, and from the sixth on the next one has to wait.
-
-Limits password guesses: each is counted first, in the database, for all processes.
-
-An account alone is never delayed: otherwise strangers could lock its owner out.
+Each wrong password is counted first, in the database, for all processes; from the sixth on the next one has to wait. An
+account alone is never delayed: otherwise strangers could lock its owner out.
 """
 
 from __future__ import annotations

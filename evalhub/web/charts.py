@@ -1,10 +1,6 @@
-"""Small figures drawn into a page: no colours, no script, classes only.
+"""Small figures drawn into a page as SVG or HTML: no colours, no script, classes only.
 
-Larger charts are Plotly figures; these stay SVG because tables show dozens of them.
-
-A line of runs with the band where the newest was expected: drawn by the server, no colours, no script, classes only.
-
-A measure over runs as columns with intervals: drawn by the server, no colours, no script, classes only.
+Larger charts are Plotly figures; tables show dozens of these.
 """
 
 from __future__ import annotations

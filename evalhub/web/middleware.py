@@ -1,17 +1,4 @@
-"""What every answer has: the one policy of what it may load, a person who is signed in, JSON for programs; and what no address may.
-
-Who is at the other end: the client's address, past the proxies that the operator trusts.
-
-Refuse bodies that are larger than their sender needs, before they are read.
-
-Error pages. They don't query the database, because it may be unavailable.
-
-One view, two answers: the page for a browser, its fragment for htmx.
-
-Read the query of the page that a form was on.
-
-What every page needs.
-"""
+"""What every request passes: its client's address, the limit of its body, the policy of its answer, error pages."""
 
 from __future__ import annotations
 

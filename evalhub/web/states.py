@@ -1,7 +1,4 @@
-"""The words that people read for what came out: each with its class, its sign and its colour.
-
-Calls as a bar, of them the failed ones: drawn by the server, no colours, no script, classes only.
-"""
+"""The words that people read for what came out, each with its class, sign and colour, and bars of calls."""
 
 from __future__ import annotations
 

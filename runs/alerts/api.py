@@ -1,9 +1,4 @@
-"""Changes against baselines, and their triage.
-
-Filter the regressions queue by its query string.
-
-Record people's decisions on regressions.
-"""
+"""Regressions over REST: the queue with its filters, and people's decisions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Decode uploaded bytes to text, within the limits of all formats.
-
-Read TOML with the line of every table and key, for the settings of llm-tool-test.
-
-Read JSON and JSON lines with the line of every value, within the same limits as YAML.
-"""
+"""Decode uploaded text within the limits of all formats, and read TOML and JSON with the line of every value."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""The assertions of an eval case (`expect`), named after the keys of its file, which are in camel case there.
+"""The assertions of tool-forge's eval cases (`expect`), their facts and the verdict on a case: the first failure decides.
 
-The contract's verdict on a case: the first failed assertion decides.
-
-The facts that assertions check, and the result for one value.
-
-Assertions on the answer, its time and its size (tool-forge eval runner, Assertion Execution 4 to 9).
+They are named after the keys of their file, which are in camel case there (tool-forge eval runner, Assertion Execution).
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""AgentV's `llm_judge`: ask_judge a model for a score and read its answer (LLM Judge Evaluator JSON Contract).
-
-Render a transcript for a judge: redacted and of limited length.
-
-Write the prompts of AgentV's judges (AgentV evaluation, LLM Judge Evaluator JSON Contract).
-"""
+"""AgentV's `llm_judge`: its prompts with the redacted transcript, and its score (LLM Judge Evaluator JSON Contract)."""
 
 from __future__ import annotations
 

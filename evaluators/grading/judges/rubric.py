@@ -1,7 +1,4 @@
-"""Rubrics, and when a judge uses them.
-
-Read the answer of the rubric judge (llm-tool-test evaluation, Structured Output).
-"""
+"""Rubrics, and the answer of the judge that uses one (llm-tool-test evaluation, Structured Output)."""
 
 from __future__ import annotations
 

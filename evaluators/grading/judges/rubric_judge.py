@@ -1,10 +1,6 @@
-"""The rubric judge of llm-tool-test: a model scores a trial by a rubric (Layer 3).
+"""The rubric judge of llm-tool-test: its prompts, and what it sees of a trial (llm-tool-test evaluation, Layer 3).
 
-What a judge sees of a trial without seeing whether a skill was there: answer, changed files, the tool's commands.
-
-Write the prompts of the rubric judge (llm-tool-test evaluation, Layer 3).
-
-Read the answer of a judge of statements: whether each holds, with its evidence.
+A blind judge doesn't see whether a skill was there, only the answer, changed files and the tool's commands.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Views of the regressions queue, and of an alert's confirmation.
-
-What a card of the queue offers: three buttons, and the others once it is opened.
-
-A regression as Markdown, to paste into an issue.
-"""
+"""Views of the regressions queue: its cards with their buttons, confirmations, and an alert as Markdown for an issue."""
 
 from __future__ import annotations
 

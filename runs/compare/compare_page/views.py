@@ -1,9 +1,4 @@
-"""The views that compare two runs, or up to ten.
-
-The tables of the comparison pages as CSV.
-
-Differences of the runs' guidance, tool descriptions, and definitions of targets and judges, as text.
-"""
+"""The views that compare two runs, or up to ten: pages, tables as CSV, and differences of texts."""
 
 from __future__ import annotations
 

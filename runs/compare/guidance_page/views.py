@@ -1,11 +1,4 @@
-"""Views of guidance: list, version and comparison.
-
-The tables of the guidance pages as CSV.
-
-Read guidance versions for their list and their pages.
-
-Say in a sentence which version of a suite's guidance is best, and what to do next.
-"""
+"""Views of guidance: its list, a version and a comparison, with their tables as CSV and the sentence that answers."""
 
 from __future__ import annotations
 

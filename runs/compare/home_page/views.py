@@ -1,9 +1,4 @@
-"""Views of the project list and a project's home.
-
-The lines of a project's home: each suite on a target with a model, with its newest answer.
-
-Summarise a project for its home.
-"""
+"""A project's home and the list of projects: each suite on a target with a model is a line with its newest answer."""
 
 from __future__ import annotations
 

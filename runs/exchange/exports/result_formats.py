@@ -1,9 +1,4 @@
-"""Export a stored run of any format as tool-forge's EvalSuiteResult.
-
-Export a run of any format as AgentV's JSONL results, one record per trial.
-
-Export a run as JUnit XML for continuous integration.
-"""
+"""Export a stored run of any format as tool-forge's EvalSuiteResult, AgentV's JSONL results or JUnit XML."""
 
 from __future__ import annotations
 

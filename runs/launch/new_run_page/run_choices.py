@@ -1,9 +1,4 @@
-"""Read what a project can run: latest suites, guidance and targets.
-
-The fields of the form of a new run.
-
-The choices of a new run that people make by name: scenarios, their tags, models, tags of runs, guidance.
-"""
+"""The form of a new run: what a project can run, and what people choose by name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Judge or grade a run's stored trials again, from its page.
-
-Build links to rerun a run or some of its scenarios.
-
-What people do with one run: compare it again, cancel or retry it, separate its causes, and make it a baseline.
-"""
+"""What people do with a run on its page: judge or grade it again, rerun it, retry it, cancel it, compare it."""
 
 from __future__ import annotations
 

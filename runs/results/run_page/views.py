@@ -1,9 +1,4 @@
-"""Views of one run: its page, its progress and its MCP servers.
-
-Show the scenarios of a run that ran again.
-
-Show the looks of a run until a verdict.
-"""
+"""Views of one run: its page with its looks and retests, its progress and its MCP servers."""
 
 from __future__ import annotations
 

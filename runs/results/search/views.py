@@ -1,9 +1,4 @@
-"""The search page.
-
-Find trials by their texts and by the names of suite, target and the like.
-
-Search the texts of trials.
-"""
+"""The search of trials by their texts, and by the names of suite, target and the like."""
 
 from __future__ import annotations
 

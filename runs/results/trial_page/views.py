@@ -1,7 +1,4 @@
-"""Views of one trial and its files.
-
-A trial's commands, and two trials side by side, as CSV.
-"""
+"""Views of one trial and its files; its commands, and two trials side by side, as CSV."""
 
 from __future__ import annotations
 

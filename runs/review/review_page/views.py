@@ -1,9 +1,4 @@
-"""Views of the queue of judges' statements, and of what people decide in it.
-
-What people send while they review.
-
-Read a criterion's reasons on a suite's runs, by tool and guidance version.
-"""
+"""Views of the queue of judges' statements, what people send there, and the reasons of one criterion."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Find, run and log the program of a coding agent, and report its failures.
-
-Write the log of an agent's program while it runs.
-
-Options that every coding agent shares, and what evalhub knows of the programs.
-"""
+"""Find, run and log the program of a coding agent, with the options that all share, and report its failures."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""An agent in Visual Studio Code (AgentV evaluation, VS Code provider).
-
-Hand many requests to an agent in an editor as one document; its answers are files.
-
-Exchange requests and answers with an agent in an editor, one file each.
-"""
+"""An agent in Visual Studio Code (AgentV evaluation, VS Code provider): requests and answers are files, one or many."""
 
 from __future__ import annotations
 

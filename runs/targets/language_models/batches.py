@@ -1,9 +1,4 @@
-"""Submit many questions at once: OpenAI's and Azure's file batches, Anthropic's message batches.
-
-Send batch requests and parse JSON lines.
-
-Anthropic's message batches. litellm only formats the requests.
-"""
+"""Submit many questions at once: OpenAI's and Azure's file batches, Anthropic's message batches."""
 
 from __future__ import annotations
 

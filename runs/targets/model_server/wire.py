@@ -1,7 +1,4 @@
-"""Write an answer in the four wire formats of models, whole and as a stream of events.
-
-Read the four wire formats of models: what was asked, which shell is offered, how many turns have passed.
-"""
+"""Read and write the four wire formats of models: requests, whole answers and streams of events."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Read `imports`, which adds the cases of other files to an eval file's own.
-
-The models of `imports` in an eval file of AgentV.
-
-Read files that an eval file includes: cases, assertions, prompts and shared defaults.
-
-Find what a file knows of the placeholders in its judges' prompts.
-"""
+"""Read what an AgentV file includes: `imports` of cases, and files of cases, assertions, prompts and shared defaults."""
 
 from __future__ import annotations
 

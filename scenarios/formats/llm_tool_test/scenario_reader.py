@@ -1,11 +1,4 @@
-"""Translate one scenario file of llm-tool-test.
-
-Find the fixture folder and the rubric file of a scenario.
-
-Lints about files of a fixture: those to protect, because gates run them, and hidden ones that the setup needs.
-
-Read `evaluation.judge` and its rubric.
-"""
+"""Translate a scenario file of llm-tool-test with its fixture, its judge and its rubric, and lint its files."""
 
 from __future__ import annotations
 
