@@ -23,15 +23,20 @@ class Ended(NamedTuple):
     err: str
 
 
+def check_out(folder: Path) -> None:
+    """Lay the suite and its targets into a job's folder."""
+    shutil.copytree(FILES / "evals", folder / "evals")
+    with (folder / "evals" / "targets.yaml").open("a") as targets:
+        targets.write(PAID)
+
+
 class Job:
     """One CI job: a checkout, an empty database, and a job summary."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        shutil.copytree(FILES / "evals", folder / "evals")
+        check_out(folder)
         make_data(folder / "data")
-        with (folder / "evals" / "targets.yaml").open("a") as targets:
-            targets.write(PAID)
 
     def environment(self, **changes: str) -> dict[str, str]:
         """Return the job's variables: nothing of evalhub, GitHub or a provider but its own."""

@@ -8,50 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.commands.ci_jobs import FILES, Job
-
-LOST = ("add-five", "add-four", "add-one", "add-two")
-
-
-@pytest.fixture
-def job(tmp_path: Path) -> Job:
-    return Job(tmp_path)
+from runs.models import Run
+from tests.commands.calling import call
+from tests.commands.ci_jobs import FILES, Job, check_out, run_words
 
 
-def baseline_of(job: Job, **changes: Any) -> str:
-    """Write the baseline with changes into the job's folder, and return its name."""
-    value = json.loads((FILES / "baseline.json").read_text())
-    (job.folder / "before.json").write_text(json.dumps({**value, **changes}))
-    return "before.json"
-
-
-@pytest.mark.slow
-def test_a_broken_tool_regresses_against_a_file(job: Job) -> None:
-    ended = job.run("--baseline", str(FILES / "baseline.json"), "--fail-on-regression", BROKEN="yes")
-    assert ended.code == 3, ended.err
-    assert job.summary.strip().startswith("### Regressed: `evals` v1 on `recorded`")
-    assert "6 scenarios, 18 and 18 trials" in job.summary
-    assert "Baseline: run 1, imported from `baseline.json`." in job.summary
-    assert all(f"- `{key}`: 3 of 3 → 0 of 3 trials passed" in job.summary for key in LOST)
-    assert "No baseline" not in job.summary + ended.out
-
-
-@pytest.mark.slow
-def test_the_same_tool_does_not_regress_against_it(job: Job) -> None:
-    ended = job.run("--baseline", str(FILES / "baseline.json"), "--fail-on-regression", "--require-baseline")
-    assert ended.code == 0, ended.err
-    assert "Pass rate ±0 points" in job.summary
-
-
-@pytest.mark.slow
-def test_of_other_contents_it_says_that_ids_are_compared(job: Job) -> None:
-    metadata = {"toolVersion": None, "evalFileHash": "0" * 12}
-    ended = job.run("--baseline", baseline_of(job, metadata=metadata), "--fail-on-regression", BROKEN="yes")
-    assert ended.code == 3
-    assert "compared by their ids" in job.summary
-
-
-@pytest.mark.sampled(1)
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("cases", "sentence"),
     [
@@ -67,18 +29,24 @@ def test_of_other_contents_it_says_that_ids_are_compared(job: Job) -> None:
     ],
 )
 def test_a_file_that_gives_no_verdict_is_refused_before_the_run(
-    job: Job, cases: list[Any], sentence: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: list[Any], sentence: str
 ) -> None:
-    ended = job.run("--baseline", baseline_of(job, cases=cases), "--fail-on-regression", BROKEN="yes")
+    check_out(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step.md"))
+    value = json.loads((FILES / "baseline.json").read_text())
+    (tmp_path / "before.json").write_text(json.dumps({**value, "cases": cases}))
+    ended = call(*run_words("--baseline", "before.json", "--fail-on-regression"))
     assert ended.code == 2
     assert sentence in ended.err
-    assert not (job.folder / "junit.xml").exists()
-    assert "Traceback" not in ended.err
+    assert not Run.objects.exists()
+    assert not (tmp_path / "junit.xml").exists()
 
 
 @pytest.mark.slow
-def test_a_scenario_that_changed_since_is_not_compared(job: Job) -> None:
+def test_a_scenario_that_changed_since_is_not_compared(tmp_path: Path) -> None:
     """The hashes of scenarios that evalhub writes into its results."""
+    job = Job(tmp_path)
     assert job.run("--output-dir", "out").code == 0
     (written,) = (job.folder / "out").iterdir()
     (job.folder / "other").mkdir()

@@ -26,8 +26,11 @@ def test_it_gets_outputs_annotations_and_transcripts(job: Job) -> None:
         "GITHUB_RUN_ID": "7",
     }
     (job.folder / "outputs").write_text("before=1\n")
-    words = ("--baseline", str(FILES / "baseline.json"), "--output-dir", "results")
-    ended = job.run(*words, BROKEN="yes", **place, **artifact)
+    words = ("--baseline", str(FILES / "baseline.json"), "--require-baseline", "--fail-on-regression")
+    ended = job.run(*words, "--output-dir", "results", BROKEN="yes", **place, **artifact)
+    assert ended.code == 3, ended.err
+    assert "Baseline: run 1, imported from `baseline.json`." in job.summary
+    assert "6 scenarios, 18 and 18 trials" in job.summary
     first, *lines = (job.folder / "outputs").read_text().splitlines()
     outputs = dict(line.split("=", 1) for line in lines)
     assert first == "before=1"

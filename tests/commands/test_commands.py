@@ -82,6 +82,7 @@ class TestCheckScenarios:
     )
     def test_its_exit_code(self, files, name, words, code):
         assert call("check_scenarios", str(files / name), *words).code == code
+        assert not Suite.objects.exists()
 
     def test_hints_fail_only_when_strict(self, files):
         (files / "hint.yaml").write_text(GOOD.replace("target: {binary: sh}\n", ""))
@@ -113,18 +114,9 @@ class TestCheckScenarios:
         assert laid["files"][0] == {"path": ".agents/skills/notes/SKILL.md", "bytes": 40}
         assert laid["left_out"] == ["evals/ (2 files)", "notes-workspace/ (2 files)"]
 
-    def test_it_stores_nothing(self, files):
-        call("check_scenarios", str(files / "good.yaml"))
-        assert not Suite.objects.exists()
-
 
 @pytest.mark.django_db(transaction=True)
 class TestRunScenarios:
-    def test_all_passed_is_0(self, files):
-        called = run_now(files, str(files / "good.yaml"))
-        assert called.code == 0, called.err
-        assert "1/1 passed" in called.out
-
     def test_a_targets_file_that_changed_alone_is_taken_as_it_is_now(self, files):
         (files / "bad.yaml").unlink()
         (files / "broken.yaml").unlink()
@@ -134,10 +126,11 @@ class TestRunScenarios:
         assert Target.objects.get().workers == 3
         assert SuiteVersion.objects.count() == 1
 
-    def test_a_failure_is_1_and_says_why(self, files):
-        called = run_now(files, str(files / "bad.yaml"))
+    def test_a_failure_is_1_and_says_why_and_nothing_to_compare_with_is_no_regression(self, files):
+        called = run_now(files, str(files / "bad.yaml"), "--fail-on-regression")
         assert called.code == 1
         assert "none.txt does not exist." in called.out
+        assert "No longer passing" not in called.out
 
     def test_json_is_one_document(self, files):
         document = run_now(files, str(files / "good.yaml"), "--json", "--trials", "2").document
@@ -146,14 +139,8 @@ class TestRunScenarios:
         assert run["trials"][0]["gates"][0]["passed"] is True
 
     def test_it_writes_json_and_junit_files(self, files):
-        run_now(
-            files,
-            str(files / "bad.yaml"),
-            "--json-file",
-            str(files / "o/x.json"),
-            "--junit-file",
-            str(files / "x.xml"),
-        )
+        places = ("--json-file", str(files / "o/x.json"), "--junit-file", str(files / "x.xml"))
+        run_now(files, str(files / "bad.yaml"), *places)
         assert json.loads((files / "o/x.json").read_text())["runs"][0]["run"]["failed"] == 1
         suite = ElementTree.parse(files / "x.xml").getroot()[0]
         assert (suite.get("failures"), suite.findall("testcase")[0].get("name")) == ("1", "bad")
@@ -177,21 +164,17 @@ class TestRunScenarios:
         assert not Run.objects.exists()
 
     def test_a_dry_run_lists_what_would_run_and_stores_nothing(self, files):
-        called = call(
-            "run_scenarios",
-            str(files / "good.yaml"),
-            "--targets",
-            str(files / "targets.yaml"),
-            "--dry-run",
-            "--json",
-        )
+        words = (str(files / "good.yaml"), "--targets", str(files / "targets.yaml"), "--dry-run", "--json")
+        called = call("run_scenarios", *words)
         assert called.document["runs"][0]["trials"] == 1
         assert not Run.objects.exists()
         assert not SuiteVersion.objects.exists()
 
     def test_a_stored_suite_is_run_by_its_name(self, files):
         call("import_scenarios", str(files / "good.yaml"))
-        assert run_now(files, "good").code == 0
+        called = run_now(files, "good")
+        assert called.code == 0, called.err
+        assert "1/1 passed" in called.out
 
 
 @pytest.mark.django_db
@@ -211,25 +194,12 @@ class TestShowRun:
 
 def test_junit_is_well_formed_whatever_the_texts_hold():
     awkward = "a\x00b\x1b[31m\ud800<&>\"' \ufffe ]]> ✓"
-    run = {
-        "suite": awkward,
-        "target": "t",
-        "trials": 2,
-        "failed": 1,
-        "errors": 1,
-        "cancelled": 0,
-        "seconds": None,
-    }
+    counts = {"trials": 2, "failed": 1, "errors": 1, "cancelled": 0}
+    run = {"suite": awkward, "target": "t", "seconds": None, **counts}
+    failed = [{"layer": "gates", "name": "x", "passed": False, "message": awkward}]
     trials = [
         {"scenario": awkward, "index": 0, "seconds": 1.0, "outcome": "error", "error": awkward, "scores": []},
-        {
-            "scenario": "x",
-            "index": 1,
-            "seconds": None,
-            "outcome": "fail",
-            "error": "",
-            "scores": [{"layer": "gates", "name": "x", "passed": False, "message": awkward}],
-        },
+        {"scenario": "x", "index": 1, "seconds": None, "outcome": "fail", "error": "", "scores": failed},
     ]
     suite = ElementTree.fromstring(junit_xml([{"run": run, "trials": trials}]).encode())[0]
     cases = suite.findall("testcase")

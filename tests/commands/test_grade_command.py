@@ -110,10 +110,8 @@ def test_arguments_of_a_trajectory_are_compared(db, tmp_path):
     assert "COMPLETELY DIFFERENT" in score["message"]
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("command", ["grade", "run_scenarios"])
-def test_commands_do_not_load_the_rest_interface(command):
-    module = f"runs.management.commands.{command}"
+def test_it_does_not_load_the_rest_interface():
+    module = "runs.management.commands.grade"
     code = f"import django, sys; django.setup(); import {module}; print('ninja' in sys.modules)"
     env = {"DJANGO_SETTINGS_MODULE": "evalhub.settings", "EVALHUB_DATA": str(settings.DATA_DIR), "PATH": ""}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +46,21 @@ def ran(suite: Path, *words: str) -> Run:
 
 def test_a_file_of_any_name_takes_the_place_of_the_suites_document(suite, tmp_path):
     (tmp_path / "good.md").write_text("new advice\n")
+    words = ("--target", "shell", "--guidance", str(tmp_path / "good.md"), "--dry-run", "--json")
+    planned = call("run_scenarios", str(suite), *words).document
+    assert [row["guidance"] for row in planned["runs"]] == ["good.md over AGENTS.md"]
     run = ran(suite, "--guidance", str(tmp_path / "good.md"))
     answer = run.trial_set.get().answer
     assert "new advice" in answer and "old advice" not in answer
     assert "AGENTS.md" in answer and "good.md" not in answer
     assert str(run.guidance) == "good.md over AGENTS.md"
     assert run.fingerprint["names"]["guidance"] == "AGENTS.md"
+    assert (run.guidance.laid_file, run.guidance.laid_path) == ("good.md", "AGENTS.md")
+    run.guidance.name = "better"
+    run.guidance.save()
+    document = run_document(run.pk)
+    assert document["run"]["guidance_path"] == "AGENTS.md"
+    assert "guidance better over AGENTS.md" in name_run(document["run"])
 
 
 def test_other_documents_stay_and_ambiguous_ones_are_reported(suite, tmp_path):
@@ -73,44 +81,11 @@ def test_other_documents_stay_and_ambiguous_ones_are_reported(suite, tmp_path):
 
 def test_a_path_out_of_the_workspace_is_refused(suite, tmp_path):
     (tmp_path / "good.md").write_text("x")
-    ended = call(
-        "run_scenarios",
-        str(suite),
-        "--target",
-        "shell",
-        "--guidance",
-        f"../a.md={tmp_path / 'good.md'}",
-        "--now",
-    )
+    words = ("--target", "shell", "--guidance", f"../a.md={tmp_path / 'good.md'}", "--now")
+    ended = call("run_scenarios", str(suite), *words)
     assert ended.code == 2
     assert "'../a.md' is outside the workspace" in ended.err
     assert [each.files[0]["content"] for each in Guidance.objects.all()] == ["old advice\n"]
-
-
-def test_the_plan_names_the_replaced_document(suite, tmp_path):
-    (tmp_path / "good.md").write_text("new")
-    planned = call(
-        "run_scenarios",
-        str(suite),
-        "--target",
-        "shell",
-        "--guidance",
-        str(tmp_path / "good.md"),
-        "--dry-run",
-        "--json",
-    )
-    assert [row["guidance"] for row in json.loads(planned.out)["runs"]] == ["good.md over AGENTS.md"]
-
-
-def test_the_console_and_rest_name_the_replaced_path(suite, tmp_path):
-    (tmp_path / "good.md").write_text("new advice\n")
-    run = ran(suite, "--guidance", str(tmp_path / "good.md"))
-    assert (run.guidance.laid_file, run.guidance.laid_path) == ("good.md", "AGENTS.md")
-    run.guidance.name = "better"
-    run.guidance.save()
-    document = run_document(run.pk)
-    assert document["run"]["guidance_path"] == "AGENTS.md"
-    assert "guidance better over AGENTS.md" in name_run(document["run"])
 
 
 def exposed(suite: Path, **options: Any) -> tuple[Run, dict[str, Any]]:

@@ -73,12 +73,6 @@ def test_a_suite_without_a_skill_and_two_versions_are_refused():
     assert not Run.objects.exists()
 
 
-def test_a_dry_run_shows_both_arms_and_stores_nothing():
-    ended = call(*LIFT[:-2], "--dry-run")
-    assert "no skill: 9 trials" in ended.out
-    assert not Run.objects.exists()
-
-
 def older_skill(tmp_path: Path) -> Path:
     """Return a folder with an older skill, which lacks the export, and no evals."""
     folder = tmp_path / "older"

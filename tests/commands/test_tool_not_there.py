@@ -39,12 +39,8 @@ def skill(tmp_path: Path) -> Path:
     (folder / "evals/files").mkdir(parents=True)
     (folder / "SKILL.md").write_text(SKILL)
     (folder / "evals/gates.yaml").write_text("tool: tally\n")
-    case = {
-        "id": 1,
-        "prompt": "./tally add 3",
-        "files": ["files/tally"],
-        "assertions": ["No call of tally failed."],
-    }
+    said = ["No call of tally failed."]
+    case = {"id": 1, "prompt": "./tally add 3", "files": ["files/tally"], "assertions": said}
     (folder / "evals/evals.json").write_text(json.dumps({"skill_name": "tally", "evals": [case]}))
     (folder / "evals/files/tally").write_text('#!/bin/sh\necho "$@" >> tally.txt\n')
     (tmp_path / "targets.yaml").write_text(TARGETS)
@@ -52,19 +48,8 @@ def skill(tmp_path: Path) -> Path:
 
 
 def run(skill: Path, *more: str):
-    targets = str(skill.parent / "targets.yaml")
-    words = (
-        "run_scenarios",
-        str(skill),
-        "--targets",
-        targets,
-        "--target",
-        "shell",
-        "--no-judge",
-        "--now",
-        "--quiet",
-    )
-    return call(*words, *more)
+    targets = ("--targets", str(skill.parent / "targets.yaml"), "--target", "shell")
+    return call("run_scenarios", str(skill), *targets, "--no-judge", "--now", "--quiet", *more)
 
 
 def test_one_trial_says_so_and_has_no_verdict(skill):
@@ -102,19 +87,14 @@ def test_a_lift_says_it_first(skill):
     assert "tally was not found in" in first
 
 
-@pytest.mark.parametrize(
-    ("text", "file", "line", "what"),
-    [
-        ("", "SKILL.md", 5, "SKILL.md calls `./tally`, which no case has in its workspace or in the skill; eval-1 has it at files/tally."),
-        ("", "evals/evals.json", 1, "The prompt calls `./tally`, which the workspace doesn't have; eval-1 has it at files/tally."),
-    ],
-)  # fmt: skip
-def test_the_check_names_a_path_that_nothing_has(skill, text, file, line, what):
+def test_the_check_names_a_path_that_nothing_has(skill):
     ended = call("check_scenarios", str(skill), "--json")
     found = [each for each in ended.document["problems"] if each["id"] == "format/tool-not-there"]
-    assert (file, line, what) in [(each["file"], each["line"], each["what"]) for each in found]
-    assert len(found) == 2
-    assert ended.code == 0
+    assert {(each["file"], each["line"], each["what"]) for each in found} == {
+        ("SKILL.md", 5, "SKILL.md calls `./tally`, which no case has in its workspace or in the skill; eval-1 has it at files/tally."),
+        ("evals/evals.json", 1, "The prompt calls `./tally`, which the workspace doesn't have; eval-1 has it at files/tally."),
+    }  # fmt: skip
+    assert (len(found), ended.code) == (2, 0)
 
 
 def test_what_lies_in_the_skill_or_is_another_program_needs_no_hint(skill):

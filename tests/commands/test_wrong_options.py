@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.management.base import CommandError
 
 from evalhub.teams.access import default_project
 from runs.models import Launch
@@ -33,13 +34,25 @@ def suite(db: None) -> str:
         (["--targets", ENDLESS], f"{ENDLESS}: The targets {TOO_LARGE}"),
         (["--config", ENDLESS], f"{ENDLESS}: The configuration {TOO_LARGE}"),
         (["--seed-manifest", ENDLESS], f"{ENDLESS}: The seed manifest {TOO_LARGE}"),
+        (["--tier", "-1", "--dry-run"], "--tier is -1: input should be greater than or equal to 0."),
+        (
+            ["--shard", "7/7"],
+            "Shard 7/7 of small is empty: 2 scenarios can be split into 2 shards at most.",
+        ),
     ],
 )
-@pytest.mark.parametrize("mode", ["--now", "--dry-run"])
-def test_an_invalid_option_is_reported(suite, words, sentence, mode):
-    ended = call("run_scenarios", suite, "--target", "one", *words, mode)
+def test_an_invalid_option_is_reported(suite, words, sentence):
+    ended = call(
+        "run_scenarios", suite, "--target", "one", *words, *(() if "--dry-run" in words else ("--now",))
+    )
     assert (ended.code, ended.err.strip()) == (2, sentence)
     assert not Launch.objects.exists()
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "1", "a/b"])
+def test_a_shard_that_is_none_is_wrong_use(shard):
+    with pytest.raises(CommandError, match=f"{shard} is not a shard"):
+        call("run_scenarios", "small", "--shard", shard, "--now")
 
 
 def test_several_targets_are_named_to_choose_from(suite):
