@@ -1,4 +1,4 @@
-"""What a person presses to act on a verdict: separate causes, prove, filter classes."""
+"""What a person presses to act on a verdict: prove, filter classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from runs.models import ScenarioProof, SuiteProof
 from scenarios.models import SuiteVersion
 from tests.browser.conftest import POLL_MS
-from tests.builders import close, make_compared, make_guidance, make_run, make_suite, make_trial
+from tests.builders import close, make_run, make_suite, make_trial
 
 KEYS = tuple(f"task-{number}" for number in range(10))
 
@@ -20,19 +20,6 @@ KEYS = tuple(f"task-{number}" for number in range(10))
 def version(project: Any, settings: Any) -> SuiteVersion:
     settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     return make_suite(project, KEYS, name="Basics")
-
-
-@pytest.mark.slow
-def test_one_press_separates_the_causes(as_admin: Page, live_server: Any, version: SuiteVersion) -> None:
-    old, new = make_guidance(version.suite, "v1"), make_guidance(version.suite, "v2")
-    base = {"guidance": old.sha256, "tool_version": "1.0"}
-    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=2, guidance=old, fingerprint=base)
-    after = {"guidance": new.sha256, "tool_version": "2.0"}
-    run = make_compared(version, dict.fromkeys(KEYS, "fail"), trials=2, guidance=new, fingerprint=after)
-    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
-    as_admin.get_by_role("button", name="Separate the causes").click()
-    expect(as_admin.get_by_text("Queued 2 runs.")).to_be_visible()
-    expect(as_admin.get_by_role("region", name="Fresh runs, table").locator("tbody tr")).to_have_count(2)
 
 
 def test_a_proof_appears_by_itself(as_admin: Page, live_server: Any, version: SuiteVersion) -> None:

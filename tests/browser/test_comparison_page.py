@@ -116,14 +116,6 @@ def test_a_run_is_added_by_its_number_and_runs_are_moved_by_their_menus(
 
 
 @pytest.mark.slow
-def test_runs_of_the_matrix_are_moved_without_script(
-    without_script: Page, live_server: Any, runs: Any
-) -> None:
-    without_script.goto(address(live_server, *runs))
-    move_and_drop(without_script, runs)
-
-
-@pytest.mark.slow
 def test_more_trials_are_planned_started_and_followed(
     as_admin: Page, live_server: Any, runs: Any, complaints: list[str]
 ) -> None:

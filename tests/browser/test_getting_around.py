@@ -58,19 +58,6 @@ def test_signing_in_and_out_works(page: Page, live_server: Any, project: Any, dj
 
 
 @pytest.mark.slow
-def test_two_ticked_runs_are_compared(as_admin: Page, live_server: Any, project: Any) -> None:
-    version = make_suite(project)
-    runs = [make_run(version) for _ in range(2)]
-    as_admin.goto(f"{live_server.url}/p/tools/runs/")
-    for run in runs[::-1]:
-        as_admin.get_by_label(f"Select run {run.pk}").check()
-    as_admin.get_by_role("button", name="Compare selected").click()
-    expect(as_admin.get_by_role("heading", level=1)).to_have_text(
-        f"Run {runs[1].pk} compared with run {runs[0].pk}"
-    )
-
-
-@pytest.mark.slow
 def test_comparison_chips_swap_scenarios_and_the_address(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:

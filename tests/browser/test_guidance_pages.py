@@ -128,10 +128,3 @@ def test_the_better_version_is_adopted_with_one_press(
     page.get_by_role("link", name="Show where it differs").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("compared with run")
     assert complaints == []
-
-
-@pytest.mark.slow
-def test_guidance_is_compared_without_a_script(without_script: Page, live_server: Any, pair: Any) -> None:
-    without_script.goto(f"{live_server.url}{GUIDANCE}/{pair[1].pk}/")
-    without_script.get_by_role("button", name="Compare").click()
-    expect(without_script.get_by_text("started together, trials in turn")).to_be_visible()

@@ -42,21 +42,6 @@ def enter_starts_nothing(page: Page) -> None:
     assert Run.objects.count() == before
 
 
-@pytest.mark.slow
-def test_the_plan_follows_the_form_and_the_button_starts_it(
-    as_admin: Page, live_server: Any, project: Any
-) -> None:
-    make_target(project)
-    make_suite(project, ("a", "b"), name="Basics")
-    as_admin.goto(f"{live_server.url}/p/tools/runs/new/")
-    expect(as_admin.get_by_role("button", name="Start 2 trials")).to_be_visible()
-    as_admin.get_by_label("Trials each").fill("3")
-    as_admin.get_by_label("Trials each").blur()
-    as_admin.get_by_role("button", name="Start 6 trials").click()
-    as_admin.wait_for_url(f"{live_server.url}/p/tools/runs/*/")
-    assert Run.objects.get().trials == 6
-
-
 def test_the_plan_follows_the_form_its_mistakes_and_its_buttons(form: Page, complaints: list[str]) -> None:
     plan, trials, other = (
         form.locator("#plan"),
@@ -213,16 +198,6 @@ def test_a_long_tag_does_not_widen_the_page(
 @pytest.mark.slow
 def test_enter_in_a_field_starts_nothing(form: Page) -> None:
     enter_starts_nothing(form)
-
-
-@pytest.mark.slow
-def test_a_run_can_be_started_without_a_script(without_script: Page, live_server: Any, project: Any) -> None:
-    make_target(project)
-    make_suite(project, name="Basics")
-    without_script.goto(f"{live_server.url}/p/tools/runs/new/")
-    without_script.get_by_role("button", name="Update plan").click()
-    without_script.get_by_role("button", name="Start 2 trials").click()
-    expect(without_script.get_by_text("Waiting for a worker.")).to_be_visible()
 
 
 def test_the_plan_is_made_without_a_script(without_script: Page, live_server: Any, history: Any) -> None:

@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from runs.engine.run_here import run_here
 from runs.models import Alert
-from tests.browser.conftest import follow
 from tests.builders import make_compared, make_suite
-from tests.runs.confirming import regressed
 
 KEYS = ("create", "export")
 
@@ -111,31 +108,3 @@ def test_the_selected_change_together(queue: Page, alerts: list[Alert]) -> None:
     bar.get_by_role("button", name="Change selected").click()
     expect(queue.get_by_text("Changed 2 regressions.")).to_be_visible()
     assert Alert.objects.filter(state="investigating", assignee__username="ada").count() == 2
-
-
-@pytest.mark.slow
-def test_the_selected_change_without_a_script(
-    without_script: Page, live_server: Any, alerts: list[Alert]
-) -> None:
-    page = without_script
-    page.goto(f"{live_server.url}/p/tools/regressions/")
-    card(page, alerts[0]).get_by_role("checkbox").check()
-    page.locator("#selected").get_by_label("State").select_option("acknowledged")
-    follow(page.get_by_role("button", name="Change selected"))
-    alerts[0].refresh_from_db()
-    assert alerts[0].state == "acknowledged"
-
-
-@pytest.mark.slow
-def test_a_page_follows_its_confirmation(as_admin: Page, project: Any, live_server: Any) -> None:
-    alert = regressed(project)
-    page = as_admin
-    page.goto(f"{live_server.url}/p/tools/regressions/")
-    follow(card(page, alert).get_by_role("link", name="Confirm…"))
-    follow(page.get_by_role("button", name="Run 24 trials"))
-    evidence = page.locator(f"#alert-{alert.pk}-evidence")
-    expect(evidence).to_contain_text("0 of 24 trials")
-    alert.refresh_from_db()
-    run_here(alert.confirmation)
-    expect(evidence).to_contain_text("Both configurations ran again, in turn: Pass rate −100 points")
-    expect(evidence).to_contain_text("confirmed")

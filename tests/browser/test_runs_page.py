@@ -92,32 +92,27 @@ def test_keys_move_select_compare_and_open(page_of_runs: Page, runs: list[Run]) 
 
 
 @pytest.mark.slow
-def test_several_values_filter(page_of_runs: Page, runs: list[Run]) -> None:
-    Run.objects.filter(pk=runs[0].pk).update(outcome="error")
+def test_several_values_authors_and_days_filter_and_columns_are_chosen(
+    page_of_runs: Page, runs: list[Run]
+) -> None:
+    grace = make_member(runs[0].project, "runner", "grace")
+    long_ago = timezone.now() - timedelta(days=3)
+    Run.objects.filter(pk__in=[run.pk for run in runs[:3]]).update(outcome="error")
+    Run.objects.filter(pk__in=[run.pk for run in runs[:2]]).update(by=grace)
+    Run.objects.filter(pk=runs[0].pk).update(created=long_ago)
+    page_of_runs.reload()
     page_of_runs.get_by_text("State", exact=True).first.click()
     page_of_runs.get_by_label("error", exact=True).check()
-    expect(page_of_runs.get_by_label(f"Select run {runs[1].pk}", exact=True)).to_have_count(0)
+    expect(page_of_runs.get_by_label(f"Select run {runs[3].pk}", exact=True)).to_have_count(0)
     page_of_runs.get_by_label("failed", exact=True).check()
     expect(page_of_runs.get_by_text("state error")).to_be_visible()
     expect(page_of_runs.get_by_text("state failed")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_runs_are_filtered_by_author_and_last_day(page_of_runs: Page, runs: list[Run]) -> None:
-    grace = make_member(runs[0].project, "runner", "grace")
-    Run.objects.filter(pk__in=[runs[0].pk, runs[1].pk]).update(by=grace)
-    Run.objects.filter(pk=runs[0].pk).update(created=timezone.now() - timedelta(days=3))
-    page_of_runs.reload()
     page_of_runs.locator("summary").filter(has_text="Started by").click()
     page_of_runs.get_by_label("grace", exact=True).check()
     expect(page_of_runs.get_by_label(f"Select run {runs[2].pk}", exact=True)).to_have_count(0)
     page_of_runs.get_by_label("Until").fill(f"{timezone.now() - timedelta(days=2):%Y-%m-%d}")
     expect(page_of_runs.get_by_label(f"Select run {runs[1].pk}", exact=True)).to_have_count(0)
     expect(page_of_runs.get_by_label(f"Select run {runs[0].pk}", exact=True)).to_be_visible()
-
-
-@pytest.mark.slow
-def test_columns_are_chosen(page_of_runs: Page, runs: list[Run]) -> None:
     expect(page_of_runs.get_by_role("columnheader", name="First-try")).to_be_visible()
     page_of_runs.locator("summary").filter(has_text="Columns").click()
     page_of_runs.get_by_label("First-try", exact=True).uncheck()

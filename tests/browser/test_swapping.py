@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from runs.models import Trial
 from tests.browser.conftest import follow, go_back
 from tests.browser.history import fill
-from tests.builders import make_run, make_suite, make_target, make_trial, make_version
+from tests.builders import make_suite, make_target, make_version
 
 
 @pytest.mark.slow
@@ -32,18 +30,6 @@ def test_a_part_that_is_fetched_shows_a_skeleton_until_it_is_there(
     held[0].continue_()
     expect(as_admin.get_by_role("button", name="Start 4 trials")).to_be_visible()
     expect(plan).not_to_have_attribute("aria-busy", "true")
-
-
-@pytest.mark.slow
-def test_a_running_run_updates_and_keeps_the_focus(as_admin: Page, live_server: Any, project: Any) -> None:
-    run = make_run(make_suite(project), state="running", started=timezone.now())
-    trial = make_trial(run, outcome="", state="running", started=timezone.now(), worker="eval-1:7")
-    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
-    link = as_admin.locator("#progress").get_by_role("link", name="create, 1")
-    link.focus()
-    Trial.objects.filter(pk=trial.pk).update(activity="taskmgr list --all")
-    expect(as_admin.locator("#progress code", has_text="taskmgr list --all")).to_be_visible()
-    expect(link).to_be_focused()
 
 
 @pytest.mark.slow
