@@ -114,16 +114,18 @@ def find_repeated(ids: Iterable[str]) -> list[str]:
 def run(name: str, arguments: list[str], servers: Environment) -> int:
     """Run pytest, print its wall and processor time and return its exit code; without servers on SQLite."""
     print(f"\n*** {name}\n", flush=True)
-    kept = {
-        key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "EVALHUB_BROKER_URL")
-    }
     began, processor = time.monotonic(), _processor_seconds()
-    code = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env={**kept, **servers}, check=False
-    ).returncode
+    argv = [sys.executable, "-m", "pytest", *arguments]
+    code = subprocess.run(argv, cwd=ROOT, env={**_environment(), **servers}, check=False).returncode
     _print_times(name, began, processor)
     # A signal's number is negative, but not a success.
     return code if code >= 0 else 128 - code
+
+
+def _environment() -> Environment:
+    """Return the environment without servers, in which Python keeps byte code: pytest compiles every test for each process else."""
+    left_out = ("DATABASE_URL", "EVALHUB_BROKER_URL", "PYTHONDONTWRITEBYTECODE")
+    return {key: value for key, value in os.environ.items() if key not in left_out}
 
 
 def _processor_seconds() -> float:
@@ -141,7 +143,9 @@ def run_tables(arguments: list[str]) -> int:
         for half in TABLES:
             output = opened.enter_context(tempfile.TemporaryFile("w+"))
             argv = [sys.executable, "-m", "pytest", "-q", *PURE, *half, *arguments]
-            process = subprocess.Popen(argv, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                argv, cwd=ROOT, env=_environment(), stdout=output, stderr=subprocess.STDOUT
+            )
             halves.append((opened.enter_context(process), output))
         codes = []
         for process, output in halves:
