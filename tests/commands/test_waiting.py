@@ -98,14 +98,6 @@ def test_it_names_the_labels_that_no_worker_has(arguments, tmp_path):
     )
 
 
-def test_a_run_in_this_process_needs_the_labels_of_its_target(arguments, tmp_path):
-    (tmp_path / "targets.yaml").write_text("targets:\n  - {name: m, provider: mock, labels: [gpu]}\n")
-    called = call(*arguments[:-1], "--now")
-    assert called.code == 2
-    assert "The target 'm' needs the label gpu, and this process lacks gpu." in called.err
-    assert not Run.objects.exists()
-
-
 def test_with_a_worker_it_waits_however_long_a_run_takes(arguments):
     Worker.objects.create(name="eval-1")
     worker = in_thread(lambda: carry_late(2))

@@ -52,13 +52,11 @@ def reply(text: str = "Blue.", calls: tuple[dict[str, Any], ...] = (), **more: A
 @pytest.mark.parametrize(
     ("calls", "stubs", "passed", "error"),
     [
-        ((GOOD,), None, True, None),
         ((GOOD, BAD), None, False, "noToolErrors: look failed"),
         ((SILENT,), None, True, None),
-        ((BAD,), {"look": {}}, True, None),
         ((GOOD,), {"listen": {}}, False, "noToolErrors: no stub for look"),
     ],
-    ids=["every call succeeded", "a call failed", "nobody says", "it has a stub", "it has none"],
+    ids=["a call failed", "nobody says", "it has no stub"],
 )
 def test_no_tool_errors_means(
     run: Any, calls: tuple[dict[str, Any], ...], stubs: Any, passed: bool, error: str | None
@@ -83,14 +81,12 @@ def test_stubs_go_to_the_endpoint_that_takes_them(run: Any) -> None:
 @pytest.mark.parametrize(
     ("expect", "usage", "passed"),
     [
-        ({"maxTokens": 3}, ENOUGH, True),
+        ({"maxTokens": 3, "maxLatencyMs": 20_000}, ENOUGH, True),
         ({"maxTokens": 2}, ENOUGH, False),
         ({"maxTokens": 2}, None, True),
-        ({"maxTokens": 1}, None, False),
-        ({"maxLatencyMs": 20_000}, None, True),
         ({"maxLatencyMs": 100}, None, False),
     ],
-    ids=["tokens", "too many tokens", "estimated", "too many by estimate", "latency", "too slow"],
+    ids=["within both", "too many tokens", "estimated", "too slow"],
 )
 def test_tokens_and_latency_are_bounds(
     run: Any, expect: dict[str, Any], usage: dict[str, int] | None, passed: bool

@@ -96,20 +96,16 @@ def test_a_plan_that_changed_meanwhile_starts_nothing(signed_in, runs):
     assert not Launch.objects.filter(preset="more").exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"trials": "0"}, "Enter a whole number of trials from 1 to 100."),
-        ({"trials": "101"}, "Enter a whole number of trials from 1 to 100."),
-        ({"trials": "x"}, "Enter a whole number of trials from 1 to 100."),
-        ({"scenario": [""]}, "Select at least one scenario that both runs have."),
-        ({"scenario": ["nowhere"]}, "Select at least one scenario that both runs have."),
-    ],
-)
-def test_a_request_that_makes_no_sense_is_refused(signed_in, runs, changes, sentence):
-    response = started(signed_in("runner"), runs, **changes)
-    assert response.status_code == 422
-    assert sentence in parse(response)
+def test_a_request_that_makes_no_sense_is_refused(signed_in, runs):
+    client = signed_in("runner")
+    for name, values, sentence in (
+        ("trials", ("0", "101", "x"), "Enter a whole number of trials from 1 to 100."),
+        ("scenario", ([""], ["nowhere"]), "Select at least one scenario that both runs have."),
+    ):
+        for value in values:
+            response = started(client, runs, **{name: value})
+            assert response.status_code == 422, value
+            assert sentence in parse(response), value
 
 
 def test_a_target_that_cannot_run_is_named(signed_in, runs):

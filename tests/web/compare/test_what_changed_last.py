@@ -162,20 +162,18 @@ def test_a_day_is_annotated_between_runs_for_all_suites(signed_in, suite):
     assert "Outage" in parse(client.get("/p/tools/trends/?suite=other")).region("Annotations")
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
+def test_it_says_what_an_annotation_lacks(signed_in, suite):
+    measured_runs(suite, ["pass"])
+    client = signed_in()
+    for given, sentence in (
         ({"text": "Note."}, "Choose a run or a day"),
         ({"text": " ", "day": "2026-11-03"}, "Write an annotation"),
         ({"text": "Note.", "day": "3 Nov"}, "Write the day as in"),
         ({"text": "Note.", "run": "999999"}, "There is no run 999999"),
         ({"text": "Note.", "run": "x"}, "There is no run x"),
-    ],
-)
-def test_it_says_what_an_annotation_lacks(signed_in, suite, given, sentence):
-    measured_runs(suite, ["pass"])
-    assert sentence in parse(signed_in().post("/p/tools/trends/annotations/", given, follow=True))
-    assert not Annotation.objects.exists()
+    ):
+        assert sentence in parse(client.post("/p/tools/trends/annotations/", given, follow=True))
+        assert not Annotation.objects.exists(), given
 
 
 def test_runs_of_other_projects_cannot_be_annotated(signed_in, suite):

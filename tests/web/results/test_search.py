@@ -136,17 +136,17 @@ def test_many_trials_are_shown_in_pages(signed_in, run):
     assert "page=1" in second.link("Better matches").address
 
 
-@pytest.mark.parametrize("page", ["0", "-1", "x", "９", "99999999999999999999"])
-def test_an_odd_page_number_is_no_error(signed_in, run, page):
+def test_an_odd_page_number_is_no_error(signed_in, run):
     stored(run, commands=["taskmgr deploy"])
-    assert signed_in("viewer").get(ADDRESS, {"q": "deploy", "page": page}).status_code == 200
+    client = signed_in("viewer")
+    for page in ("0", "-1", "x", "９", "99999999999999999999"):
+        assert client.get(ADDRESS, {"q": "deploy", "page": page}).status_code == 200, page
 
 
-@pytest.mark.parametrize(
-    "q", ['"', "-", "***", "AND OR NOT NEAR", "a" * 900, "'; --", "{commands} : x", "col:x"]
-)
-def test_an_odd_query_is_no_error(signed_in, run, q):
-    assert signed_in("viewer").get(ADDRESS, {"q": q}).status_code == 200
+def test_an_odd_query_is_no_error(signed_in, run):
+    client = signed_in("viewer")
+    for q in ('"', "-", "***", "AND OR NOT NEAR", "a" * 900, "'; --", "{commands} : x", "col:x"):
+        assert client.get(ADDRESS, {"q": q}).status_code == 200, q
 
 
 def test_found_trials_are_a_table_as_csv(signed_in, run):

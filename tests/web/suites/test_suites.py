@@ -65,9 +65,9 @@ def three_suites(project):
     Suite.objects.filter(pk=other.pk).update(format="agentv")
 
 
-@pytest.mark.parametrize(
-    ("query", "names"),
-    [
+def test_the_list_can_be_narrowed(signed_in, three_suites):
+    client = signed_in()
+    for query, names in (
         ("q=wea", ["Weather"]),
         ("q=CREATE-t", ["Basics"]),
         ("q=slow", ["Deploy"]),
@@ -75,12 +75,10 @@ def three_suites(project):
         ("tag=export", ["Basics"]),
         ("tag=smoke&format=agentv", []),
         ("q=&tag=", ["Basics", "Deploy", "Weather"]),
-    ],
-)
-def test_the_list_can_be_narrowed(signed_in, three_suites, query, names):
-    page = parse(signed_in().get(f"/p/tools/suites/?{query}"))
-    assert (page.table("Suites").row_names if "Suites" in page.tables else []) == names
-    assert "All suites 3" in page.region("All suites")
+    ):
+        page = parse(client.get(f"/p/tools/suites/?{query}"))
+        assert (page.table("Suites").row_names if "Suites" in page.tables else []) == names, query
+        assert "All suites 3" in page.region("All suites"), query
 
 
 def test_the_list_offers_its_formats_and_tags(signed_in, three_suites):
@@ -182,18 +180,18 @@ def test_a_suite_counts_its_checks_in_every_format(signed_in, project, criteria,
     assert (row.cell("Checks").text, row.cell("Judge").text) == (checks, judged)
 
 
-@pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "new"])
-def test_a_suite_classifies_its_scenarios(signed_in, tried, kind):
-    table = parse(signed_in().get(f"/p/tools/suites/basics/?show={kind}")).table("Scenarios")
-    assert table.row_names == [f"{kind}-one smoke"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "rests_on"), [("solid", "too few trials, n = 4"), ("broken", "88 % sure, n = 4"), ("new", "")]
-)
-def test_a_class_says_what_it_rests_on(signed_in, tried, kind, rests_on):
-    row = parse(signed_in().get("/p/tools/suites/basics/")).table("Scenarios").row(f"{kind}-one")
-    assert row.cell("Class").text == f"{kind} {rests_on}".strip()
+def test_a_suite_classifies_its_scenarios_and_says_what_a_class_rests_on(signed_in, tried):
+    client = signed_in()
+    for kind in ("solid", "flaky", "broken", "new"):
+        table = parse(client.get(f"/p/tools/suites/basics/?show={kind}")).table("Scenarios")
+        assert table.row_names == [f"{kind}-one smoke"], kind
+    page = parse(client.get("/p/tools/suites/basics/"))
+    chips, table = page.region("Show"), page.table("Scenarios")
+    assert chips.all("a")[0].classes == {"chip"}
+    for kind in ("solid", "flaky", "broken"):
+        assert chips.link(f"{kind.capitalize()} 1").classes == {"chip", f"is-{kind}"}
+    for kind, rests_on in (("solid", "too few trials, n = 4"), ("broken", "88 % sure, n = 4"), ("new", "")):
+        assert table.row(f"{kind}-one").cell("Class").text == f"{kind} {rests_on}".strip()
 
 
 def test_a_scenario_of_two_trials_is_new(signed_in, project):
@@ -204,13 +202,6 @@ def test_a_scenario_of_two_trials_is_new(signed_in, project):
     assert "new" in text.badges
     assert "New 1" in text.links
     assert "not run yet" not in text
-
-
-@pytest.mark.parametrize("kind", ["solid", "flaky", "broken"])
-def test_chips_of_classes_have_their_glyphs(signed_in, tried, kind):
-    chips = parse(signed_in().get("/p/tools/suites/basics/")).region("Show")
-    assert chips.link(f"{kind.capitalize()} 1").classes == {"chip", f"is-{kind}"}
-    assert chips.all("a")[0].classes == {"chip"}
 
 
 def test_a_suite_shows_versions_guidance_and_hints(signed_in, project):

@@ -92,14 +92,14 @@ def test_names_come_back_as_they_were_quoted(signed_in, version):
     assert len(rows(text)) == 1
 
 
-@pytest.mark.parametrize("name", ["list", "x" * 3000, "%", "_" * 6], ids=range(4))
-def test_a_subcommand_that_never_failed_says_so(signed_in, version, name):
+def test_a_subcommand_that_never_failed_says_so(signed_in, version):
     run = make_run(version)
     failing(run)
     client = signed_in()
     sentence = "No failing calls of this subcommand in this run."
-    assert sentence in panel(client, run, name)
-    assert sentence in parse(client.get(address(run), {"failing": name}))
+    for name in ("list", "x" * 3000, "%", "_" * 6):
+        assert sentence in panel(client, run, name), name
+    assert sentence in parse(client.get(address(run), {"failing": "list"}))
 
 
 def test_what_no_rate_counts_is_left_out(signed_in, version):

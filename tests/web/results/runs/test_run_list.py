@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from runs.compare.baselines import set_baseline
 from runs.models import Measure
 from runs.models.comparison import Change
@@ -44,10 +42,10 @@ def test_it_pages_by_key(signed_in, version):
     assert numbers(client.get(ADDRESS + older)) == runs[1::-1]
 
 
-@pytest.mark.parametrize("before", ["x", "-1", "9" * 40, "1e3", "٣"])
-def test_an_invalid_key_shows_the_first_page(signed_in, version, before):
-    run = make_run(version)
-    assert numbers(signed_in().get(f"{ADDRESS}?before={before}")) == [run.pk]
+def test_an_invalid_key_shows_the_first_page(signed_in, version):
+    run, client = make_run(version), signed_in()
+    for before in ("x", "-1", "9" * 40, "1e3", "٣"):
+        assert numbers(client.get(f"{ADDRESS}?before={before}")) == [run.pk], before
 
 
 def test_it_answers_htmx_with_the_results_alone(signed_in, version):
