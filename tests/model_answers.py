@@ -156,10 +156,6 @@ def gemini_body(model: str, answer: Answer) -> dict[str, Any]:
             }
         ],
         "usageMetadata": answer.recorded
-        or {
-            "promptTokenCount": read,
-            "candidatesTokenCount": written,
-            "totalTokenCount": read + written,
-        },
+        or {"promptTokenCount": read, "candidatesTokenCount": written, "totalTokenCount": read + written},
         "modelVersion": model,
     }

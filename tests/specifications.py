@@ -73,18 +73,8 @@ PARAGRAPHS: dict[str, dict[str, tuple[str, ...]]] = {
             "Reading the judge's reply",
             "Prompts are stored, parse failures don't warn",
         ),
-        "Providers": (
-            "Azure OpenAI",
-            "Anthropic",
-            "Gemini",
-            "VS Code",
-            "Codex",
-            "Mock",
-        ),
-        "Concurrency": (
-            "Cases at once",
-            "A failing worker leaves the others",
-        ),
+        "Providers": ("Azure OpenAI", "Anthropic", "Gemini", "VS Code", "Codex", "Mock"),
+        "Concurrency": ("Cases at once", "A failing worker leaves the others"),
         "Batches": (
             "One batch for all cases, else case by case",
             "A provider without batches warns in verbose runs",
@@ -100,20 +90,9 @@ PARAGRAPHS: dict[str, dict[str, tuple[str, ...]]] = {
             "Placeholders",
             "Fields of a health check",
         ),
-        "Retries": (
-            "Retry fields in both spellings",
-            "Backoff by default",
-            "Errors that are not retried",
-        ),
-        "Guidelines": (
-            "Patterns of .agentv.yaml",
-            "Default patterns",
-            "Matching of globs",
-        ),
-        "Traces": (
-            "Fields of an event",
-            "The summary of a trace",
-        ),
+        "Retries": ("Retry fields in both spellings", "Backoff by default", "Errors that are not retried"),
+        "Guidelines": ("Patterns of .agentv.yaml", "Default patterns", "Matching of globs"),
+        "Traces": ("Fields of an event", "The summary of a trace"),
         "Tool trajectory": (
             "Any order: minimum met",
             "Any order: minimum missed",
@@ -207,6 +186,6 @@ PARAGRAPHS: dict[str, dict[str, tuple[str, ...]]] = {
 """Titles by specification and section; each has a marked test, or a reason in `MISSING`."""
 
 MISSING: dict[tuple[str, str], str] = {
-    ("llm-tool-test", "No metrics of one domain"): "Nothing to test: evalhub has no metric of one domain.",
+    ("llm-tool-test", "No metrics of one domain"): "Nothing to test: evalhub has no metric of one domain."
 }
 """Why a paragraph has no test."""

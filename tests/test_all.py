@@ -10,15 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.all import (
-    DIFFERING,
-    ROOT,
-    WAITING,
-    find_repeated,
-    find_tests,
-    find_worst,
-    names_files,
-)
+from tests.all import DIFFERING, ROOT, WAITING, find_repeated, find_tests, find_worst, names_files
 from tests.call_times import JOURNEYS, MOST_JOURNEYS, TURNS, find_long_calls
 from tests.parts import PARTS, find_changed_tests, order_sample
 

@@ -11,9 +11,7 @@ from tests.agentv.eval_folder import cases, run_folder, the_run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
-HALF = [
-    {"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 1, "b": 1}},
-]
+HALF = [{"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 1, "b": 1}}]
 MOCK = {
     "name": "agent",
     "provider": "mock",

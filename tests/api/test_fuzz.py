@@ -49,12 +49,7 @@ def test_it_never_fails_for_what_is_sent(sent: dict[str, Any], subtests: pytest.
 def send_cases(operation: APIOperation, sent: dict[str, Any]) -> None:
     """Send an operation's cases. Raises for an answer that the document doesn't have, and for a server error."""
 
-    @settings(
-        max_examples=EXAMPLES,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=EXAMPLES, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(case=right_and_wrong_cases(operation))
     def send(case: schemathesis.Case) -> None:
         # Half of the requests are about things that exist, or most of them would end at a 404.

@@ -7,16 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from runs.models import (
-    JudgingRecord,
-    Overrule,
-    ReassessedTrial,
-    Reassessment,
-    Resolution,
-    Review,
-    Run,
-    Trial,
-)
+from runs.models import JudgingRecord, Overrule, ReassessedTrial, Reassessment, Resolution, Review, Run, Trial
 from runs.review.overruling import overrule
 from tests.browser.conftest import SCREENSHOTS, follow
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, score

@@ -121,7 +121,7 @@ def test_a_previous_version_runs_beside_and_is_tested_once_at_the_end(tmp_path):
     (lift,) = map(lift_json, lifts_of_launch(Launch.objects.get().pk))
     assert lift["previous"]["verdict"] == "improved"
     assert [(each["configuration"], each["said"]) for each in lift["benchmark"]["means"]] == [
-        *(("with_skill", 0.875), ("old_skill", 0.625)),
+        *(("with_skill", 0.875), ("old_skill", 0.625))
     ]
     assert (lift["previous"]["guidance"], lift["previous"]["runs"]) == (previous.guidance_id, [previous.pk])
     prompts = JudgingRecord.objects.values_list("content__user_prompt", flat=True)

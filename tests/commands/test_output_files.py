@@ -22,8 +22,7 @@ def run() -> Run:
 
 
 @pytest.mark.parametrize(
-    "option",
-    ["--json-file", "--junit-file", "--summary-file", "--output-dir", "--dump-traces"],
+    "option", ["--json-file", "--junit-file", "--summary-file", "--output-dir", "--dump-traces"]
 )
 def test_a_run_does_not_begin_where_its_files_could_not_be_written(tmp_path: Path, option: str) -> None:
     make_target(default_project(), name="one")

@@ -72,11 +72,7 @@ def test_on_a_terminal_a_bar_shows_the_running_trials(tmp_path: Path, arguments:
     ("totals", "seconds", "expected"),
     [
         (Totals(4, 0, 0, 0, 0, None), 1.0, "0/4 · 0 passed"),
-        (
-            Totals(10, 3, 1, 1, 0, 0.5),
-            10.0,
-            "5/10 · 3 passed · 1 failed · 1 error · $0.50 · 10 s left",
-        ),
+        (Totals(10, 3, 1, 1, 0, 0.5), 10.0, "5/10 · 3 passed · 1 failed · 1 error · $0.50 · 10 s left"),
         (Totals(100, 1, 0, 0, 0, None), 2.0, "1/100 · 1 passed · 3 min 18 s left"),
         (Totals(2, 2, 0, 0, 0, None), 9.0, "2/2 · 2 passed"),
     ],

@@ -84,10 +84,7 @@ def test_the_example_suites_are_proved(name, unproved, tmp_path, settings):
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--max-usd", "0"), "--max-usd is 0. Give more than 0 dollars."),
-    ],
+    ("words", "sentence"), [(("--max-usd", "0"), "--max-usd is 0. Give more than 0 dollars.")]
 )
 def test_a_wrong_option_of_a_proof_is_refused(folder, words, sentence):
     import_files(read_path(folder), project=default_project(), by=None)

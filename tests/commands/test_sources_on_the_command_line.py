@@ -54,9 +54,7 @@ def run(folder: Path, *options: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    "source",
-    ["{folder}/snapshot.json", 'echo \'{{"a": {{"number": 7}}}}\''],
-    ids=["a file", "a command"],
+    "source", ["{folder}/snapshot.json", 'echo \'{{"a": {{"number": 7}}}}\''], ids=["a file", "a command"]
 )
 @pytest.mark.spec("tool-forge", "Snapshot captured before the run")
 def test_a_snapshot_comes_from_a_file_or_a_command(folder: Path, source: str) -> None:
@@ -160,10 +158,7 @@ def test_a_baseline_is_a_file_or_a_uuid(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("choice", "sentence"),
-    [
-        ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "There is no run '6ba7"),
-        ("snapshot.json", "evalhub imports"),
-    ],
+    [("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "There is no run '6ba7"), ("snapshot.json", "evalhub imports")],
 )
 def test_a_baseline_that_is_none_is_refused(folder: Path, choice: str, sentence: str) -> None:
     path = folder / choice

@@ -172,7 +172,4 @@ def test_result_files_need_results(tmp_path: Path) -> None:
     make_target(default_project(), name="one")
     make_suite(default_project(), ["one"], name="small")
     ended = call("run_scenarios", "small", "--target", "one", "--summary-file", str(tmp_path / "x.md"))
-    assert (ended.code, ended.err.strip()) == (
-        2,
-        "--summary-file needs finished runs. Add --now or --wait.",
-    )
+    assert (ended.code, ended.err.strip()) == (2, "--summary-file needs finished runs. Add --now or --wait.")

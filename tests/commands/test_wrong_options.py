@@ -35,10 +35,7 @@ def suite(db: None) -> str:
         (["--config", ENDLESS], f"{ENDLESS}: The configuration {TOO_LARGE}"),
         (["--seed-manifest", ENDLESS], f"{ENDLESS}: The seed manifest {TOO_LARGE}"),
         (["--tier", "-1", "--dry-run"], "--tier is -1: input should be greater than or equal to 0."),
-        (
-            ["--shard", "7/7"],
-            "Shard 7/7 of small is empty: 2 scenarios can be split into 2 shards at most.",
-        ),
+        (["--shard", "7/7"], "Shard 7/7 of small is empty: 2 scenarios can be split into 2 shards at most."),
     ],
 )
 def test_an_invalid_option_is_reported(suite, words, sentence):
@@ -57,10 +54,7 @@ def test_a_shard_that_is_none_is_wrong_use(shard):
 
 def test_several_targets_are_named_to_choose_from(suite):
     ended = call("run_scenarios", suite, "--dry-run")
-    assert (ended.code, ended.err.strip()) == (
-        2,
-        "Several targets could run this: one, two. Choose one.",
-    )
+    assert (ended.code, ended.err.strip()) == (2, "Several targets could run this: one, two. Choose one.")
 
 
 @pytest.mark.parametrize(

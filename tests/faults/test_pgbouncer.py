@@ -45,10 +45,7 @@ def test_everything_works_through_a_pool_of_transactions(pooled: Stand, tmp_path
     assert pooled.rows("SELECT passed, errors, open FROM runs_run") == [(40, 0, 0)]
     assert pooled.one("SELECT max(starts) FROM runs_trial") == 1
     # Commands that read many rows.
-    for words in (
-        ["prune", "--dry-run"],
-        ["migrate", "runs", "zero", "--plan"],
-    ):
+    for words in (["prune", "--dry-run"], ["migrate", "runs", "zero", "--plan"]):
         pooled.manage(*words)
     log = (tmp_path / "worker.log").read_text()
     for sign in ("Traceback", "prepared statement", "cursor", "The database is away"):

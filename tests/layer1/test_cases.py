@@ -75,10 +75,7 @@ def test_hidden_exit_codes_are_no_successes(case: str, expected: list[float], pa
         ("32/passing-tests.jsonl", "test !"),
         ("32/other-program.jsonl", "test !, build 0"),
         ("33/claude.jsonl", "add 0, rm !, list 0, rm 3"),
-        (
-            "37/session.jsonl",
-            "commit 0, push 0, pr 0, add ?, commit ?, push 0, commit 0, push 0, pr 0",
-        ),
+        ("37/session.jsonl", "commit 0, push 0, pr 0, add ?, commit ?, push 0, commit 0, push 0, pr 0"),
         ("38/session.jsonl", "diff 0, add 0"),
     ],
 )

@@ -28,10 +28,7 @@ case "$1" in serve) echo up; exec sleep 300 ;; *) echo ok ;; esac
 """
 IN_BACKGROUND: dict[str, dict[str, Any]] = {
     "claude_code": {"tool": "Bash", "arguments": {"command": "./kv serve", "run_in_background": True}},
-    "qwen_code": {
-        "tool": "run_shell_command",
-        "arguments": {"command": "./kv serve", "is_background": True},
-    },
+    "qwen_code": {"tool": "run_shell_command", "arguments": {"command": "./kv serve", "is_background": True}},
     "gemini_cli": {
         "tool": "run_shell_command",
         "arguments": {"command": "./kv serve", "is_background": True},

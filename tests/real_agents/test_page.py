@@ -21,16 +21,7 @@ from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite
 from scenarios.storing import store_guidance
 from tests.browser.conftest import PATIENCE_MS, SCREENSHOTS, follow
-from tests.real_agents.real import (
-    AGENTS,
-    ANSWER,
-    COMMANDS,
-    KEY,
-    cost_is_right,
-    give_price,
-    playing,
-    turns,
-)
+from tests.real_agents.real import AGENTS, ANSWER, COMMANDS, KEY, cost_is_right, give_price, playing, turns
 from tests.real_agents.test_runs import suite, target
 
 WRONG, RIGHT = turns(*COMMANDS[1:3], COMMANDS[5]), turns(COMMANDS[0], *COMMANDS[3:])

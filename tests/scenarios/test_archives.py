@@ -79,10 +79,7 @@ HOSTILE = {
     "a zip bomb": (zipped(("a", b"\0" * (30 << 20))), "large-file"),
     "a gzip bomb": (gzip.compress(bytes(archives.MAX_TOTAL_BYTES + (8 << 20)), 1), "too-large"),
     "a large file": (tarred(("a", bytes(archives.MAX_FILE_BYTES + 1)), pack=bytes), "large-file"),
-    "too many files": (
-        zipped(*((f"{n}", "") for n in range(archives.MAX_MEMBERS + 1))),
-        "too-many-files",
-    ),
+    "too many files": (zipped(*((f"{n}", "") for n in range(archives.MAX_MEMBERS + 1))), "too-many-files"),
     "nothing": (zipped(), "no-files"),
     "cut off": (zipped(("a", "x" * 1000))[:-30], "broken-archive"),
     "no archive": (b"PK\x03\x04 and no more", "broken-archive"),

@@ -148,8 +148,7 @@ def test_other_data_beside_the_tool_is_another_task():
 
 
 @pytest.mark.parametrize(
-    ("binary", "is_tool"),
-    [("tool", True), ("bin/tool", True), ("data/tool", False), ("tool.txt", False)],
+    ("binary", "is_tool"), [("tool", True), ("bin/tool", True), ("data/tool", False), ("tool.txt", False)]
 )
 def test_a_binary_is_the_tool_at_the_root_or_in_bin(binary, is_tool):
     assert is_tool_file(binary, Tool(binary="tool")) is is_tool

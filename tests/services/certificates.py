@@ -33,10 +33,7 @@ class Authority:
         self.path.write_bytes(own.public_bytes(serialization.Encoding.PEM))
 
     def _signed(
-        self,
-        subject: x509.Name,
-        key: ec.EllipticCurvePrivateKey,
-        *extensions: x509.ExtensionType,
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *extensions: x509.ExtensionType
     ) -> x509.Certificate:
         now = datetime.datetime.now(datetime.UTC)
         builder = (
@@ -63,9 +60,7 @@ class Authority:
         )
         made.key.write_bytes(
             key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
         )
         return made

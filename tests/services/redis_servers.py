@@ -56,11 +56,7 @@ class RedisServers:
 
     def start_broker(self, *lines: str) -> int:
         """Start a server with the broker's password."""
-        return self.start(
-            f'requirepass "{PASSWORD}"',
-            'save ""',
-            *lines,
-        )
+        return self.start(f'requirepass "{PASSWORD}"', 'save ""', *lines)
 
     def start_sentinel(self, master: int) -> int:
         """Start a Sentinel that watches the master at this port and decides alone."""

@@ -33,10 +33,7 @@ def test_every_lock_has_its_sources():
 
 @pytest.mark.parametrize(
     "line",
-    [
-        b"pip install --index" + b"-url x",
-        b"https://files.python" + b"hosted.org/x",
-    ],
+    [b"pip install --index" + b"-url x", b"https://files.python" + b"hosted.org/x"],
     ids=["an index", "a registry"],
 )
 def test_what_works_on_one_machine_only_is_found(line):

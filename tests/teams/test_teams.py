@@ -21,18 +21,7 @@ from tests.builders import make_member, make_project
     [
         ("viewer", {"read"}),
         ("runner", {"read", "run", "triage", "review", "annotate"}),
-        (
-            "author",
-            {
-                "read",
-                "run",
-                "triage",
-                "review",
-                "annotate",
-                "upload",
-                "read unredacted",
-            },
-        ),
+        ("author", {"read", "run", "triage", "review", "annotate", "upload", "read unredacted"}),
         ("admin", set(ACTIONS)),
         (None, set()),
     ],

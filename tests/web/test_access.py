@@ -89,11 +89,7 @@ def test_it_does_not_lend_objects_to_another_project(signed_in, addresses, name)
 
 
 @pytest.mark.parametrize(
-    ("role", "path", "status"),
-    [
-        ("viewer", "/p/tools/runs/new/", 403),
-        ("runner", "/p/tools/runs/new/", 200),
-    ],
+    ("role", "path", "status"), [("viewer", "/p/tools/runs/new/", 403), ("runner", "/p/tools/runs/new/", 200)]
 )
 def test_it_asks_for_the_role(signed_in, project, role, path, status):
     assert signed_in(role).get(path).status_code == status

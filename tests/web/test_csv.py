@@ -15,15 +15,7 @@ from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table, csv_lines
 from runs.models import CommandRecord, ModelPrice, Run
 from scenarios.models import SuiteVersion
-from tests.builders import (
-    close,
-    make_compared,
-    make_guidance,
-    make_project,
-    make_run,
-    make_suite,
-    make_trial,
-)
+from tests.builders import close, make_compared, make_guidance, make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -149,10 +141,7 @@ def test_a_trials_commands(signed_in: SignIn, version: SuiteVersion) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["runs/", "runs/{run}/", "compare/?runs={base},{run}"],
-)
+@pytest.mark.parametrize("address", ["runs/", "runs/{run}/", "compare/?runs={base},{run}"])
 def test_each_page_links_its_csv(signed_in: SignIn, compared: tuple[Run, Run], address: str) -> None:
     client, (base, run) = signed_in("viewer"), compared
     place = f"/p/tools/{address.format(run=run.pk, base=base.pk)}"

@@ -203,10 +203,7 @@ def test_a_program_reads_one_document(tmp_path: Path):
         text=True,
         timeout=90,
     )
-    assert (done.returncode, json.loads(done.stdout)) == (
-        0,
-        {"url": None, "sign_in": None, "examples": None},
-    )
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"url": None, "sign_in": None, "examples": None})
 
 
 @pytest.mark.slow

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.statistics.calibration import (
-    Label,
-    calibrate,
-    cohen_kappa,
-    flip_rate,
-)
+from evaluators.statistics.calibration import Label, calibrate, cohen_kappa, flip_rate
 from tests.evaluators.statistics.simulated_judges import JUDGES, Judge, coverage
 
 
@@ -53,8 +48,7 @@ def test_rates_have_the_intervals_of_wilson() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passing", "failing", "expected"),
-    [(30, 30, True), (29, 30, False), (30, 29, False)],
+    ("passing", "failing", "expected"), [(30, 30, True), (29, 30, False), (30, 29, False)]
 )
 def test_calibrated_needs_labels_of_both(passing: int, failing: int, expected: bool) -> None:
     assert calibrate(labels(passing, 0, 0, failing)).is_calibrated(30, 0.7) is expected

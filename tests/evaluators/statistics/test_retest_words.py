@@ -31,10 +31,7 @@ def retest(outcome: RetestOutcome | None, passed: int, trials: int, **changes: o
         (retest(RetestOutcome.TOO_FEW, 0, 0), "too few earlier trials"),
         (retest(None, 0, 0), "runs again, 6 fresh trials"),
         (retest(RetestOutcome.FIXED, 6, 6, kind=RetestKind.FIX), "fixed, 6 of 6 pass"),
-        (
-            retest(RetestOutcome.NOT_DECIDED, 5, 6, kind=RetestKind.FIX),
-            "5 of 6 pass, not yet fixed",
-        ),
+        (retest(RetestOutcome.NOT_DECIDED, 5, 6, kind=RetestKind.FIX), "5 of 6 pass, not yet fixed"),
         (
             retest(RetestOutcome.NOT_DECIDED, 0, 3, stopped="The budget of $1.00 was reached."),
             "3 of 3 failed, not decided; 3 of 6, limit reached",

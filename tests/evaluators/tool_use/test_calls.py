@@ -32,10 +32,7 @@ def test_results_with_an_unknown_id_belong_to_the_first_open_call_without_one():
 def test_an_error_belongs_only_to_the_call_with_its_id():
     assert pairs(
         Event("tool_call"), Event("tool_call", "a"), Event("error", "a", text="1"), Event("error")
-    ) == [
-        (0, None),
-        (1, "1"),
-    ]
+    ) == [(0, None), (1, "1")]
 
 
 @pytest.mark.hostile

@@ -33,12 +33,7 @@ def found(project: Project, own: str | None, target: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("own", "target", "expected"),
-    [
-        (OWN, TARGETS, ["s"]),
-        ("", TARGETS, ["sh"]),
-        ("", "", ["ship"]),
-        (None, TARGETS, ["sh"]),
-    ],
+    [(OWN, TARGETS, ["s"]), ("", TARGETS, ["sh"]), ("", "", ["ship"]), (None, TARGETS, ["sh"])],
 )
 def test_the_nearest_pattern_finds_commands(project, own, target, expected):
     project.command_pattern = PROJECTS
@@ -51,12 +46,7 @@ def test_the_nearest_pattern_finds_commands(project, own, target, expected):
 
 @pytest.mark.parametrize(
     ("own", "before", "after", "changed"),
-    [
-        ("", "a", "b", ("pattern",)),
-        ("", "a", "a", ()),
-        ("", "", "b", ("pattern",)),
-        ("own", "a", "b", ()),
-    ],
+    [("", "a", "b", ("pattern",)), ("", "a", "a", ()), ("", "", "b", ("pattern",)), ("own", "a", "b", ())],
 )
 def test_the_pattern_that_applies_counts_for_comparability(project, own, before, after, changed):
     version = make_suite(project, ("create",))

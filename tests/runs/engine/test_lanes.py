@@ -12,15 +12,7 @@ from django.db import connection, transaction
 from runs.engine import lanes, recording, run_here
 from runs.models import Run, Target, Trial
 from tests.builders import make_guidance, make_project, make_suite, make_target
-from tests.runs.carrying import (
-    NO_GATES,
-    beside,
-    launch,
-    running,
-    shell_target,
-    start,
-    suite_of,
-)
+from tests.runs.carrying import NO_GATES, beside, launch, running, shell_target, start, suite_of
 from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,12 +12,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
 from scenarios.storing import store_fixture
 from tests.builders import make_project, make_suite
-from tests.runs.carrying import (
-    NO_GATES,
-    launch,
-    shell_target,
-    suite_of,
-)
+from tests.runs.carrying import NO_GATES, launch, shell_target, suite_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 

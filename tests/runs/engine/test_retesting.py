@@ -268,11 +268,7 @@ def test_three_runs_that_do_not_look_worse_release_a_named_scenario(version):
     run = first
     for _ in range(3):
         # Two of three pass, and of the fresh trials half: not fixed.
-        run = ran(
-            version,
-            in_turn("pass", "pass", "pass", "pass", "fail", "fail", "fail"),
-            **GIVEN,
-        )
+        run = ran(version, in_turn("pass", "pass", "pass", "pass", "fail", "fail", "fail"), **GIVEN)
     assert Alert.objects.get(run=first).state == AlertState.UNTRIAGED
     assert named_since(first, "") == {}
     assert str(retests_of(run)[0].outcome) == "not_decided"

@@ -202,10 +202,7 @@ def test_long_names_stay_apart() -> None:
         ("<testsuites><testsuite>", r"report\.xml: line 1: the XML is broken: no element found"),
         ('<testsuite name="none" tests="0"/>', "no test case in it"),
         ('<!DOCTYPE t [<!ENTITY a "b">]><testsuite><testcase name="&a;"/></testsuite>', "no results found"),
-        (
-            '<testsuite/><!DOCTYPE t [<!ENTITY a "b">]>',
-            r"report\.xml: line 1: the XML is broken",
-        ),
+        ('<testsuite/><!DOCTYPE t [<!ENTITY a "b">]>', r"report\.xml: line 1: the XML is broken"),
         (
             '<?xml version="1.0"?><!-- a --><!DOCTYPE t [<!ENTITY a "b">]><!-- b --><testsuite/>',
             "no results found",

@@ -54,12 +54,7 @@ def test_without_a_judge_in_the_scenario_results_compare():
 
 @pytest.mark.parametrize(
     ("own", "before", "after", "compares"),
-    [
-        (1.0, 0.4, 0.9, False),
-        (1.0, 0.4, None, False),
-        (0.4, 0.4, None, True),
-        (1.0, 0.4, 0.4, True),
-    ],
+    [(1.0, 0.4, 0.9, False), (1.0, 0.4, None, False), (0.4, 0.4, None, True), (1.0, 0.4, 0.4, True)],
 )
 def test_another_threshold_is_another_standard(own, before, after, compares):
     run = _compared(
@@ -78,12 +73,7 @@ def test_a_threshold_without_evaluators_decides_nothing():
 
 @pytest.mark.parametrize(
     ("own", "before", "after", "compares"),
-    [
-        (None, 60, 600, False),
-        (None, None, 600, False),
-        (None, None, 300, True),
-        (120, 60, 600, True),
-    ],
+    [(None, 60, 600, False), (None, None, 600, False), (None, None, 300, True), (120, 60, 600, True)],
 )
 def test_another_time_limit_is_another_task(own, before, after, compares):
     version = make_suite(make_project(), ("create",), limits={"timeout_seconds": own} if own else {})

@@ -72,12 +72,7 @@ def test_errors_are_excluded_from_a_scenarios_history(version, target):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"branch": "feature/x"},
-        {"trigger": "confirm"},
-        {"trigger": "import"},
-        {"state": "cancelled"},
-    ],
+    [{"branch": "feature/x"}, {"trigger": "confirm"}, {"trigger": "import"}, {"state": "cancelled"}],
     ids=["another branch", "a confirmation", "imported", "cancelled"],
 )
 def test_runs_off_the_mainline_do_not_count(version, target, changes):

@@ -168,10 +168,7 @@ def test_trials_of_the_baseline_are_separate(version):
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
 @pytest.mark.parametrize(
     ("read", "index"),
-    [
-        (lambda project: cost_by_day(project, now=timezone.now()), "run_by_day"),
-        (running_now, "run_by_state"),
-    ],
+    [(lambda project: cost_by_day(project, now=timezone.now()), "run_by_day"), (running_now, "run_by_state")],
     ids=["week", "running"],
 )
 def test_the_home_finds_runs_by_index(version, read, index):

@@ -43,12 +43,7 @@ def run(tmp_path: Path) -> Run:
     (tmp_path / "good.yaml").write_text(SUITE.format(gate="file_exists", path="out.txt"))
     ids = ("task", "documentation_sufficiency", "workflow_clarity")
     targets = [
-        {
-            "name": "shell",
-            "provider": "cli",
-            "command_template": "sh -c {PROMPT}",
-            "judge_target": "kind",
-        },
+        {"name": "shell", "provider": "cli", "command_template": "sh -c {PROMPT}", "judge_target": "kind"},
         {"name": "kind", "provider": "mock", "response": _reply(0.9, *ids), "cost_usd": 0.01},
         {"name": "strict", "provider": "mock", "response": _reply(0.2, *ids), "cost_usd": 0.01},
     ]

@@ -12,15 +12,7 @@ from runs.results.digests import digests_of
 from runs.review.calibrations import calibration_of
 from runs.review.overruling import overrule, undo
 from runs.review.reviewing import review
-from tests.builders import (
-    close,
-    make_compared,
-    make_member,
-    make_run,
-    make_suite,
-    make_trial,
-    score,
-)
+from tests.builders import close, make_compared, make_member, make_run, make_suite, make_trial, score
 from tests.runs.review.judged import VERSION, judging
 
 pytestmark = pytest.mark.django_db

@@ -177,10 +177,7 @@ def test_grading_loads_no_library_outside(library, mark, tmp_path):
     text = greeting("- type: command_succeeds\n  command: test -e loaded\n") + GRADED
     text = text.replace("target:\n", "target:\n  env: {LD_PRELOAD: ./evil.so}\n", 1)
     asked = Grading.model_validate(
-        {
-            "suite": {"name": "greet.yaml", "text": text},
-            "evidence": {"files": {"a.txt": encoded(library)}},
-        }
+        {"suite": {"name": "greet.yaml", "text": text}, "evidence": {"files": {"a.txt": encoded(library)}}}
     )
     graded = grade_in_workspace(asked, tmp_path / "work", containment(Level.BWRAP))
     assert graded["outcome"] == "pass", graded

@@ -104,8 +104,7 @@ def attempt(folder: Path, level: Level, profile: Profile, egress: Egress) -> dic
 
 @pytest.mark.parametrize("sockets", [False, True])
 @pytest.mark.parametrize(
-    ("machine", "architecture"),
-    [(machine, each) for machine, known in OF_MACHINE.items() for each in known],
+    ("machine", "architecture"), [(machine, each) for machine, known in OF_MACHINE.items() for each in known]
 )
 def test_every_architecture_has_its_numbers(machine: str, architecture: int, sockets: bool) -> None:
     program = call_filter(sockets=sockets, machine=machine)

@@ -101,10 +101,7 @@ def test_it_says_who_asked_and_what_the_agent_wrote(folders: Folders, level: Lev
     assert (
         written.asker and written.asker.script.rsplit("/", 1)[-1],
         written.asker and written.asker.written,
-    ) == (
-        "own.sh",
-        True,
-    )
+    ) == ("own.sh", True)
     assert (given.asker and given.asker.script.rsplit("/", 1)[-1], given.asker and given.asker.written) == (
         "given.sh",
         False,

@@ -72,10 +72,7 @@ BROKEN = [
         ["- name: a", "  provider: cli", "  command_template: ''"], 4, "targets/invalid-field", id="empty"
     ),
     pytest.param(
-        ["- name: a", "  provider: cli", "  command_template: ' '"],
-        4,
-        "targets/invalid-field",
-        id="blank",
+        ["- name: a", "  provider: cli", "  command_template: ' '"], 4, "targets/invalid-field", id="blank"
     ),
     pytest.param(
         ["- name: a", "  provider: cli", "  commandTemplate: 'x {NOPE}'"],
@@ -103,10 +100,7 @@ BROKEN = [
     ),
     pytest.param(["- name: a", "  provider: mock", "  workers: 0"], 4, "targets/invalid-field", id="workers"),
     pytest.param(
-        ["- name: a", "  provider: gemini", "  api_key: abc"],
-        4,
-        "targets/literal-secret",
-        id="literal key",
+        ["- name: a", "  provider: gemini", "  api_key: abc"], 4, "targets/literal-secret", id="literal key"
     ),
     pytest.param(
         ["- name: a", "  provider: codex", "  env:", "    MY_TOKEN: abc"],
@@ -115,13 +109,7 @@ BROKEN = [
         id="literal in env",
     ),
     pytest.param(
-        [
-            "- name: a",
-            "  provider: http",
-            "  url: http://x",
-            "  headers: ",
-            "    X: Bearer abcdefgh12345",
-        ],
+        ["- name: a", "  provider: http", "  url: http://x", "  headers: ", "    X: Bearer abcdefgh12345"],
         6,
         "targets/literal-secret",
         id="literal header",
@@ -133,10 +121,7 @@ BROKEN = [
         id="partial",
     ),
     pytest.param(
-        ["- {name: a, provider: mock}", "- {name: a, provider: mock}"],
-        3,
-        "targets/repeated-name",
-        id="twice",
+        ["- {name: a, provider: mock}", "- {name: a, provider: mock}"], 3, "targets/repeated-name", id="twice"
     ),
 ]
 

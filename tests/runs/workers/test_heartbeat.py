@@ -15,13 +15,7 @@ from runs.workers.heartbeat import CHECK_SECONDS, Heartbeat
 from runs.workers.worker_registry import worker_name
 from tests.builders import make_project
 from tests.heartbeats import end_heartbeats
-from tests.runs.carrying import (
-    carrying,
-    claimed,
-    running,
-    shell_target,
-    suite_of,
-)
+from tests.runs.carrying import carrying, claimed, running, shell_target, suite_of
 from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)

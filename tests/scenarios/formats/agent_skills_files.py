@@ -158,7 +158,7 @@ SAMPLES = {
                 case(prompt="请添加一条笔记", assertions=["笔记存在", "标题是 X"]),
                 note="草稿",
                 description="测试",
-            ),
+            )
         ),
         {"notetool": 1},
         statements=2,
@@ -312,10 +312,7 @@ SAMPLES = {
         lints=(NO_TOOL, "format/unread-key"),
     ),
     "a folder that nothing reads": Sample(
-        skill(
-            evals(case(assertions=TWO, fixture="shop")),
-            **{"evals/fixtures/shop/prices.csv": "a,1"},
-        ),
+        skill(evals(case(assertions=TWO, fixture="shop")), **{"evals/fixtures/shop/prices.csv": "a,1"}),
         {"notetool": 1},
         statements=2,
         lints=(NO_TOOL, "format/unread-file"),

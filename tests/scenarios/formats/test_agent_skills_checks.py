@@ -79,12 +79,7 @@ def test_texts_of_the_answer_are_gates() -> None:
     [
         (
             {"type": "contains", "value": "a.b"},
-            {
-                "type": "transcript_matches",
-                "pattern": r"a\.b",
-                "where": "answer",
-                "name": "contains 'a.b'",
-            },
+            {"type": "transcript_matches", "pattern": r"a\.b", "where": "answer", "name": "contains 'a.b'"},
         ),
         (
             {"type": "content_contains", "value": "Milk", "description": "It names Milk."},

@@ -28,10 +28,7 @@ def contents(found) -> list[str]:
 
 def test_a_prompt_names_a_file_of_messages():
     chat, terse = suite(SUPPORT, **{"prompts/support-chat.json": json.dumps(CHAT)}).scenarios
-    assert (chat.key, contents(chat)) == (
-        "reset [Support chat]",
-        ["Be kind to users.", "How do I reset it?"],
-    )
+    assert (chat.key, contents(chat)) == ("reset [Support chat]", ["Be kind to users.", "How do I reset it?"])
     assert (terse.key, terse.prompt) == ("reset [Terse]", "For users: How do I reset it?")
 
 

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.formats.js_source import (
-    NotStatic,
-    UnreadableSource,
-    exports_from,
-    object_literals,
-    parse,
-)
+from scenarios.formats.js_source import NotStatic, UnreadableSource, exports_from, object_literals, parse
 
 
 def value_of(source):

@@ -81,11 +81,7 @@ def test_files_that_cannot_be_read_stay(content: str) -> None:
 def test_what_is_left_out_is_named_by_folders() -> None:
     assert name_left_out(
         find_left_out(files_of("SKILL.md", "evals/a", "evals/b/c", "timing.json", "x/evals/d"))
-    ) == [
-        "evals/ (2 files)",
-        "timing.json",
-        "x/evals/ (1 file)",
-    ]
+    ) == ["evals/ (2 files)", "timing.json", "x/evals/ (1 file)"]
 
 
 def lay(files: dict[str, Any]) -> list[str]:

@@ -16,11 +16,7 @@ BROKEN_FILES = [
         '[{"id": "a",\n"input": {}}]', 2, "[0].input.message", "format/missing-field", id="no message"
     ),
     pytest.param(
-        '[{"id": "a",\n"input": {"message": " "}}]',
-        2,
-        "[0].input.message",
-        "format/empty-value",
-        id="blank",
+        '[{"id": "a",\n"input": {"message": " "}}]', 2, "[0].input.message", "format/empty-value", id="blank"
     ),
     pytest.param(
         '[{"id": "a", "input": {"message": "m"},\n"expect": 3}]',
@@ -148,10 +144,7 @@ def test_a_group_that_is_not_a_list_is_refused():
     assert (found.line, found.where) == (2, "shouldRouteDifferently.cases")
 
 
-STRICTLY_REFUSED = {
-    "an unknown key": {"expect": {"responseContain": ["a"]}},
-    "no expect": {"expect": ...},
-}
+STRICTLY_REFUSED = {"an unknown key": {"expect": {"responseContain": ["a"]}}, "no expect": {"expect": ...}}
 
 
 @pytest.mark.parametrize("more", STRICTLY_REFUSED.values(), ids=STRICTLY_REFUSED)

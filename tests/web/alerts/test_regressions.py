@@ -8,13 +8,7 @@ import pytest
 
 from evalhub.teams.models import AuditEvent
 from runs.models import Alert, Run
-from tests.builders import (
-    make_compared,
-    make_guidance,
-    make_member,
-    make_project,
-    make_suite,
-)
+from tests.builders import make_compared, make_guidance, make_member, make_project, make_suite
 from tests.web.screen import parse
 
 pytestmark = pytest.mark.one_database
@@ -123,11 +117,7 @@ def test_who_when_what_and_where_are_kept(signed_in, project, version):
     ran(version)
     run = ran(version, "export")
     make_member(project, "author", "grace")
-    given = {
-        "assignee": "grace",
-        "note": "Wrong flag.",
-        "link": "https://bugs.example/1",
-    }
+    given = {"assignee": "grace", "note": "Wrong flag.", "link": "https://bugs.example/1"}
     text = send(signed_in(), run, HTMX, **given).content.decode()
     alert = alert_of(run)
     assert alert.assignee.username == "grace"

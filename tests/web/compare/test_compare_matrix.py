@@ -176,8 +176,7 @@ def test_ten_runs_cost_as_many_queries_as_three(signed_in, version, django_asser
 
 
 @pytest.mark.parametrize(
-    ("more", "line"),
-    [("", "trial/pass,rate,{base},1.0,,,,,"), ("&table=scenarios", "export,{base},1,1,")],
+    ("more", "line"), [("", "trial/pass,rate,{base},1.0,,,,,"), ("&table=scenarios", "export,{base},1,1,")]
 )
 def test_the_matrix_is_csv_at_the_same_address(signed_in, version, more, line):
     runs = [ran(version), ran(version, "export"), ran(version)]

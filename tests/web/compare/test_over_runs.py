@@ -6,15 +6,7 @@ import pytest
 
 from runs.models import Alert, Change, Measure, Run
 from scenarios.models import ScenarioVersion
-from tests.builders import (
-    close,
-    make_guidance,
-    make_run,
-    make_suite,
-    make_target,
-    make_trial,
-    make_version,
-)
+from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial, make_version
 from tests.trial_parts import make_judging
 from tests.web.screen import parse
 

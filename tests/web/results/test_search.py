@@ -99,11 +99,7 @@ def stored(run, outcome="fail", **texts):
     events = tuple(Event("tool_call", command=line) for line in texts.pop("commands", ()))
     facets = facets_of(run.pk, outcome)
     row = entry(
-        trial.pk,
-        facets,
-        transcript=Transcript(events=events),
-        judgings=[],
-        answer=texts.get("answer", ""),
+        trial.pk, facets, transcript=Transcript(events=events), judgings=[], answer=texts.get("answer", "")
     )
     statements.insert(SearchEntry, [row])
     return trial

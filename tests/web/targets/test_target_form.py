@@ -71,12 +71,7 @@ def test_a_new_target_is_added_by_its_form(signed_in, project):
 )
 def test_a_problem_is_shown_at_its_field(signed_in, project, more, label, sentence):
     make_target(project, "taken")
-    given = {
-        "kind": "cli",
-        "name": "mine",
-        "command_template": "agent {PROMPT}",
-        "save": "anyway",
-    }
+    given = {"kind": "cli", "name": "mine", "command_template": "agent {PROMPT}", "save": "anyway"}
     response = signed_in().post(NEW, given | more)
     assert response.status_code == 422
     field = parse(response).field(label)

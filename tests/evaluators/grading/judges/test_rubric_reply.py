@@ -21,11 +21,7 @@ from tests.linear_time import assert_linear_time, quarter
 pytestmark = pytest.mark.spec("llm-tool-test", "The judge's reply")
 
 RUBRIC = RubricCriteria(
-    criteria=(
-        Criterion(id="a", weight=0.3),
-        Criterion(id="b", weight=0.4),
-        Criterion(id="c", weight=0.3),
-    )
+    criteria=(Criterion(id="a", weight=0.3), Criterion(id="b", weight=0.4), Criterion(id="c", weight=0.3))
 )
 
 
@@ -94,13 +90,7 @@ def test_a_draft_alone_is_an_incomplete_answer() -> None:
 @pytest.mark.hostile
 @pytest.mark.parametrize(
     "text",
-    [
-        "{" * 50_000,
-        '{"a":' * 5_000,
-        '{"a": "' + "{" * 50_000,
-        "<think>" * 200_000,
-        "x</think>\n" * 200_000,
-    ],
+    ["{" * 50_000, '{"a":' * 5_000, '{"a": "' + "{" * 50_000, "<think>" * 200_000, "x</think>\n" * 200_000],
 )
 def test_hostile_answers_take_linear_time(text: str) -> None:
     assert_linear_time(first_object, quarter(text), text)

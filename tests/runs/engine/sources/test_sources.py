@@ -38,11 +38,7 @@ def test_the_contracts_configuration_is_read(tmp_path: Path) -> None:
             },
         )
     )
-    assert target == {
-        "name": "agent-endpoint",
-        "provider": "http",
-        "url": "http://localhost:3000/chat",
-    }
+    assert target == {"name": "agent-endpoint", "provider": "http", "url": "http://localhost:3000/chat"}
     assert config["seed_manifest"] == str(tmp_path / "evals" / "seed-manifest.json")
     assert config["tool_registry"] == str(tmp_path / "tools" / "tools.exports.ts")
     assert (config["snapshot"], config["baseline"], config["concurrency"], config["timeout_seconds"]) == (

@@ -35,10 +35,9 @@ def target_of(
     server: ModelServer, kind: str = "litellm", *, prices: tuple[Price, ...] = (), **changes: Any
 ) -> ResolvedTarget:
     """Return a target of a kind at the server."""
-    address = {
-        "azure": {"resource_name": server.url},
-        "litellm": {"base_url": f"{server.url}/v1"},
-    }.get(kind, {"base_url": server.url})
+    address = {"azure": {"resource_name": server.url}, "litellm": {"base_url": f"{server.url}/v1"}}.get(
+        kind, {"base_url": server.url}
+    )
     fields = {"api_key": KEY, **address, **FIELDS[kind], **QUICK, **changes}
     options = OPTIONS[kind].model_validate(fields)
     return ResolvedTarget(f"my-{kind}", kind, options, secrets=(KEY,), prices=prices)

@@ -54,8 +54,7 @@ def test_a_recipe_reports_commands_and_answer(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "commands", "ended"),
-    [("mini", [("taskmgr creat", 1)], 3), ("aider", [], 0)],
+    ("name", "commands", "ended"), [("mini", [("taskmgr creat", 1)], 3), ("aider", [], 0)]
 )
 def test_a_file_that_an_agent_writes_is_read(tmp_path, name, commands, ended):
     base = containment()

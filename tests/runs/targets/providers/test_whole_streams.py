@@ -34,14 +34,7 @@ class SlowReader:
 
 
 def print_stream(argv: list[str], folder: Path) -> ProcessResult:
-    return run_process(
-        argv,
-        cwd=folder,
-        env={},
-        timeout_seconds=60,
-        stdout_socket=True,
-        sinks=[SlowReader()],
-    )
+    return run_process(argv, cwd=folder, env={}, timeout_seconds=60, stdout_socket=True, sinks=[SlowReader()])
 
 
 def test_a_writer_waits_for_its_reader(tmp_path: Path) -> None:

@@ -94,11 +94,7 @@ def test_more_keys_than_an_address_holds_have_no_rerun_link(signed_in, project):
 
 @pytest.mark.parametrize(
     ("role", "target"),
-    [
-        ("viewer", {}),
-        ("admin", {"accepted": False}),
-        ("admin", {"provider": "imported"}),
-    ],
+    [("viewer", {}), ("admin", {"accepted": False}), ("admin", {"provider": "imported"})],
     ids=["a viewer", "a proposed target", "imported results"],
 )
 def test_a_run_that_cannot_start_again_has_no_link(signed_in, version, role, target):

@@ -77,11 +77,7 @@ def test_a_running_trial_shows_time_worker_and_last_command(signed_in, running):
 
 @pytest.mark.parametrize(
     ("code", "shown"),
-    [
-        (None, "taskmgr list"),
-        (0, "✓ succeeded taskmgr list"),
-        (2, "✕ failed taskmgr list exit 2"),
-    ],
+    [(None, "taskmgr list"), (0, "✓ succeeded taskmgr list"), (2, "✕ failed taskmgr list exit 2")],
 )
 def test_it_shows_the_last_commands_exit_code(signed_in, running, code, shown):
     Trial.objects.filter(state="running").update(activity="taskmgr list", activity_exit_code=code)

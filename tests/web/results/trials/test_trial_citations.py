@@ -85,10 +85,7 @@ def reasoning(text):
             "It saw “no such project”.\nThen 'jq length'.",
             f"It saw “no such project” {LINK.format(3)}. Then 'jq length' {LINK.format(4)}.",
         ),
-        (
-            "`tool export`, `tool export`.",
-            f"tool export {LINK.format(3)}, tool export.",
-        ),
+        ("`tool export`, `tool export`.", f"tool export {LINK.format(3)}, tool export."),
         ("Ran `tool frobnicate` --now.", "Ran tool frobnicate --now."),
         ("With `j` and `k`.", "With j and k."),
         (f"`tool {'x' * 200} --output-format`.", f"tool {'x' * 200} --output-format."),

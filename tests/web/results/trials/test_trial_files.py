@@ -25,12 +25,7 @@ def test_it_shows_added_changed_and_removed_files(signed_in, project):
         "old.txt": "removed",
     }
     text = page(client, trial)
-    for expected in (
-        ("added", "1"),
-        ("changed", "1"),
-        ("removed", "1"),
-        ("unchanged", "1"),
-    ):
+    for expected in (("added", "1"), ("changed", "1"), ("removed", "1"), ("unchanged", "1")):
         assert expected in text.facts.items()
     lines = [row.texts for row in text.table("notes.txt").rows]
     assert ["2", "", "−", "two"] in lines
