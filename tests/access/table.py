@@ -20,6 +20,7 @@ class Page:
     """Statuses for whoever may: a form that is sent empty is 422, say."""
 
 
+# fmt: off
 PAGES: dict[str, Page] = {
     "sign-in": Page("/sign-in/", ANYONE),
     "sign-in-link": Page("/sign-in/link/spent/", ANYONE, answers=(410,)),
@@ -55,9 +56,7 @@ PAGES: dict[str, Page] = {
     "guidance-adopt": Page("/p/tools/guidance/{guidance_id}/adopt/", "author", "POST", answers=(302,)),
     "guidance-against": Page("/p/tools/guidance/{guidance_id}/against/{b}/", "viewer"),
     "annotation-add": Page("/p/tools/trends/annotations/", "runner", "POST", answers=(302,)),
-    "annotation-remove": Page(
-        "/p/tools/trends/annotations/{annotation_id}/remove/", "admin", "POST", answers=(302,)
-    ),
+    "annotation-remove": Page("/p/tools/trends/annotations/{annotation_id}/remove/", "admin", "POST", answers=(302,)),
     "run-list": Page("/p/tools/runs/", "viewer"),
     "run-new": Page("/p/tools/runs/new/", "runner"),
     "run-detail": Page("/p/tools/runs/{run_id}/", "viewer"),
@@ -68,9 +67,7 @@ PAGES: dict[str, Page] = {
     "baseline-set": Page("/p/tools/runs/{run_id}/baseline/", "runner", "POST", answers=(302,)),
     "baseline-unset": Page("/p/tools/baselines/{baseline_id}/unset/", "runner", "POST", answers=(302,)),
     "run-progress": Page("/p/tools/runs/{run_id}/progress/", "viewer", answers=(302,)),
-    "diagnosis-review": Page(
-        "/p/tools/runs/{run_id}/diagnosis/many-commands/", "runner", "POST", answers=(302,)
-    ),
+    "diagnosis-review": Page("/p/tools/runs/{run_id}/diagnosis/many-commands/", "runner", "POST", answers=(302,)),
     "run-separate": Page("/p/tools/runs/{run_id}/separate/", "runner", "POST", answers=(302,)),
     "run-cancel": Page("/p/tools/runs/{run_id}/cancel/", "runner", "POST", answers=(302,)),
     "run-compare-again": Page("/p/tools/runs/{run_id}/compare-again/", "runner", "POST", answers=(302,)),
@@ -78,9 +75,7 @@ PAGES: dict[str, Page] = {
     "run-resume": Page("/p/tools/runs/{run_id}/resume/", "runner", "POST", answers=(302,)),
     "trial-detail": Page("/p/tools/trials/{trial_id}/", "viewer"),
     "trial-against": Page("/p/tools/trials/{trial_id}/against/{before_trial_id}/", "viewer"),
-    "trial-against-any": Page(
-        "/p/tools/trials/{trial_id}/against/?base={before_trial_id}", "viewer", answers=(302,)
-    ),
+    "trial-against-any": Page("/p/tools/trials/{trial_id}/against/?base={before_trial_id}", "viewer", answers=(302,)),
     "trial-draft": Page("/p/tools/trials/{trial_id}/draft/", "viewer", answers=(200, 404)),
     "trial-replay": Page("/p/tools/trials/{trial_id}/replay/", "viewer"),
     "trial-cast": Page("/p/tools/trials/{trial_id}/replay.cast", "viewer"),
@@ -93,9 +88,7 @@ PAGES: dict[str, Page] = {
     "target-try": Page("/p/tools/targets/tries/{try_id}/", "author"),
     "target-edit": Page("/p/tools/targets/{target_id}/", "admin"),
     "target-check": Page("/p/tools/targets/{target_id}/check/", "viewer", answers=(302,)),
-    "target-show-program": Page(
-        "/p/tools/targets/{target_id}/show-program/", "admin", "POST", answers=(302,)
-    ),
+    "target-show-program": Page("/p/tools/targets/{target_id}/show-program/", "admin", "POST", answers=(302,)),
     "target-accept": Page("/p/tools/targets/{target_id}/accept/", "admin", "POST", answers=(302,)),
     "target-remove": Page("/p/tools/targets/{target_id}/remove/", "admin", "POST", answers=(302,)),
     "suite-targets": Page("/p/tools/suites/{slug}/targets/", "author", "POST", answers=(302,)),
@@ -124,15 +117,9 @@ PAGES: dict[str, Page] = {
     "channel-list": Page("/p/tools/settings/notifications/", "viewer"),
     "channel-new": Page("/p/tools/settings/notifications/new/webhook/", "admin"),
     "channel-detail": Page("/p/tools/settings/notifications/{channel_id}/", "admin"),
-    "channel-test": Page(
-        "/p/tools/settings/notifications/{channel_id}/test/", "admin", "POST", answers=(302,)
-    ),
-    "channel-delete": Page(
-        "/p/tools/settings/notifications/{channel_id}/delete/", "admin", "POST", answers=(302,)
-    ),
-    "delivery-again": Page(
-        "/p/tools/settings/notifications/messages/{delivery_id}/again/", "admin", "POST", answers=(302,)
-    ),
+    "channel-test": Page("/p/tools/settings/notifications/{channel_id}/test/", "admin", "POST", answers=(302,)),
+    "channel-delete": Page("/p/tools/settings/notifications/{channel_id}/delete/", "admin", "POST", answers=(302,)),
+    "delivery-again": Page("/p/tools/settings/notifications/messages/{delivery_id}/again/", "admin", "POST", answers=(302,)),
     "tool-usage": Page("/p/tools/usage/", "viewer"),
     "search": Page("/p/tools/search/?q=create", "viewer"),
     "trends": Page("/p/tools/trends/", "viewer"),
@@ -142,13 +129,12 @@ PAGES: dict[str, Page] = {
     "calibration": Page("/p/tools/reviews/calibration/", "viewer"),
     "statement-review": Page("/p/tools/reviews/statements/", "runner", "POST", answers=(302,)),
     "run-reassess": Page("/p/tools/runs/{run_id}/again/", "viewer"),
-    "reassessment-adopt": Page(
-        "/p/tools/reassessments/{reassessment_id}/adopt/", "runner", "POST", answers=(302,)
-    ),
+    "reassessment-adopt": Page("/p/tools/reassessments/{reassessment_id}/adopt/", "runner", "POST", answers=(302,)),
     "trial-overrule": Page("/p/tools/trials/{trial_id}/overrule/", "runner", "POST", answers=(302,)),
     "trial-resolve": Page("/p/tools/trials/{trial_id}/resolution/", "runner", "POST", answers=(302,)),
     "overrule-undo": Page("/p/tools/overrules/{overrule_id}/undo/", "runner", "POST", answers=(302,)),
 }
+# fmt: on
 """By the name of the URL pattern."""
 
 

@@ -11,19 +11,15 @@ from tests.agentv.eval_folder import cases, put, records, run_folder
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
+# fmt: off
 TRACE = [
     {"type": "model_step", "timestamp": "2026-01-01T00:00:00Z", "text": "thinking"},
-    {
-        "type": "tool_call",
-        "timestamp": "2026-01-01T00:00:01Z",
-        "id": "1",
-        "name": "search",
-        "input": {"q": "a"},
-    },
+    {"type": "tool_call", "timestamp": "2026-01-01T00:00:01Z", "id": "1", "name": "search", "input": {"q": "a"}},
     {"type": "tool_result", "timestamp": "2026-01-01T00:00:02Z", "id": "1", "output": ["b"]},
     {"type": "tool_call", "timestamp": "2026-01-01T00:00:03Z", "id": "2", "name": "add"},
     {"type": "error", "timestamp": "2026-01-01T00:00:04Z", "id": "2", "text": "no numbers"},
 ]
+# fmt: on
 SUMMARY = {
     "eventCount": 5,
     "toolNames": ["add", "search"],

@@ -87,14 +87,10 @@ def test_a_body_that_is_not_json(api, client, body):
         ({}, "body.suites", "It is missing."),
         ({"suites": ["a"], "trails": 3}, "body.trails", "There is no field of this name."),
         ({"suites": ["a"], "trials": 0}, "body.trials", "Input should be greater than or equal to 1."),
-        (
-            {"suites": ["a"], "targets": ["a\x00"]},
-            "body.targets.0",
-            "It contains a NUL byte or an unpaired surrogate. Remove it.",
-        ),
+        ({"suites": ["a"], "targets": ["a\x00"]}, "body.targets.0", "It contains a NUL byte or an unpaired surrogate. Remove it."),
     ],
     ids=["missing", "misspelt", "too small", "NUL"],
-)
+)  # fmt: skip
 def test_it_names_the_wrong_field(api, body, where, what):
     refusal = assert_shape(api().post("/runs", body), 422, "api/invalid")
     assert (where, what) in [(each["where"], each["what"]) for each in refusal["problems"]]

@@ -18,16 +18,10 @@ from tests.commands.ci_jobs import FILES, Job, check_out, run_words
     ("cases", "sentence"),
     [
         ([{"id": "other", "passed": True}], "none of the scenarios of evals"),
-        (
-            [
-                {"id": "add-one", "passed": False, "error": "agent error: HTTP 500"},
-                {"id": "add-two", "passed": True},
-            ],
-            "1 of its 2 trials hit errors",
-        ),
+        ([{"id": "add-one", "passed": False, "error": "agent error: HTTP 500"}, {"id": "add-two", "passed": True}], "1 of its 2 trials hit errors"),
         ([], "no case in `cases` has an `id`"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_gives_no_verdict_is_refused_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: list[Any], sentence: str
 ) -> None:

@@ -25,32 +25,14 @@ class DemoTool:
         return f"{verb}-{noun}"
 
 
+# fmt: off
 TOOLS = (
-    DemoTool(
-        "Taskmgr basics",
-        "taskmgr",
-        ("create", "list", "export", "link", "complete", "report", "import", "archive"),
-        ("tasks", "blocked-tasks", "subtasks"),
-    ),
-    DemoTool(
-        "Ledger bookkeeping",
-        "ledgerline",
-        ("post", "balance", "reconcile", "export", "close", "split", "tag"),
-        ("entries", "foreign-entries", "draft-entries"),
-    ),
-    DemoTool(
-        "Parcel tracking",
-        "parcel",
-        ("track", "route", "label", "hold", "return", "quote", "merge", "audit", "notify", "weigh"),
-        ("parcels", "pallets"),
-    ),
-    DemoTool(
-        "Photo library",
-        "shoebox",
-        ("add", "tag", "find", "album", "share", "rotate", "dedupe"),
-        ("photos", "raw-photos", "scans"),
-    ),
+    DemoTool("Taskmgr basics", "taskmgr", ("create", "list", "export", "link", "complete", "report", "import", "archive"), ("tasks", "blocked-tasks", "subtasks")),
+    DemoTool("Ledger bookkeeping", "ledgerline", ("post", "balance", "reconcile", "export", "close", "split", "tag"), ("entries", "foreign-entries", "draft-entries")),
+    DemoTool("Parcel tracking", "parcel", ("track", "route", "label", "hold", "return", "quote", "merge", "audit", "notify", "weigh"), ("parcels", "pallets")),
+    DemoTool("Photo library", "shoebox", ("add", "tag", "find", "album", "share", "rotate", "dedupe"), ("photos", "raw-photos", "scans")),
 )
+# fmt: on
 SCENARIOS = 20
 """Scenarios per suite."""
 RUBRIC = {

@@ -148,18 +148,13 @@ def test_copilot_states_exit_codes_in_text() -> None:
     ]
 
 
+# fmt: off
 FORKS = {
     "claude": (5_000, 50, ["42aaaaaa-0000-4000-8000-00000000000a", "42aaaaaa-0000-4000-8000-00000000000b"]),
-    "sidechain": (
-        4_500,
-        45,
-        [
-            "42cccccc-0000-4000-8000-00000000000c",
-            "42cccccc-0000-4000-8000-00000000000c/subagents/agent-side1",
-        ],
-    ),
+    "sidechain": (4_500, 45, ["42cccccc-0000-4000-8000-00000000000c", "42cccccc-0000-4000-8000-00000000000c/subagents/agent-side1"]),
     "codex": (3_500, 40, ["rollout-a", "rollout-b"]),
 }
+# fmt: on
 
 
 def tokens_and_calls() -> tuple[int, int, int]:

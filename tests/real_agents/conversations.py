@@ -30,17 +30,13 @@ PLAIN = ("echo", "fail", "refuse", "late", "shape", "big", "noise", "get_item", 
 UNKNOWN = "no_such"
 OWN_LIMIT = {"claude_code": {"MCP_TOOL_TIMEOUT": "4000"}}
 """Variables by which an agent gives up calls after seconds; `never` is left to such agents."""
+# fmt: off
 SUB_AGENTS: dict[str, Any] = {
     "codex": {"tool": "multi_agent_v1/spawn_agent", "arguments": {"message": "{prompt}"}},
-    "opencode": {
-        "tool": "task",
-        "arguments": {"description": "sub", "prompt": "{prompt}", "subagent_type": "general"},
-    },
-    "claude_code": {
-        "tool": "Agent",
-        "arguments": {"description": "sub", "prompt": "{prompt}", "subagent_type": "general-purpose"},
-    },
+    "opencode": {"tool": "task", "arguments": {"description": "sub", "prompt": "{prompt}", "subagent_type": "general"}},
+    "claude_code": {"tool": "Agent", "arguments": {"description": "sub", "prompt": "{prompt}", "subagent_type": "general-purpose"}},
 }
+# fmt: on
 SCENARIO = """
 name: conversation-{number:03}
 target:

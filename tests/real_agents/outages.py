@@ -28,17 +28,13 @@ GONE = "gone"
 FAULTS: tuple[str | int, ...] = (*STATUSES, "cut", GONE)
 OWN = 400
 """A status that says that the agent asked something wrong."""
+# fmt: off
 ONE_RETRY: Mapping[str, Mapping[str, Any]] = {
-    "codex": {
-        "args": [
-            word
-            for kind in ("request", "stream")
-            for word in ("-c", f"model_providers.evalhub.{kind}_max_retries=1")
-        ]
-    },
+    "codex": {"args": [word for kind in ("request", "stream") for word in ("-c", f"model_providers.evalhub.{kind}_max_retries=1")]},
     "claude_code": {"env": {**LOOPBACK_ONLY, "CLAUDE_CODE_MAX_RETRIES": "1"}},
     "opencode": {},
 }
+# fmt: on
 """Fields of targets that give up after one retry; opencode can't."""
 IN_CI = 2
 """Faults of each agent and moment that are tried, unless all are asked for."""

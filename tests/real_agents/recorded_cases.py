@@ -24,17 +24,13 @@ NOTIFY = 'notify=["/workspace/taskmgr", "hook-notify"]'
 HOOK = 'hooks.PreToolUse=[{hooks=[{type="command", command="./taskmgr hook-PreToolUse"}]}]'
 WAIT = "until grep -q by-sub tasks.txt; do sleep 0.1; done"
 SUB = "Sub-task 4711: list the tasks."
+# fmt: off
 SPAWN: Mapping[str, Mapping[str, Any]] = {
-    "claude_code": {
-        "tool": "Agent",
-        "arguments": {"description": "List", "prompt": SUB, "subagent_type": "general-purpose"},
-    },
-    "opencode": {
-        "tool": "task",
-        "arguments": {"description": "List", "prompt": SUB, "subagent_type": "general"},
-    },
+    "claude_code": {"tool": "Agent", "arguments": {"description": "List", "prompt": SUB, "subagent_type": "general-purpose"}},
+    "opencode": {"tool": "task", "arguments": {"description": "List", "prompt": SUB, "subagent_type": "general"}},
     "codex": {"tool": "multi_agent_v1/spawn_agent", "arguments": {"message": SUB}},
 }
+# fmt: on
 HOOKS: Mapping[str, Mapping[str, str]] = {
     "claude_code": {
         ".claude/settings.json": json.dumps(

@@ -20,20 +20,11 @@ from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 pytestmark = pytest.mark.xdist_group("trials")
 """In one process, which makes a database and loads evalhub's pages once."""
+# fmt: off
 ASKING: dict[str, list[dict[str, Any]]] = {
-    "codex": [
-        {"tool": "multi_agent_v1/spawn_agent", "arguments": {"message": "SUBTASK: make a task"}},
-        {"command": "sleep 2"},
-    ],
-    "opencode": [
-        {
-            "tool": "task",
-            "arguments": {"description": "sub", "prompt": "SUBTASK: make a task", "subagent_type": "general"},
-        }
-    ],
-    "gemini_cli": [
-        {"tool": "invoke_agent", "arguments": {"agent_name": "generalist", "prompt": "SUBTASK: make a task"}}
-    ],
+    "codex": [{"tool": "multi_agent_v1/spawn_agent", "arguments": {"message": "SUBTASK: make a task"}}, {"command": "sleep 2"}],
+    "opencode": [{"tool": "task", "arguments": {"description": "sub", "prompt": "SUBTASK: make a task", "subagent_type": "general"}}],
+    "gemini_cli": [{"tool": "invoke_agent", "arguments": {"agent_name": "generalist", "prompt": "SUBTASK: make a task"}}],
     "qwen_code": [
         {
             "tool": "agent",
@@ -46,6 +37,7 @@ ASKING: dict[str, list[dict[str, Any]]] = {
         {"command": "until grep -q scripts tasks.txt; do sleep 0.1; done"},
     ],
 }
+# fmt: on
 SUB = [{"command": "./taskmgr creat"}, {"command": "./taskmgr create 'scripts system'"}, {"text": "made"}]
 
 

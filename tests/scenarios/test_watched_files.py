@@ -50,6 +50,7 @@ EXECUTABLE = {"node_modules/.bin/jest", "node_modules/.bin/other", "vendor/grep"
 PYTHON = {"json.py", "json/__init__.py", "tests/csv.py", "tests/test_x.py", "tests/deep/conftest.py"}
 PYTHON |= {"pyproject.toml"}
 NPM = {"package.json", ".npmrc", "test.js", "node_modules/.bin/jest"}
+# fmt: off
 COMMANDS: dict[str, tuple[str, set[str]]] = {
     "a script": ("sh check.sh strict", {"check.sh"}),
     "awk": ("awk -f check.awk order.csv", {"check.awk"}),
@@ -73,20 +74,13 @@ COMMANDS: dict[str, tuple[str, set[str]]] = {
     "pytest": ("pytest -q", PYTHON),
     "tox": ("tox -e a", PYTHON),
     "a named folder": ("cd src && python3 -c 'import re'", {*PYTHON, "src/types.py"}),
-    "a virtual environment": (
-        ".venv/bin/python check.py",
-        {
-            *PYTHON,
-            "check.py",
-            ".venv/lib/python3.12/site-packages/x.pth",
-            ".venv/lib/python3.12/site-packages/sitecustomize.py",
-        },
-    ),
+    "a virtual environment": (".venv/bin/python check.py", {*PYTHON, "check.py", ".venv/lib/python3.12/site-packages/x.pth", ".venv/lib/python3.12/site-packages/sitecustomize.py"}),
     "npm": ("npm test", NPM),
     "another script of npm": ("npm start", {"package.json", ".npmrc", "server.js"}),
     "npm elsewhere": ("cd sub; yarn test", {*NPM, "sub/package.json", "sub/t.js"}),
     "prose": ("))) ' <<", set()),
 }
+# fmt: on
 
 
 def find_watched(command: str, tool: Tool | None = None) -> set[str]:

@@ -325,24 +325,14 @@ def test_the_audit_log_pages_by_key(signed_in, project):
     ("action", "subject", "detail", "sentence"),
     [
         ("member.role", "ada", {"role": "author"}, "ada-admin set the role of ada to author"),
-        (
-            "suite.upload",
-            "basics",
-            {"version": 2, "new": True},
-            "ada-admin uploaded the suite basics version 2",
-        ),
+        ("suite.upload", "basics", {"version": 2, "new": True}, "ada-admin uploaded the suite basics version 2"),
         ("suite.upload", "basics", {}, "ada-admin uploaded the suite basics"),
-        (
-            "member.invite",
-            "grace@example.org",
-            {"role": "author"},
-            "ada-admin invited grace@example.org as author",
-        ),
+        ("member.invite", "grace@example.org", {"role": "author"}, "ada-admin invited grace@example.org as author"),
         ("suite.upload", "grace@example.org", {}, "ada-admin uploaded the suite [REDACTED_EMAIL]"),
         ("run.tags", "run 1", {"tags": ["a", "b"]}, "ada-admin changed the tags of run 1 to a, b"),
         ("sign-in.link", "", {}, "ada-admin signed in with a link"),
     ],
-)
+)  # fmt: skip
 def test_the_audit_log_has_sentences_and_the_raw_entry(signed_in, project, action, subject, detail, sentence):
     audit.append_event(project, make_member(project, name="ada-admin"), action, subject, **detail)
     row = parse(signed_in().get(f"{ADDRESS}audit/")).table("Audit log").rows[0]

@@ -35,14 +35,10 @@ def test_a_worker_preloads_modules_and_imports_no_pages(stand: Stand, tmp_path: 
     [
         ("EVALHUB_LEASE_SECONDS", "soon", "EVALHUB_LEASE_SECONDS is 'soon'. Give it a whole number"),
         ("EVALHUB_ENV_ALLOW", "OPENAI_API_KEY", "EVALHUB_ENV_ALLOW: 'OPENAI_API_KEY' is not 'project:NAME'."),
-        (
-            "EVALHUB_WORKER_LABELS",
-            "gpu,GPU!",
-            "EVALHUB_WORKER_LABELS: 'GPU!' isn't a valid label. Write lower-case",
-        ),
+        ("EVALHUB_WORKER_LABELS", "gpu,GPU!", "EVALHUB_WORKER_LABELS: 'GPU!' isn't a valid label. Write lower-case"),
         ("EVALHUB_EGRESS_ALLOW", "models", "EVALHUB_EGRESS_ALLOW: 'models' is not 'host:port'. Write a name"),
     ],
-)
+)  # fmt: skip
 def test_a_worker_with_a_wrong_setting_ends_with_a_sentence(
     stand: Stand, name: str, value: str, sentence: str
 ):

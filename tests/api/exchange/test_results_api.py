@@ -11,18 +11,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from runs.models import Run
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 
+# fmt: off
 RESULT: dict[str, Any] = {
     "runId": "a-1",
     "timestamp": "2026-11-01T10:00:00Z",
     "tier": "golden",
     "toolName": "get_weather",
     "agentEndpoint": "http://localhost:3000/chat",
-    "metadata": {
-        "toolVersion": "1.0.0",
-        "descriptionHash": "cdf9a68519a5",
-        "registrySize": 2,
-        "evalFileHash": "0123456789ab",
-    },
+    "metadata": {"toolVersion": "1.0.0", "descriptionHash": "cdf9a68519a5", "registrySize": 2, "evalFileHash": "0123456789ab"},
     "stalenessWarnings": ["Registry has grown from 1 to 2 tools."],
     "cases": [
         {
@@ -49,18 +45,12 @@ RESULT: dict[str, Any] = {
             },
         },
     ],
-    "summary": {
-        "totalCases": 2,
-        "passed": 1,
-        "failed": 1,
-        "skippedAssertions": 1,
-        "totalDurationMs": 3350,
-        "estimatedCostUsd": None,
-    },
+    "summary": {"totalCases": 2, "passed": 1, "failed": 1, "skippedAssertions": 1, "totalDurationMs": 3350, "estimatedCostUsd": None},
     "baselineRunId": None,
     "regressions": [],
     "newPasses": [],
 }
+# fmt: on
 
 
 def bring(client: Any, value: Any, name: str = "result.json", **given: Any) -> Any:

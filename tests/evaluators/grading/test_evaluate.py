@@ -39,33 +39,17 @@ def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
 @pytest.mark.parametrize(
     ("scores", "decided", "number", "layers"),
     [
-        pytest.param(
-            (PASSED, JUDGED, FIRST_TRY),
-            "pass",
-            0.35 + 0.33 + 0.08,
-            {"gates", "judge", "interaction"},
-            id="all",
-        ),
-        pytest.param(
-            (PASSED, FIRST_TRY), "pass", (0.35 + 0.08) / 0.45, {"gates", "interaction"}, id="no judge"
-        ),
+        pytest.param((PASSED, JUDGED, FIRST_TRY), "pass", 0.35 + 0.33 + 0.08, {"gates", "judge", "interaction"}, id="all"),
+        pytest.param((PASSED, FIRST_TRY), "pass", (0.35 + 0.08) / 0.45, {"gates", "interaction"}, id="no judge"),
         pytest.param((PASSED, NOT_RUN), "pass", 1.0, {"gates"}, id="a gate that was not run"),
         pytest.param((NOT_RUN, JUDGED), "pass", 0.6, {"judge"}, id="no gate that was run"),
-        pytest.param(
-            (PASSED, FAILED, JUDGED), "fail", (0.175 + 0.33) / 0.9, {"gates", "judge"}, id="half the gates"
-        ),
-        pytest.param(
-            (FAILED, BROKEN, FIRST_TRY),
-            "fail",
-            0.08,
-            {"gates", "judge", "interaction"},
-            id="broke and failed",
-        ),
+        pytest.param((PASSED, FAILED, JUDGED), "fail", (0.175 + 0.33) / 0.9, {"gates", "judge"}, id="half the gates"),
+        pytest.param((FAILED, BROKEN, FIRST_TRY), "fail", 0.08, {"gates", "judge", "interaction"}, id="broke and failed"),
         pytest.param((PASSED, BROKEN), "error", None, set(), id="error"),
         pytest.param((), "pass", None, set(), id="nothing applies"),
         pytest.param((Score("judge", "judge", 1.5, True),), "pass", 1.0, {"judge"}, id="clamped"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.spec("llm-tool-test", "Composite only on request, by weights")
 def test_the_composite(
     scores: tuple[Score, ...], decided: Outcome, number: float | None, layers: set[str]

@@ -35,14 +35,11 @@ def look_state() -> looks.LookState:
     return state
 
 
+# fmt: off
 CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
-    significance.within_scenario_p: lambda: [
-        significance.within_scenario_p(arms, mid=mid) for arms in (FEW, UNEVEN) for mid in (True, False)
-    ],
+    significance.within_scenario_p: lambda: [significance.within_scenario_p(arms, mid=mid) for arms in (FEW, UNEVEN) for mid in (True, False)],
     significance.within_moments_p: lambda: significance.within_moments_p([Values(5, 0.8, 0.1, 5, 0.5, 0.1)]),
-    significance.boschloo_p: lambda: [
-        significance.boschloo_p(arms) for arms in (FEW[0], Arms(0, 5, 5, 5), Arms(150, 211, 120, 223))
-    ],
+    significance.boschloo_p: lambda: [significance.boschloo_p(arms) for arms in (FEW[0], Arms(0, 5, 5, 5), Arms(150, 211, 120, 223))],
     significance.holm: lambda: significance.holm([0.01, 0.04]),
     significance.benjamini_hochberg: lambda: significance.benjamini_hochberg([0.01, 0.04]),
     significance.t_interval: lambda: significance.t_interval([0.1, 0.2, 0.4], 0.95),
@@ -50,21 +47,10 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     significance.student_p: lambda: significance.student_p(-0.1, 0.05, 9),
     significance.t_quantile: lambda: significance.t_quantile(0.95, 7),
     significance.jeffreys_variance: lambda: significance.jeffreys_variance(3, 4),
-    line.compare_with_line: lambda: line.compare_with_line(
-        [(PASS, line.Line([BEFORE] * 6), AFTER), (SCORE, line.Line([SCORES, BEFORE] * 3), AFTER)]
-    ),
-    line.detectable_against_line: lambda: line.detectable_against_line(
-        RATES, (5, 5), (0.8, 0.9, 0.8, 0.7, 0.8), 0.05
-    ),
-    line.compare_amount: lambda: line.compare_amount(
-        MeasureRule("trial/seconds", scale=Scale.RELATIVE),
-        line.Line([SCORES, BEFORE] * 3),
-        AFTER,
-        (line.Line([SCORES, BEFORE] * 3), AFTER),
-    ),
-    line.is_confirmed_by: lambda: line.is_confirmed_by(
-        line.compare_with_line([(PASS, line.Line([BEFORE, AFTER] * 3), AFTER)]).headline[0]
-    ),
+    line.compare_with_line: lambda: line.compare_with_line([(PASS, line.Line([BEFORE] * 6), AFTER), (SCORE, line.Line([SCORES, BEFORE] * 3), AFTER)]),
+    line.detectable_against_line: lambda: line.detectable_against_line(RATES, (5, 5), (0.8, 0.9, 0.8, 0.7, 0.8), 0.05),
+    line.compare_amount: lambda: line.compare_amount(MeasureRule("trial/seconds", scale=Scale.RELATIVE), line.Line([SCORES, BEFORE] * 3), AFTER, (line.Line([SCORES, BEFORE] * 3), AFTER)),
+    line.is_confirmed_by: lambda: line.is_confirmed_by(line.compare_with_line([(PASS, line.Line([BEFORE, AFTER] * 3), AFTER)]).headline[0]),
     line.find_drift: lambda: line.find_drift([0.9, 0.91] * 10 + [0.7, 0.71] * 10, 0.05),
     line.expected_range: lambda: line.expected_range([(0.9, 10)] * 6, 10),
     power.detectable: lambda: power.detectable(RATES, (9, 9), (9, 9), LEVEL),
@@ -89,6 +75,7 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
         )
     ],
 }
+# fmt: on
 
 
 def numeric_modules() -> Iterator[str]:

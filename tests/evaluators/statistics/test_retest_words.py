@@ -32,20 +32,11 @@ def retest(outcome: RetestOutcome | None, passed: int, trials: int, **changes: o
         (retest(None, 0, 0), "runs again, 6 fresh trials"),
         (retest(RetestOutcome.FIXED, 6, 6, kind=RetestKind.FIX), "fixed, 6 of 6 pass"),
         (retest(RetestOutcome.NOT_DECIDED, 5, 6, kind=RetestKind.FIX), "5 of 6 pass, not yet fixed"),
-        (
-            retest(RetestOutcome.NOT_DECIDED, 0, 3, stopped="The budget of $1.00 was reached."),
-            "3 of 3 failed, not decided; 3 of 6, limit reached",
-        ),
-        (
-            retest(RetestOutcome.NAMED, 0, 5, stopped=ERRORS),
-            "failed tonight, and 5 of 5 again; 5 of 6, the others hit errors",
-        ),
-        (
-            retest(RetestOutcome.NAMED, 0, 6, kind=RetestKind.IN_TURN, old=Passes(6, 6)),
-            "failed tonight, and 6 of 6 again; 6 of 6 pass with the first guidance",
-        ),
+        (retest(RetestOutcome.NOT_DECIDED, 0, 3, stopped="The budget of $1.00 was reached."), "3 of 3 failed, not decided; 3 of 6, limit reached"),
+        (retest(RetestOutcome.NAMED, 0, 5, stopped=ERRORS), "failed tonight, and 5 of 5 again; 5 of 6, the others hit errors"),
+        (retest(RetestOutcome.NAMED, 0, 6, kind=RetestKind.IN_TURN, old=Passes(6, 6)), "failed tonight, and 6 of 6 again; 6 of 6 pass with the first guidance"),
     ],
-)
+)  # fmt: skip
 def test_an_outcome_is_a_sentence(given, sentence):
     assert describe_retest(given) == sentence
 

@@ -45,15 +45,11 @@ def undecided(**fields: Any) -> MeasureChange:
             "This comparison could only have shown a change of 63 points. 129 more trials of each scenario in both runs would show"
             " 8 points, about $38.70.",
         ),
-        (
-            {"most_found": 0.661, "more_trials": None},
-            "Of comparisons this small, 34 % miss even the loss of every pass. To show 8 points takes over 1,000 trials of each"
-            " scenario. Add scenarios.",
-        ),
+        ({"most_found": 0.661, "more_trials": None}, "Of comparisons this small, 34 % miss even the loss of every pass. To show 8 points takes over 1,000 trials of each scenario. Add scenarios."),
         ({"most_found": 0.0, "more_trials": 0}, "So few trials can't reach a verdict, whatever they show."),
     ],
     ids=["undecided", "misses much", "no verdict"],
-)
+)  # fmt: skip
 def test_an_undecided_verdict_says_what_decides(fields: dict[str, Any], text: str) -> None:
     assert explanation(undecided(**fields), dollars_a_trial=0.05) == text
 

@@ -81,34 +81,15 @@ work on the current change
 @pytest.mark.parametrize(
     ("text", "page"),
     [
-        (
-            ARGPARSE,
-            HelpPage(
-                (("-h", "--help"), ("--shelf",), ("--json",), ("--area",)),
-                ("--shelf", "--area"),
-                (),
-                ("--area",),
-            ),
-        ),
-        (
-            CLAP,
-            HelpPage(
-                (("-e", "--env"), ("--format",), ("--dry-run",), ("-h", "--help")),
-                ("-e", "--env", "--format"),
-                (),
-                ("TARGET", "--env"),
-            ),
-        ),
+        (ARGPARSE, HelpPage((("-h", "--help"), ("--shelf",), ("--json",), ("--area",)), ("--shelf", "--area"), (), ("--area",))),
+        (CLAP, HelpPage((("-e", "--env"), ("--format",), ("--dry-run",), ("-h", "--help")), ("-e", "--env", "--format"), (), ("TARGET", "--env"))),
         (COBRA, HelpPage((("-c", "--config"), ("-h", "--help")), (), ("add", "list"))),
         (CLICK, HelpPage((("--verbose",), ("--help",)), (), ("export", "init"))),
         (GIT, HelpPage((("-v",), ("--version",)), (), ("clone", "init", "add"))),
         ("usage: t {create,list} ...", HelpPage((), (), ("create", "list"))),
         ("\n \r  Usage: t <FILE>\n", HelpPage((), (), (), ("FILE",))),
         ("  --map <<A>=<B>>\n  --in {a{b}}\n  x-y=A", HelpPage((("--map",), ("--in",)), ("--map", "--in"))),
-        (
-            "  -v\nCommands:\n  a  A\n\n  More commands:\n  b  B\nSee:\n  c  C",
-            HelpPage((("-v",),), (), ("a", "b")),
-        ),
+        ("  -v\nCommands:\n  a  A\n\n  More commands:\n  b  B\nSee:\n  c  C", HelpPage((("-v",),), (), ("a", "b"))),
         ("There is no help.\n", HelpPage()),
         ("", HelpPage()),
     ],
@@ -125,7 +106,7 @@ work on the current change
         "prose",
         "nothing",
     ],
-)
+)  # fmt: skip
 def test_a_help_text_names_options_and_subcommands(text, page):
     assert parse_help(text) == page
 

@@ -250,13 +250,9 @@ def test_argument_keys_are_compared_with_the_schema():
         {"properties": {"a": {"pattern": "(a+)+$"}}},
         {"patternProperties": {"(a+)+$": False}},
         {"patternProperties": {"(a+)+$": True}, "additionalProperties": False},
-        {
-            "$defs": {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
-            | {"d40": True},
-            "$ref": "#/$defs/d0",
-        },
+        {"$defs": {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)} | {"d40": True}, "$ref": "#/$defs/d0"},
     ],
-)
+)  # fmt: skip
 def test_a_broken_or_slow_schema_blames_nobody(schema):
     given = {"a": "a" * 40 + "!", "a" * 40 + "!": 1}
     kinds = [each.kind for each in argument_problems(schema, given)]

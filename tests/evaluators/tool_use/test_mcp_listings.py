@@ -102,18 +102,13 @@ def test_arguments_are_checked_by_the_schema_that_the_agent_got():
     assert shown is not None and shown.schema("echo") == schema["inputSchema"]
 
 
+# fmt: off
 ENDS = {
-    "claude_code": Event(
-        "tool_result",
-        "1",
-        success=False,
-        output="MCP error -32602: Structured content does not match the tool's output schema: data/n must be number",
-    ),
+    "claude_code": Event("tool_result", "1", success=False, output="MCP error -32602: Structured content does not match the tool's output schema: data/n must be number"),
     "codex": Event("tool_result", "1", success=True, output={"content": []}),
-    "opencode": Event(
-        "tool_result", "1", success=False, output="Structured content does not match the tool's output schema"
-    ),
+    "opencode": Event("tool_result", "1", success=False, output="Structured content does not match the tool's output schema"),
 }
+# fmt: on
 
 
 @pytest.mark.parametrize(

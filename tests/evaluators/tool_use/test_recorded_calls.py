@@ -44,50 +44,22 @@ def call(*chain: CallingProcess, argv: tuple[str, ...] = ("mt", "add"), **fields
         pytest.param((program("make", "test"), bash("make test"), CODEX), "make", id="make"),
         pytest.param((bash("mt add"), program("make"), bash("make"), CODEX), "make", id="a recipe of make"),
         pytest.param((program("python3", "-c", "x"), bash("x"), CODEX), "model", id="inline code"),
-        pytest.param(
-            (program("python3", "own.py", script="/workspace/own.py", written=True), bash("x"), CODEX),
-            "model",
-            id="a script that the agent wrote",
-        ),
-        pytest.param(
-            (program("python3", "given.py", script="/workspace/given.py"), bash("x"), CODEX),
-            "given.py",
-            id="a script of the fixture",
-        ),
-        pytest.param(
-            (program("pytest", exe="/usr/bin/python3", script="/usr/bin/pytest"), bash("pytest"), CODEX),
-            "pytest",
-            id="a test runner",
-        ),
-        pytest.param(
-            (bash("mt add"), program("node", "npx", script="/usr/bin/npx"), bash("npx mt add"), CODEX),
-            "model",
-            id="npx",
-        ),
+        pytest.param((program("python3", "own.py", script="/workspace/own.py", written=True), bash("x"), CODEX), "model", id="a script that the agent wrote"),
+        pytest.param((program("python3", "given.py", script="/workspace/given.py"), bash("x"), CODEX), "given.py", id="a script of the fixture"),
+        pytest.param((program("pytest", exe="/usr/bin/python3", script="/usr/bin/pytest"), bash("pytest"), CODEX), "pytest", id="a test runner"),
+        pytest.param((bash("mt add"), program("node", "npx", script="/usr/bin/npx"), bash("npx mt add"), CODEX), "model", id="npx"),
         pytest.param((bash("mt add"), program("npm", "test"), bash("npm test"), CODEX), "npm", id="npm test"),
-        pytest.param(
-            (bash("source x && eval 'mt add' < /dev/null && pwd"), CLAUDE),
-            "model",
-            id="a shell of Claude Code",
-        ),
-        pytest.param(
-            (CallingProcess(9, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"), CLAUDE), "a hook", id="a hook"
-        ),
+        pytest.param((bash("source x && eval 'mt add' < /dev/null && pwd"), CLAUDE), "model", id="a shell of Claude Code"),
+        pytest.param((CallingProcess(9, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"), CLAUDE), "a hook", id="a hook"),
         pytest.param((CLAUDE,), "claude", id="Claude Code for itself"),
         pytest.param((AGENT_SCRIPT, TEMPLATE), "model", id="a script that is the agent"),
         pytest.param((bash("mt add"), AGENT_SCRIPT, TEMPLATE), "model", id="a shell of such a script"),
         pytest.param((program("make"), AGENT_SCRIPT, TEMPLATE), "make", id="make of such a script"),
         pytest.param((CODEX, AGENT_SCRIPT, TEMPLATE), "codex", id="an agent in a script"),
-        pytest.param(
-            (bash("mt add"), CODEX, AGENT_SCRIPT, TEMPLATE), "model", id="a shell of an agent in a script"
-        ),
-        pytest.param(
-            (CallingProcess(1, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"),),
-            "model",
-            id="the template alone",
-        ),
+        pytest.param((bash("mt add"), CODEX, AGENT_SCRIPT, TEMPLATE), "model", id="a shell of an agent in a script"),
+        pytest.param((CallingProcess(1, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"),), "model", id="the template alone"),
     ],
-)
+)  # fmt: skip
 def test_a_call_has_an_origin(chain: tuple[CallingProcess, ...], expected: str) -> None:
     found = origin_of(call(*chain))
     assert (found.program or found.caller.value) == expected
@@ -154,23 +126,11 @@ def test_a_signal_is_a_failure_and_a_cut_call_is_unknown() -> None:
         ("file", "/workspace/bin/mt", ("./bin/mt", "add"), Tool(binary="./bin/mt"), "mt add"),
         ("copy", "/tmp/c", ("/tmp/c", "add"), Tool(binary="mt"), "mt add"),
         ("argument", "/usr/bin/python3", ("python3", "mt", "add"), Tool(binary="mt"), "mt add"),
-        (
-            "argument",
-            "/usr/bin/python3",
-            ("python3", "mt.py", "add"),
-            Tool(binary="python3 mt.py"),
-            "python3 mt.py add",
-        ),
+        ("argument", "/usr/bin/python3", ("python3", "mt.py", "add"), Tool(binary="python3 mt.py"), "python3 mt.py add"),
         ("module", "/usr/bin/python3", ("python3", "-m", "mt", "add"), Tool(binary="mt"), "mt add"),
-        (
-            "name",
-            "/x/node_modules/.bin/mt",
-            ("/x/node_modules/.bin/mt", "add"),
-            Tool(command_pattern=r"mt (\w+)"),
-            "mt add",
-        ),
+        ("name", "/x/node_modules/.bin/mt", ("/x/node_modules/.bin/mt", "add"), Tool(command_pattern=r"mt (\w+)"), "mt add"),
     ],
-)
+)  # fmt: skip
 def test_a_call_is_named_as_the_scenario_names_the_tool(
     how: str, path: str, argv: tuple[str, ...], tool: Tool, expected: str
 ) -> None:

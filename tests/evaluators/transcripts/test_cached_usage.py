@@ -136,12 +136,8 @@ def test_a_session_file_of_claude_counts_as_its_stream():
             Usage(100, 9, cache_read=80, reasoning=6),
             id="openai's responses",
         ),
-        pytest.param(
-            {"inputTokens": 100, "outputTokens": 9, "cachedInputTokens": 80, "reasoningTokens": 6},
-            Usage(100, 9, cache_read=80, reasoning=6),
-            id="the ai sdk",
-        ),
+        pytest.param({"inputTokens": 100, "outputTokens": 9, "cachedInputTokens": 80, "reasoningTokens": 6}, Usage(100, 9, cache_read=80, reasoning=6), id="the ai sdk"),
     ],
-)
+)  # fmt: skip
 def test_endpoints_tokens_have_their_providers_meaning(usage, found):
     assert parse_chat(json.dumps({"response": "hi", "usage": usage}).encode()).usage == found

@@ -25,26 +25,14 @@ def test_gemini_names_the_request_on_standard_error() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (
-            "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: no JSON",
-            FailedRequest("_ApiError: no JSON", 429),
-        ),
-        (
-            "Attempt 2 failed. Retrying with backoff... TypeError: fetch failed",
-            FailedRequest("TypeError: fetch failed"),
-        ),
-        (
-            "Attempt 3 failed: You have exhausted your capacity. Retrying after 900ms...",
-            FailedRequest("You have exhausted your capacity. Retrying after 900ms..."),
-        ),
-        (
-            "Attempt 1 failed with 429 error (no Retry-After header). Retrying with backoff... x",
-            FailedRequest("x", 429),
-        ),
+        ("Attempt 1 failed with status 429. Retrying with backoff... _ApiError: no JSON", FailedRequest("_ApiError: no JSON", 429)),
+        ("Attempt 2 failed. Retrying with backoff... TypeError: fetch failed", FailedRequest("TypeError: fetch failed")),
+        ("Attempt 3 failed: You have exhausted your capacity. Retrying after 900ms...", FailedRequest("You have exhausted your capacity. Retrying after 900ms...")),
+        ("Attempt 1 failed with 429 error (no Retry-After header). Retrying with backoff... x", FailedRequest("x", 429)),
         ("Attempt 1 failed with status 413. Retrying with backoff... x", FailedRequest()),
         ("The attempt failed.", FailedRequest()),
     ],
-)
+)  # fmt: skip
 def test_the_words_of_an_attempt(line: str, expected: FailedRequest) -> None:
     assert find_repeated_request("gemini_cli", {LOG: f"[+00:01] [stderr] {line}".encode()}) == expected
 

@@ -112,20 +112,13 @@ def test_broken_lines_are_named_and_skipped() -> None:
     ("content", "sentence"),
     [
         (b"", "The file is empty."),
-        (
-            b"hello",
-            "line 1: not a session file of a known agent. Known: Gemini CLI, Qwen Code, Copilot CLI, "
-            "mini-swe-agent, ATIF, Inspect, aider, Claude Code, Codex, opencode, OpenTelemetry.",
-        ),
+        (b"hello", "line 1: not a session file of a known agent. Known: Gemini CLI, Qwen Code, Copilot CLI, mini-swe-agent, ATIF, Inspect, aider, Claude Code, Codex, opencode, OpenTelemetry."),
         (b'{"type": "summary", "leafUuid": "x"}', "No messages of a Claude Code session found."),
         (b'{"type": "session_meta", "payload": 3}', "No messages of a Codex session found."),
         (b'{"info": {"title": "an API"}, "messages": 1}', "line 1: not a session file of a known agent."),
         (b'{"info": {"name": "requests"}, "item": []}', "line 1: not a session file of a known agent."),
         (b'{"sessionId": "x", "version": 2}', "line 1: not a session file of a known agent."),
-        (
-            b'{"about": "its \\"projectHash\\": and", "projectHash": 1}',
-            "line 1: not a session file of a known",
-        ),
+        (b'{"about": "its \\"projectHash\\": and", "projectHash": 1}', "line 1: not a session file of a known"),
         (b'{"origin": {"source": "a feed"}}', "line 1: not a session file of a known agent."),
         (b'{"type": "event_msg"}', "line 1: not a session file of a known agent."),
         (b'{"info": {},\n "messages": [', "line 2: the JSON is broken or cut off"),
@@ -133,7 +126,7 @@ def test_broken_lines_are_named_and_skipped() -> None:
         (b'{"resourceSpans": ' + b"[" * 100_000, "The JSON is nested too deeply."),
         (b'{"sessionId": "x", "type": "user", "message": {"content": [3, {"type": 4}]}}', ""),
     ],
-)
+)  # fmt: skip
 def test_an_unreadable_file_is_a_sentence(content: bytes, sentence: str) -> None:
     try:
         read(content)

@@ -127,6 +127,7 @@ def span(name: str, start: str, **attributes: object) -> dict[str, object]:
     }
 
 
+# fmt: off
 OPENINFERENCE = [
     span("agent", "2026-01-01T00:00:00Z", openinference__span__kind="AGENT"),
     span(
@@ -139,15 +140,9 @@ OPENINFERENCE = [
         llm__output_messages__0__message__role="assistant",
         llm__output_messages__0__message__content="done",
     ),
-    span(
-        "lookup",
-        "2026-01-01T00:00:02Z",
-        openinference__span__kind="TOOL",
-        tool__name="lookup",
-        input__value='{"id": 7}',
-        output__value="found",
-    ),
+    span("lookup", "2026-01-01T00:00:02Z", openinference__span__kind="TOOL", tool__name="lookup", input__value='{"id": 7}', output__value="found"),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize("lines", [False, True], ids=["a list", "one a line"])

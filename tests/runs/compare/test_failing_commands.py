@@ -36,19 +36,14 @@ LIST, RETURN = "./yard list", "./yard return blue --km 12"
 @pytest.mark.parametrize(
     ("before", "now", "messages", "said"),
     [
-        (
-            [(LIST, 0), (RETURN, 0)],
-            [(LIST, 0), (RETURN, 2)],
-            {"2": "yard return: --distance is required."},
-            BROKE,
-        ),
+        ([(LIST, 0), (RETURN, 0)], [(LIST, 0), (RETURN, 2)], {"2": "yard return: --distance is required."}, BROKE),
         ([(RETURN, 0)], [(RETURN, 2)], {}, f"`{RETURN}`: same command, exit 0 → 2"),
         ([(RETURN, 2), (RETURN, 0)], [(RETURN, 2)], {}, None),
         ([(LIST, 0)], [(RETURN, 2)], {}, None),
         ([(RETURN, None)], [(RETURN, 2)], {}, None),
     ],
     ids=["a message", "no message", "failed before, too", "did not run before", "unknown before"],
-)
+)  # fmt: skip
 def test_the_command_that_fails_now_is_named(before, now, messages, said):
     old, new = (run.trial_set.earliest("pk").pk for run in pair(before, now, messages))
     assert failing_commands([(old, new)]) == ({new: said} if said else {})

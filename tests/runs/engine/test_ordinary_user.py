@@ -83,21 +83,10 @@ SET_MONITOR = 'chmod 755 f.sh; git config core.fsmonitor "$PWD/f.sh"; '
 PROTECTED = "protected: [t/**]"
 REMOVED = "removed before gates: .git/config (core.fsmonitor)."
 
+# fmt: off
 FOLDERS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
-    "planted-git-setting": (
-        SET_MONITOR + "chmod 0311 .git",
-        MONITOR,
-        f"setup: {{commands: ['{COMMIT}']}}",
-        RUNS_MONITOR,
-        REMOVED,
-    ),
-    "read-only-git-setting": (
-        SET_MONITOR + "chmod 0444 .git/config; chmod 0555 .git",
-        MONITOR,
-        f"setup: {{commands: ['{COMMIT}']}}",
-        RUNS_MONITOR,
-        REMOVED,
-    ),
+    "planted-git-setting": (SET_MONITOR + "chmod 0311 .git", MONITOR, f"setup: {{commands: ['{COMMIT}']}}", RUNS_MONITOR, REMOVED),
+    "read-only-git-setting": (SET_MONITOR + "chmod 0444 .git/config; chmod 0555 .git", MONITOR, f"setup: {{commands: ['{COMMIT}']}}", RUNS_MONITOR, REMOVED),
     "added-beside-protected": (
         "echo exit 0 > t/lib.sh; chmod 0311 t",
         {"t/check.sh": "cd t; [ -f lib.sh ] && . ./lib.sh; exit 1\n"},
@@ -105,35 +94,12 @@ FOLDERS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
         "sh t/check.sh",
         "Changed by the agent: t/ (restored), t/lib.sh (set aside).",
     ),
-    "protected-unreadable": (
-        "chmod 000 t",
-        {"t/check.sh": "exit 1\n"},
-        PROTECTED,
-        "sh t/check.sh",
-        "Changed by the agent: t/ (restored).",
-    ),
-    "protected-read-only": (
-        "echo exit 0 > t/check.sh; chmod 0555 t",
-        {"t/check.sh": "exit 1\n"},
-        PROTECTED,
-        "sh t/check.sh",
-        "Changed by the agent: t/ (restored), t/check.sh (restored).",
-    ),
-    "closed-again": (
-        "mkdir -p a/b; echo x > a/b/c; chmod 0 a/b a",
-        {},
-        "",
-        "test $(stat -c %a a) = 0 && ! ls a",
-        "",
-    ),
-    "closed-workspace": (
-        "echo exit 0 > t/check.sh; chmod 0 .",
-        {"t/check.sh": "exit 1\n"},
-        PROTECTED,
-        "sh t/check.sh",
-        "Changed by the agent: ./ (restored), t/check.sh (restored).",
-    ),
+    "protected-unreadable": ("chmod 000 t", {"t/check.sh": "exit 1\n"}, PROTECTED, "sh t/check.sh", "Changed by the agent: t/ (restored)."),
+    "protected-read-only": ("echo exit 0 > t/check.sh; chmod 0555 t", {"t/check.sh": "exit 1\n"}, PROTECTED, "sh t/check.sh", "Changed by the agent: t/ (restored), t/check.sh (restored)."),
+    "closed-again": ("mkdir -p a/b; echo x > a/b/c; chmod 0 a/b a", {}, "", "test $(stat -c %a a) = 0 && ! ls a", ""),
+    "closed-workspace": ("echo exit 0 > t/check.sh; chmod 0 .", {"t/check.sh": "exit 1\n"}, PROTECTED, "sh t/check.sh", "Changed by the agent: ./ (restored), t/check.sh (restored)."),
 }
+# fmt: on
 CALLED = {
     "many-ancestors": ("./tool add; ./nest 250 ./trace 30 ./tool bad", 31),
     "traced": ("./tool add; ./trace 20 ./tool bad", 21),

@@ -86,17 +86,13 @@ def test_a_scenario_without_a_tool_has_no_record_and_no_note(project: Project) -
     assert trial.detail["notes"] == []
 
 
+# fmt: off
 NOT_UTF8 = {
     "an argument": ("./mt \"$(printf 'a\\377')\"", r"a\xff"),
     "a file's name": ("cp mt \"$(printf 'x\\377')\"; ./x*; ./mt ok", "ok"),
-    **{
-        f"a command line of 6,240 bytes, cut at place {shift} of a character": (
-            f"./mt ok; : {'x' * shift}{'请把第一个任务标记为完成。' * 160}",
-            "ok",
-        )
-        for shift in range(3)
-    },
+    **{f"a command line of 6,240 bytes, cut at place {shift} of a character": (f"./mt ok; : {'x' * shift}{'请把第一个任务标记为完成。' * 160}", "ok") for shift in range(3)},
 }
+# fmt: on
 
 
 @pytest.mark.django_db(transaction=True)

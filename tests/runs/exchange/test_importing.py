@@ -374,17 +374,13 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
         ("one.xml", "<promptfoo>\n  <evalId>e</evalId>", "promptfoo's XML"),
         ("one.csv", "Description,name,[plain] Greet {{name}},Status,Score\n", "promptfoo's CSV"),
         ("benchmark.json", '{"metadata": {}, "run_summary": {}}', "a benchmark.json of Agent Skills"),
-        (
-            "benchmark.json",
-            '{"metadata": {"eval_file": "e"}, "run_summary": {}}',
-            "a benchmark.json of AgentV",
-        ),
+        ("benchmark.json", '{"metadata": {"eval_file": "e"}, "run_summary": {}}', "a benchmark.json of AgentV"),
         ("s.jsonl", '{"sessionId": "s", "projectHash": "p"}\n', "a Gemini CLI session"),
         ("r.xml", '<?xml version="1.0"?>\n<test-run id="2">', "NUnit's results"),
         ("r.trx", '<TestRun xmlns="x/TeamTest/2010">', "TRX, the results of .NET's tests"),
         ("result.json", '{"trial_name": "a", "verifier_result": {}}', "Harbor's results"),
     ],
-)
+)  # fmt: skip
 def test_results_of_another_program_are_named(file: str, text: str, what: str) -> None:
     with pytest.raises(RequestError, match=re.escape(f"{file}: not read yet: {what}.")):
         import_results(make_project(), text.encode(), file, by=None)

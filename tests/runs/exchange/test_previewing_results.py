@@ -30,22 +30,18 @@ def archive(at: Path) -> bytes:
     return content
 
 
+# fmt: off
 SPECIMENS: dict[str, tuple[str, Callable[[Path], bytes]]] = {
     "evalhub": ("runs.zip", archive),
     "tool-forge": ("result.json", lambda at: json.dumps(test_importing.suite_result()).encode()),
     "promptfoo": ("one.jsonl", lambda at: (FILES / "promptfoo.jsonl").read_bytes()),
-    "skill-creator": (
-        "benchmark.json",
-        lambda at: json.dumps(test_importing_skill_creator.benchmark()).encode(),
-    ),
+    "skill-creator": ("benchmark.json", lambda at: json.dumps(test_importing_skill_creator.benchmark()).encode()),
     "llm-tool-test": ("results.zip", lambda at: pack_folder(test_results_folders.folder(at))),
-    "AgentV": (
-        "index.jsonl",
-        lambda at: b'{"test_id": "one", "score": 1.0}\n{"test_id": "two", "score": 0.1}\n',
-    ),
+    "AgentV": ("index.jsonl", lambda at: b'{"test_id": "one", "score": 1.0}\n{"test_id": "two", "score": 0.1}\n'),
     "Inspect": ("log.eval", lambda at: (FILES / "inspect/capitals.eval").read_bytes()),
     "JUnit": ("pytest.xml", lambda at: (FILES / "junit/pytest.xml").read_bytes()),
 }
+# fmt: on
 """A file of each program: its name, and what makes its content."""
 
 

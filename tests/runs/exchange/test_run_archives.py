@@ -170,19 +170,13 @@ def repacked(archive: bytes, change: Any) -> bytes:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (
-            lambda name, content: content[:40] if name == "evalhub.json" else content,
-            "evalhub.json can't be read",
-        ),
+        (lambda name, content: content[:40] if name == "evalhub.json" else content, "evalhub.json can't be read"),
         (lambda name, content: None if name.startswith("trials/") else content, "it has 0 of 6 trials"),
         (lambda name, content: content.replace(b'"finished"', b'"running"'), "can't be read: "),
         (lambda name, content: content + b"!" if name.startswith("artifacts/") else content, "is damaged"),
-        (
-            lambda name, content: content.replace(b'"evalhub_archive": 1', b'"evalhub_archive": 9'),
-            "has format 9",
-        ),
+        (lambda name, content: content.replace(b'"evalhub_archive": 1', b'"evalhub_archive": 9'), "has format 9"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_archive_is_refused_and_nothing_stored(change: Any, sentence: str) -> None:
     original, other = stored(uploaded(make_project())), make_project("other")
     with pytest.raises(RequestError, match=sentence):

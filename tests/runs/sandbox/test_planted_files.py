@@ -282,17 +282,13 @@ def test_an_agent_does_not_see_the_record_of_its_trial(project):
     assert "seen" not in carried(project, prompt).answer
 
 
+# fmt: off
 AGENTS = {
     "codex": partial(agent, "codex", "codex"),
     "claude_code": partial(agent, "claude_code", "session", env={"FAKE_STREAM": "claude_code"}),
-    "vscode": partial(
-        agent,
-        "vscode",
-        "code",
-        executable=None,
-        vscode_cmd=str(Path(__file__).parents[2] / "files/agents/code"),
-    ),
+    "vscode": partial(agent, "vscode", "code", executable=None, vscode_cmd=str(Path(__file__).parents[2] / "files/agents/code")),
 }
+# fmt: on
 
 
 @pytest.mark.parametrize("kind", AGENTS)

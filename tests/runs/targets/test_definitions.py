@@ -48,82 +48,29 @@ def test_labels_are_stored_once_and_sorted():
     assert target(provider="mock", labels=["macos", "gpu", "gpu"]).labels == ("gpu", "macos")
 
 
+# fmt: off
 BROKEN = [
     pytest.param(["- provider: mock"], 2, "targets/no-name", id="no name"),
     pytest.param(["- name: a"], 2, "targets/unknown-provider", id="no provider"),
-    pytest.param(
-        ["- name: a", "  provider: mock", "  labels: [gpu, Mac OS]"],
-        4,
-        "targets/invalid-field",
-        id="no label",
-    ),
-    pytest.param(
-        ["- name: a", "  provider: mock", "  labels: gpu"], 4, "targets/invalid-field", id="no list"
-    ),
-    pytest.param(
-        ["- name: a", "  provider: mock", "  labels: ${{ GPU }}"],
-        4,
-        "targets/invalid-field",
-        id="label of a variable",
-    ),
+    pytest.param(["- name: a", "  provider: mock", "  labels: [gpu, Mac OS]"], 4, "targets/invalid-field", id="no label"),
+    pytest.param(["- name: a", "  provider: mock", "  labels: gpu"], 4, "targets/invalid-field", id="no list"),
+    pytest.param(["- name: a", "  provider: mock", "  labels: ${{ GPU }}"], 4, "targets/invalid-field", id="label of a variable"),
     pytest.param(["- name: a", "  provider: mok"], 3, "targets/unknown-provider", id="unknown provider"),
     pytest.param(["- {name: a, provider: cli}"], 2, "targets/missing-field", id="no template"),
-    pytest.param(
-        ["- name: a", "  provider: cli", "  command_template: ''"], 4, "targets/invalid-field", id="empty"
-    ),
-    pytest.param(
-        ["- name: a", "  provider: cli", "  command_template: ' '"], 4, "targets/invalid-field", id="blank"
-    ),
-    pytest.param(
-        ["- name: a", "  provider: cli", "  commandTemplate: 'x {NOPE}'"],
-        4,
-        "targets/invalid-field",
-        id="placeholder",
-    ),
-    pytest.param(
-        ["- name: a", "  provider: cli", "  command_template: x", "  base_url: http://x"],
-        5,
-        "targets/unused-field",
-        id="address of a program",
-    ),
-    pytest.param(
-        ["- name: a", "  provider: cli", "  command_template: x", "  colour: red"],
-        5,
-        "targets/unknown-field",
-        id="unknown field",
-    ),
-    pytest.param(
-        ["- name: a", "  provider: cli", "  command_template: x", "  healthcheck: {type: ping}"],
-        5,
-        "targets/invalid-field",
-        id="health check",
-    ),
+    pytest.param(["- name: a", "  provider: cli", "  command_template: ''"], 4, "targets/invalid-field", id="empty"),
+    pytest.param(["- name: a", "  provider: cli", "  command_template: ' '"], 4, "targets/invalid-field", id="blank"),
+    pytest.param(["- name: a", "  provider: cli", "  commandTemplate: 'x {NOPE}'"], 4, "targets/invalid-field", id="placeholder"),
+    pytest.param(["- name: a", "  provider: cli", "  command_template: x", "  base_url: http://x"], 5, "targets/unused-field", id="address of a program"),
+    pytest.param(["- name: a", "  provider: cli", "  command_template: x", "  colour: red"], 5, "targets/unknown-field", id="unknown field"),
+    pytest.param(["- name: a", "  provider: cli", "  command_template: x", "  healthcheck: {type: ping}"], 5, "targets/invalid-field", id="health check"),
     pytest.param(["- name: a", "  provider: mock", "  workers: 0"], 4, "targets/invalid-field", id="workers"),
-    pytest.param(
-        ["- name: a", "  provider: gemini", "  api_key: abc"], 4, "targets/literal-secret", id="literal key"
-    ),
-    pytest.param(
-        ["- name: a", "  provider: codex", "  env:", "    MY_TOKEN: abc"],
-        5,
-        "targets/literal-secret",
-        id="literal in env",
-    ),
-    pytest.param(
-        ["- name: a", "  provider: http", "  url: http://x", "  headers: ", "    X: Bearer abcdefgh12345"],
-        6,
-        "targets/literal-secret",
-        id="literal header",
-    ),
-    pytest.param(
-        ["- name: a", "  provider: codex", "  env: {A: 'x ${{ B }}'}"],
-        4,
-        "targets/partial-reference",
-        id="partial",
-    ),
-    pytest.param(
-        ["- {name: a, provider: mock}", "- {name: a, provider: mock}"], 3, "targets/repeated-name", id="twice"
-    ),
+    pytest.param(["- name: a", "  provider: gemini", "  api_key: abc"], 4, "targets/literal-secret", id="literal key"),
+    pytest.param(["- name: a", "  provider: codex", "  env:", "    MY_TOKEN: abc"], 5, "targets/literal-secret", id="literal in env"),
+    pytest.param(["- name: a", "  provider: http", "  url: http://x", "  headers: ", "    X: Bearer abcdefgh12345"], 6, "targets/literal-secret", id="literal header"),
+    pytest.param(["- name: a", "  provider: codex", "  env: {A: 'x ${{ B }}'}"], 4, "targets/partial-reference", id="partial"),
+    pytest.param(["- {name: a, provider: mock}", "- {name: a, provider: mock}"], 3, "targets/repeated-name", id="twice"),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize(("lines", "line", "id"), BROKEN)
@@ -297,32 +244,12 @@ def test_fields_under_settings_count_like_those_beside_it():
 @pytest.mark.parametrize(
     ("lines", "line", "id"),
     [
-        pytest.param(
-            ["- name: a", "  provider: codex", "  max_retries: 2"],
-            4,
-            "targets/unused-field",
-            id="unused field",
-        ),
-        pytest.param(
-            ["- name: a", "  provider: mock", "  env: {A: b}"],
-            4,
-            "targets/unused-field",
-            id="env of a double",
-        ),
-        pytest.param(
-            ["- name: a", "  provider: anthropic", "  api_key: ${{ K }}", "  model: m", "  args: [x]"],
-            6,
-            "targets/unused-field",
-            id="args of a model",
-        ),
-        pytest.param(
-            ["- name: a", "  provider: opencode", "  maxTurns: 2"],
-            4,
-            "targets/unknown-field",
-            id="field of another agent",
-        ),
+        pytest.param(["- name: a", "  provider: codex", "  max_retries: 2"], 4, "targets/unused-field", id="unused field"),
+        pytest.param(["- name: a", "  provider: mock", "  env: {A: b}"], 4, "targets/unused-field", id="env of a double"),
+        pytest.param(["- name: a", "  provider: anthropic", "  api_key: ${{ K }}", "  model: m", "  args: [x]"], 6, "targets/unused-field", id="args of a model"),
+        pytest.param(["- name: a", "  provider: opencode", "  maxTurns: 2"], 4, "targets/unknown-field", id="field of another agent"),
     ],
-)
+)  # fmt: skip
 def test_a_field_that_has_no_effect_is_a_hint_with_its_line(lines, line, id):
     text = "targets:\n" + "".join(f"  {text}\n" for text in lines)
     (hint,) = hints_of_file(text.encode(), "targets.yaml")

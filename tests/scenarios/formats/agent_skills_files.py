@@ -61,21 +61,10 @@ NO_TOOL = "format/tool-not-named"
 TWO = ["The note exists.", "It is titled X."]
 PLAIN_SKILL = SKILL.split("#")[0]
 
+# fmt: off
 SAMPLES = {
-    "expected output alone": Sample(
-        skill(
-            evals(case(0, expected_output="The note exists."), case(1, expected_output="Two notes exist."))
-        ),
-        {"notetool": 2},
-        statements=2,
-        lints=(NO_TOOL,),
-    ),
-    "expectations as texts": Sample(
-        skill(evals(case(expected_output="A note.", expectations=TWO, files=[]))),
-        {"notetool": 1},
-        statements=2,
-        lints=(NO_TOOL,),
-    ),
+    "expected output alone": Sample(skill(evals(case(0, expected_output="The note exists."), case(1, expected_output="Two notes exist."))), {"notetool": 2}, statements=2, lints=(NO_TOOL,)),
+    "expectations as texts": Sample(skill(evals(case(expected_output="A note.", expectations=TWO, files=[]))), {"notetool": 1}, statements=2, lints=(NO_TOOL,)),
     "assertions as objects with id and type": Sample(
         skill(
             evals(
@@ -136,12 +125,7 @@ SAMPLES = {
         inputs=4,
         lints=(NO_TOOL,),
     ),
-    "the skill in skills/ and its evals at the root": Sample(
-        {"skills/notetool/SKILL.md": SKILL, "evals/evals.json": evals(case(assertions=TWO))},
-        {"notetool": 1},
-        statements=2,
-        lints=(NO_TOOL,),
-    ),
+    "the skill in skills/ and its evals at the root": Sample({"skills/notetool/SKILL.md": SKILL, "evals/evals.json": evals(case(assertions=TWO))}, {"notetool": 1}, statements=2, lints=(NO_TOOL,)),
     "a plug-in with two skills": Sample(
         {
             ".claude-plugin/plugin.json": '{"name": "desk"}',
@@ -152,18 +136,7 @@ SAMPLES = {
         {"desk": 1},
         statements=2,
     ),
-    "prompts in Chinese, with a note on top": Sample(
-        skill(
-            evals(
-                case(prompt="请添加一条笔记", assertions=["笔记存在", "标题是 X"]),
-                note="草稿",
-                description="测试",
-            )
-        ),
-        {"notetool": 1},
-        statements=2,
-        lints=(NO_TOOL,),
-    ),
+    "prompts in Chinese, with a note on top": Sample(skill(evals(case(prompt="请添加一条笔记", assertions=["笔记存在", "标题是 X"]), note="草稿", description="测试")), {"notetool": 1}, statements=2, lints=(NO_TOOL,)),
     "a list of trigger queries": Sample(
         skill(
             evals(case(assertions=TWO)),
@@ -224,12 +197,7 @@ SAMPLES = {
         )
         for name in ("cases", "tests", "test_cases", "scenarios", "queries")
     },
-    "cases as a bare list": Sample(
-        skill(json.dumps([case(1, assertions=TWO), case(2, expected_output="A note.")])),
-        {"notetool": 2},
-        statements=3,
-        lints=(NO_TOOL,),
-    ),
+    "cases as a bare list": Sample(skill(json.dumps([case(1, assertions=TWO), case(2, expected_output="A note.")])), {"notetool": 2}, statements=3, lints=(NO_TOOL,)),
     "one case as a file, as Anthropic's guide has it": Sample(
         skill(json.dumps({"id": 1, "skills": ["notetool"], "query": "Add X", "expected_behavior": TWO})),
         {"notetool": 1},
@@ -260,12 +228,7 @@ SAMPLES = {
         statements=2,
         lints=(NO_TOOL,),
     ),
-    "the same statements under two names, for two programs": Sample(
-        skill(evals(case(expectations=TWO, assertions=[*TWO, "It is short."]))),
-        {"notetool": 1},
-        statements=3,
-        lints=(NO_TOOL,),
-    ),
+    "the same statements under two names, for two programs": Sample(skill(evals(case(expectations=TWO, assertions=[*TWO, "It is short."]))), {"notetool": 1}, statements=3, lints=(NO_TOOL,)),
     "two lists of trigger queries, as objects and texts": Sample(
         skill(
             evals(case(assertions=TWO)),
@@ -364,10 +327,6 @@ SAMPLES = {
         statements=1,
         lints=(NO_TOOL,),
     ),
-    "the plug-in's name before the skill's": Sample(
-        skill(evals(case(assertions=TWO), skill_name="desk:notetool")),
-        {"desk:notetool": 1},
-        statements=2,
-        lints=(NO_TOOL,),
-    ),
+    "the plug-in's name before the skill's": Sample(skill(evals(case(assertions=TWO), skill_name="desk:notetool")), {"desk:notetool": 1}, statements=2, lints=(NO_TOOL,)),
 }
+# fmt: on

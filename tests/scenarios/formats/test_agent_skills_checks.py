@@ -77,36 +77,18 @@ def test_texts_of_the_answer_are_gates() -> None:
 @pytest.mark.parametrize(
     ("written", "gate"),
     [
-        (
-            {"type": "contains", "value": "a.b"},
-            {"type": "transcript_matches", "pattern": r"a\.b", "where": "answer", "name": "contains 'a.b'"},
-        ),
-        (
-            {"type": "content_contains", "value": "Milk", "description": "It names Milk."},
-            {"type": "transcript_matches", "pattern": "Milk", "where": "answer", "name": "It names Milk."},
-        ),
-        (
-            {"type": "content-contains", "value": 3, "path": "n.txt"},
-            {"type": "file_contains", "path": "n.txt", "substring": "3"},
-        ),
+        ({"type": "contains", "value": "a.b"}, {"type": "transcript_matches", "pattern": r"a\.b", "where": "answer", "name": "contains 'a.b'"}),
+        ({"type": "content_contains", "value": "Milk", "description": "It names Milk."}, {"type": "transcript_matches", "pattern": "Milk", "where": "answer", "name": "It names Milk."}),
+        ({"type": "content-contains", "value": 3, "path": "n.txt"}, {"type": "file_contains", "path": "n.txt", "substring": "3"}),
         ({"type": "not_contains", "value": "Tea"}, {"type": "answer_lacks", "substring": "Tea"}),
         ({"type": "does_not_contain", "value": "Tea"}, {"type": "answer_lacks", "substring": "Tea"}),
-        (
-            {"type": "not_contains", "value": "Tea", "path": "n.txt"},
-            {"type": "file_matches", "path": "n.txt", "pattern": r"(?s)\A(?!.*Tea)"},
-        ),
-        (
-            {"type": "regex", "value": "M.lk"},
-            {"type": "transcript_matches", "pattern": "M.lk", "where": "answer"},
-        ),
-        (
-            {"type": "regex", "pattern": "M.lk", "file": "n.txt"},
-            {"type": "file_matches", "path": "n.txt", "pattern": "M.lk"},
-        ),
+        ({"type": "not_contains", "value": "Tea", "path": "n.txt"}, {"type": "file_matches", "path": "n.txt", "pattern": r"(?s)\A(?!.*Tea)"}),
+        ({"type": "regex", "value": "M.lk"}, {"type": "transcript_matches", "pattern": "M.lk", "where": "answer"}),
+        ({"type": "regex", "pattern": "M.lk", "file": "n.txt"}, {"type": "file_matches", "path": "n.txt", "pattern": "M.lk"}),
         ({"type": "file_exists", "path": "n.txt"}, {"type": "file_exists", "path": "n.txt"}),
         ({"type": "file_exists", "value": "n.txt"}, {"type": "file_exists", "path": "n.txt"}),
     ],
-)
+)  # fmt: skip
 def test_what_has_a_value_a_pattern_or_a_path_is_a_gate(written: Any, gate: Any) -> None:
     spec, lints = only(assertions=[written])
     assert (gates_of(spec), statements_of(spec)) == ([gate], [])

@@ -18,39 +18,19 @@ def problems_of(files, **more):
     return [each for each in caught.value.problems if not each.lint]
 
 
+# fmt: off
 BROKEN = {
-    "no prompt": (
-        skill(evals({"id": 1, "promt": "Add X", "expected_output": "x"})),
-        ("evals/evals.json", 4, "format/missing-field", "Rename 'promt' to 'prompt'."),
-    ),
+    "no prompt": (skill(evals({"id": 1, "promt": "Add X", "expected_output": "x"})), ("evals/evals.json", 4, "format/missing-field", "Rename 'promt' to 'prompt'.")),
     "no prompt, and other data under a similar name": (
         skill(evals({"id": 1, "inputs": ["a.csv"], "expected_output": "x"})),
         ("evals/evals.json", 4, "format/missing-field", 'Add "prompt" with what the agent is asked.'),
     ),
-    "an empty prompt": (
-        skill(evals(case(prompt="  "))),
-        ("evals/evals.json", 6, "format/empty-value", "Write what the agent is asked."),
-    ),
-    "statements under another name": (
-        skill(evals(case(expected_outcomes=["It exists.", "It is short."]))),
-        ("evals/evals.json", 7, "format/unknown-list", "as sentences in 'assertions'"),
-    ),
-    "a list of texts as the expected output": (
-        skill(evals(case(expected_output=["It exists."]))),
-        ("evals/evals.json", 7, "format/wrong-type", "a list of statements belongs in 'assertions'"),
-    ),
-    "a statement without text": (
-        skill(evals(case(assertions=["It exists.", {"type": "semantic"}]))),
-        ("evals/evals.json", 9, "format/empty-value", 'an object with "text"'),
-    ),
-    "statements that aren't a list": (
-        skill(evals(case(assertions="It exists."))),
-        ("evals/evals.json", 7, "format/wrong-type", "Write ["),
-    ),
-    "a bad pattern": (
-        skill(evals(case(scorers=[{"type": "regex", "pattern": "a("}]))),
-        ("evals/evals.json", 10, "format/bad-regex", "Fix the pattern."),
-    ),
+    "an empty prompt": (skill(evals(case(prompt="  "))), ("evals/evals.json", 6, "format/empty-value", "Write what the agent is asked.")),
+    "statements under another name": (skill(evals(case(expected_outcomes=["It exists.", "It is short."]))), ("evals/evals.json", 7, "format/unknown-list", "as sentences in 'assertions'")),
+    "a list of texts as the expected output": (skill(evals(case(expected_output=["It exists."]))), ("evals/evals.json", 7, "format/wrong-type", "a list of statements belongs in 'assertions'")),
+    "a statement without text": (skill(evals(case(assertions=["It exists.", {"type": "semantic"}]))), ("evals/evals.json", 9, "format/empty-value", 'an object with "text"')),
+    "statements that aren't a list": (skill(evals(case(assertions="It exists."))), ("evals/evals.json", 7, "format/wrong-type", "Write [")),
+    "a bad pattern": (skill(evals(case(scorers=[{"type": "regex", "pattern": "a("}]))), ("evals/evals.json", 10, "format/bad-regex", "Fix the pattern.")),
     "a missing file": (
         {
             "skills/notetool/SKILL.md": SKILL,
@@ -63,14 +43,8 @@ BROKEN = {
             "Looked for 'skills/notetool/evals/data/a.csv', 'skills/notetool/data/a.csv', 'data/a.csv'.",
         ),
     ),
-    "a path of another machine": (
-        skill(evals(case(files=["C:\\Users\\me\\evals\\in\\a.csv"])), **{"evals/in/a.csv": "1"}),
-        ("evals/evals.json", 8, "format/file-outside", "Write 'evals/in/a.csv'."),
-    ),
-    "a path of an older folder": (
-        skill(evals(case(files=["notes/evals/in/a.csv"])), **{"evals/in/a.csv": "1"}),
-        ("evals/evals.json", 8, "format/missing-file", "Write 'evals/in/a.csv'."),
-    ),
+    "a path of another machine": (skill(evals(case(files=["C:\\Users\\me\\evals\\in\\a.csv"])), **{"evals/in/a.csv": "1"}), ("evals/evals.json", 8, "format/file-outside", "Write 'evals/in/a.csv'.")),
+    "a path of an older folder": (skill(evals(case(files=["notes/evals/in/a.csv"])), **{"evals/in/a.csv": "1"}), ("evals/evals.json", 8, "format/missing-file", "Write 'evals/in/a.csv'.")),
     "a path that two files end with": (
         skill(evals(case(files=["/tmp/a.csv"])), **{"evals/in/a.csv": "1", "evals/out/a.csv": "2"}),
         ("evals/evals.json", 8, "format/file-outside", "Name a file in the skill's folder"),
@@ -83,38 +57,14 @@ BROKEN = {
         skill(evals(case(criteria=[{"name": "Exists", "description": "The note exists."}]))),
         ("evals/evals.json", 7, "format/unknown-list", "as sentences in 'assertions'"),
     ),
-    "a file outside": (
-        skill(evals(case(files=["/etc/passwd"]))),
-        ("evals/evals.json", 8, "format/file-outside", "relative to it"),
-    ),
-    "a folder with the evals": (
-        skill(evals(case(files=["evals"]))),
-        ("evals/evals.json", 8, "format/fixture-holds-scenario", "a folder of their own"),
-    ),
-    "an id of another kind": (
-        skill(evals(case([1], expected_output="x"))),
-        ("evals/evals.json", 5, "format/wrong-type", 'Write "id": 1'),
-    ),
-    "an id twice": (
-        skill(evals(case(1, expected_output="x"), case("eval-1", expected_output="x"))),
-        ("evals/evals.json", 9, "format/duplicate-scenario", "unique id"),
-    ),
-    "a case that isn't an object": (
-        skill(evals("Add X")),
-        ("evals/evals.json", 4, "format/wrong-type", "Write {"),
-    ),
-    "no skill": (
-        {"evals/evals.json": evals(case(expected_output="x"))},
-        ("evals/evals.json", 1, "format/no-skill", "Looked for SKILL.md, skills/notetool/SKILL.md."),
-    ),
-    "the file alone": (
-        {"evals.json": evals(case(expected_output="x"))},
-        ("evals.json", 1, "format/no-skill", "not this file alone"),
-    ),
-    "should_trigger as text": (
-        skill(evals(case(should_trigger="yes"))),
-        ("evals/evals.json", 7, "format/wrong-type", "Write true or false"),
-    ),
+    "a file outside": (skill(evals(case(files=["/etc/passwd"]))), ("evals/evals.json", 8, "format/file-outside", "relative to it")),
+    "a folder with the evals": (skill(evals(case(files=["evals"]))), ("evals/evals.json", 8, "format/fixture-holds-scenario", "a folder of their own")),
+    "an id of another kind": (skill(evals(case([1], expected_output="x"))), ("evals/evals.json", 5, "format/wrong-type", 'Write "id": 1')),
+    "an id twice": (skill(evals(case(1, expected_output="x"), case("eval-1", expected_output="x"))), ("evals/evals.json", 9, "format/duplicate-scenario", "unique id")),
+    "a case that isn't an object": (skill(evals("Add X")), ("evals/evals.json", 4, "format/wrong-type", "Write {")),
+    "no skill": ({"evals/evals.json": evals(case(expected_output="x"))}, ("evals/evals.json", 1, "format/no-skill", "Looked for SKILL.md, skills/notetool/SKILL.md.")),
+    "the file alone": ({"evals.json": evals(case(expected_output="x"))}, ("evals.json", 1, "format/no-skill", "not this file alone")),
+    "should_trigger as text": (skill(evals(case(should_trigger="yes"))), ("evals/evals.json", 7, "format/wrong-type", "Write true or false")),
     "queries of a plug-in": (
         {
             "skills/a/SKILL.md": SKILL.replace("notetool", "a"),
@@ -127,10 +77,7 @@ BROKEN = {
         skill(evals(case(expected_output="x"))) | {"evals/triggers.json": json.dumps(LIST * 2, indent=1)},
         ("evals/triggers.json", 6, "format/duplicate-scenario", "Remove one of them."),
     ),
-    "broken JSON": (
-        skill('{"skill_name": "notetool",\n "evals": [}'),
-        ("evals/evals.json", 2, "format/not-json", "Fix the syntax"),
-    ),
+    "broken JSON": (skill('{"skill_name": "notetool",\n "evals": [}'), ("evals/evals.json", 2, "format/not-json", "Fix the syntax")),
     "gates of an unknown case": (
         skill(evals(case("add-note", expected_output="x")))
         | {"evals/gates.yaml": "cases:\n  add-notes:\n    gates: []\n"},
@@ -149,16 +96,14 @@ BROKEN = {
         skill(evals(case(expected_output="x"))) | {"evals/gates.yaml": "workspace: ..\n"},
         ("evals/gates.yaml", 1, "format/fixture-outside", "Name a folder beside gates.yaml."),
     ),
-    "a tool that is a list": (
-        skill(evals(case(expected_output="x"))) | {"evals/gates.yaml": "tool: [a]\n"},
-        ("evals/gates.yaml", 1, "format/wrong-type", "Write 'tool: NAME'"),
-    ),
+    "a tool that is a list": (skill(evals(case(expected_output="x"))) | {"evals/gates.yaml": "tool: [a]\n"}, ("evals/gates.yaml", 1, "format/wrong-type", "Write 'tool: NAME'")),
     "a secret": (
         skill(evals(case(expected_output="x")))
         | {"evals/gates.yaml": "tool:\n  binary: a\n  env:\n    API_TOKEN: sk-abcdef1234567890abcdef\n"},
         ("evals/gates.yaml", 4, "format/literal-secret", "set the variable on the worker"),
     ),
 }
+# fmt: on
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -121,35 +121,17 @@ CALLS = "expected_messages: [{role: assistant, tool_calls: [{tool: a}]}]"
         pytest.param("evaluators: []", ["llm_judge"], id="an empty list: a judge"),
         pytest.param(CALLS, ["expected_messages"], id="expected calls alone"),
         pytest.param(CALLS + "\nexecution: {expected_messages: off}", ["llm_judge"], id="switched off"),
-        pytest.param(
-            CALLS + "\nexecution: {expected_messages: false}", ["llm_judge"], id="switched off by false"
-        ),
-        pytest.param(
-            CALLS + "\nevaluators: [llm_judge]", ["llm_judge", "expected_messages"], id="after the listed"
-        ),
-        pytest.param(
-            CALLS + "\nevaluators: [{type: expected_messages, weight: 3}, llm_judge]",
-            ["expected_messages", "llm_judge"],
-            id="listed already",
-        ),
+        pytest.param(CALLS + "\nexecution: {expected_messages: false}", ["llm_judge"], id="switched off by false"),
+        pytest.param(CALLS + "\nevaluators: [llm_judge]", ["llm_judge", "expected_messages"], id="after the listed"),
+        pytest.param(CALLS + "\nevaluators: [{type: expected_messages, weight: 3}, llm_judge]", ["expected_messages", "llm_judge"], id="listed already"),
         pytest.param("rubrics: [Is short]", ["rubric"], id="rubrics alone"),
-        pytest.param(
-            "rubrics: [Is short]\nevaluators: [llm_judge]", ["rubric", "llm_judge"], id="rubrics first"
-        ),
-        pytest.param(
-            "rubrics: [Is short]\nevaluators: [{type: rubric, rubrics: [x]}]",
-            ["rubric", "rubric"],
-            id="two rubrics",
-        ),
+        pytest.param("rubrics: [Is short]\nevaluators: [llm_judge]", ["rubric", "llm_judge"], id="rubrics first"),
+        pytest.param("rubrics: [Is short]\nevaluators: [{type: rubric, rubrics: [x]}]", ["rubric", "rubric"], id="two rubrics"),
         pytest.param("evaluator: expected_messages", ["expected_messages"], id="another default kind"),
         pytest.param("evaluators: [{type: code, script: sh x}]", ["code_judge"], id="an older name"),
-        pytest.param(
-            "evaluators: [{type: expected_tool_calls}]\nexecution: {target: t}",
-            ["expected_messages"],
-            id="another",
-        ),
+        pytest.param("evaluators: [{type: expected_tool_calls}]\nexecution: {target: t}", ["expected_messages"], id="another"),
     ],
-)
+)  # fmt: skip
 def test_a_case_has_evaluators(text, expected):
     assert kinds(case(text)) == expected
 

@@ -68,24 +68,18 @@ def test_a_lone_empty_file_is_refused():
     [
         ("prompts: [p]\nproviders: [x]\ntests: [{vars: {a: b}}]\n", "a promptfoo configuration"),
         ("prompts: [p]\nproviders: [x]\ntests: file://cases.csv\n", "a promptfoo configuration"),
-        (
-            "prompts: [p]\nproviders: [x]\nextensions: [file://h.js:f]\ntests: [{vars: {a: b}}]\n",
-            "a promptfoo configuration",
-        ),
+        ("prompts: [p]\nproviders: [x]\nextensions: [file://h.js:f]\ntests: [{vars: {a: b}}]\n", "a promptfoo configuration"),
         ("target: x\nprompts: ['{{ a | upper }}']\ntests: file://c.jsonl\n", "a promptfoo configuration"),
         ("prompts: ['{{ a | upper }}']\ntests: [{id: b, vars: {a: b}}]\n", "a promptfoo configuration"),
         ("tests: [{id: b, assert: [{type: javascript, value: x}]}]\n", "a promptfoo configuration"),
         ("defaultTest: {}\ntests: [{id: b, input: x, criteria: c}]\n", "a promptfoo configuration"),
-        (
-            "evaluateOptions: {repeat: 2}\ntests: [{id: b, input: x, criteria: c}]\n",
-            "a promptfoo configuration",
-        ),
+        ("evaluateOptions: {repeat: 2}\ntests: [{id: b, input: x, criteria: c}]\n", "a promptfoo configuration"),
         ("skill: a\nmetrics: [{name: m}]\ntasks: ['tasks/*.yaml']\n", "a waza eval"),
         ("name: a\nstimuli: [{name: b, prompt: c, graders: [{type: prompt}]}]\n", "a Vally eval"),
         ('{"type": "weighted_checklist", "checklist": [{"name": "a", "max_score": 5}]}', "a Tessl scenario"),
         ('{"sessionId": "s", "projectHash": "p", "startTime": "t"}\n', "a Gemini CLI session"),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_names_what_was_recognised(text, what):
     (problem,) = refused(**{"dir/a.yaml": text.encode()})
     assert (problem.file, problem.id) == ("dir/a.yaml", "format/no-scenario")
@@ -107,13 +101,9 @@ def test_a_file_that_belongs_beside_a_suite_says_so(text, what):
         ("a/task.toml", 'version = "1.0"\n[verifier]\ntimeout_sec = 120.0\n', "a Harbor task"),
         ("evals/config.yml", "schema_version: 1\nharbor: {n_attempts: 3}\n", SETTINGS),
         ("r.xml", '<?xml version="1.0"?>\n<test-run id="2" result="Failed">', "NUnit's results"),
-        (
-            "r.trx",
-            '<?xml version="1.0"?>\n<TestRun id="a" xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010">',
-            "TRX, the results of .NET's tests",
-        ),
+        ("r.trx", '<?xml version="1.0"?>\n<TestRun id="a" xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010">', "TRX, the results of .NET's tests"),
     ],
-)
+)  # fmt: skip
 def test_files_are_recognised_by_their_text_and_place(path, text, what):
     (problem,) = refused(**{path: text.encode()})
     assert problem.what == f"Not read yet: {what}."

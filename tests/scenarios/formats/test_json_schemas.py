@@ -35,11 +35,9 @@ from scenarios.formats.upload import decode_file
 
 Files = Mapping[str, bytes]
 BY_NAME = {each.name: each for each in (*LLM_TOOL_TEST, *TOOL_FORGE, *AGENTV, *AGENT_SKILLS)}
+# fmt: off
 UNSEEN = {
-    **dict.fromkeys(
-        ("format/bad-regex", "format/bad-json-path", "format/bad-assertion"),
-        "a language of its own inside a text",
-    ),
+    **dict.fromkeys(("format/bad-regex", "format/bad-json-path", "format/bad-assertion"), "a language of its own inside a text"),
     "format/literal-secret": "a guess by names and by what keys of services look like",
     **dict.fromkeys(
         (
@@ -57,10 +55,7 @@ UNSEEN = {
         ),
         "depends on other files",
     ),
-    **dict.fromkeys(
-        ("format/duplicate-scenario", "format/duplicate-criterion", "format/duplicate-suite"),
-        "compares entries of a list or of other files",
-    ),
+    **dict.fromkeys(("format/duplicate-scenario", "format/duplicate-criterion", "format/duplicate-suite"), "compares entries of a list or of other files"),
     "format/no-weight": "a sum",
     "format/repeated-key": "two spellings of a key are allowed one by one",
     "format/unknown-variable": "compares with `vars` of other places",
@@ -68,6 +63,7 @@ UNSEEN = {
     "format/empty-question": "depends on which files are guidelines",
     "format/no-criteria": "depends on what the file says for all cases",
 }
+# fmt: on
 """Problems that a schema can't see, and why. A schema that learns to see one must leave this list."""
 UNSEEN_SAMPLES = {
     "a server with a header in two lines": "names and values of headers have patterns of their own",
@@ -166,6 +162,7 @@ def server(text: str) -> Files:
     return {"a.yaml": f"name: a\ntask: x\ntarget: {{mcp: {{{text}}}}}\n{gates}\n".encode()}
 
 
+# fmt: off
 FURTHER = {
     "a server without any address": server("name: n"),
     "a server with two addresses": server("name: n, command: x, url: 'http://x/mcp'"),
@@ -175,29 +172,21 @@ FURTHER = {
     "a server with a header in two lines": server("name: n, url: 'http://x', headers: {A: \"b\\nC: d\"}"),
     "a null prompt": as_bytes(skill(evals(case(prompt=None)))),
     "an empty file name": as_bytes(skill(evals(case(files="")))),
-    "a line without an id": {
-        "qa.jsonl": b'{"input": "x", "criteria": "y"}\n{"id": "a", "input": "x", "criteria": "y"}\n'
-    },
+    "a line without an id": {"qa.jsonl": b'{"input": "x", "criteria": "y"}\n{"id": "a", "input": "x", "criteria": "y"}\n'},
     "an empty mapping as the expected messages": agentv_case("expected_messages: {}"),
     "a list in a list of parts": agentv_case("expected_messages: [[]]"),
     "an empty input": {"one.yaml": b"evalcases: [{id: a, outcome: x, input_messages: }]\n"},
     "settings with a wrong type": upload(**{CONFIG: "[target]\nbinary = 7\n"}),
     "settings with half a price": upload(**{CONFIG: "[models.a]\ninput_cost_per_1k_tokens = 1.0\n"}),
     "patterns as text": agentv_upload(**{"evals/.agentv.yaml": "guideline_patterns: x\n"}),
-    "a gate of a skill without its path": as_bytes(
-        skill(evals(case()), **{"evals/gates.yaml": "gates: [{type: file_exists}]\n"})
-    ),
-    "an empty key of a skill's gates": as_bytes(
-        skill(
-            evals(case()), **{"evals/gates.yaml": "gates: [{type: no_transcript_errors, timeout_secs: }]\n"}
-        )
-    ),
+    "a gate of a skill without its path": as_bytes(skill(evals(case()), **{"evals/gates.yaml": "gates: [{type: file_exists}]\n"})),
+    "an empty key of a skill's gates": as_bytes(skill(evals(case()), **{"evals/gates.yaml": "gates: [{type: no_transcript_errors, timeout_secs: }]\n"})),
 }
+# fmt: on
+# fmt: off
 VALID = {
     "a server by its command": server("name: n, command: x"),
-    "a server at its address": server(
-        "name: n, url: 'http://x/mcp', transport: http, headers: {A: b}, command: ''"
-    ),
+    "a server at its address": server("name: n, url: 'http://x/mcp', transport: http, headers: {A: b}, command: ''"),
     "llm-tool-test": upload(),
     "a short scenario": {"a.yaml": SHORT.encode()},
     "empty keys": {"a.yaml": f"{SHORT}tags:\nrun: {{max_turns: }}\nsetup:\nprotected:\n".encode()},
@@ -214,39 +203,21 @@ VALID = {
         .replace("[ [", "[")
         .encode()
     },
-    "a judge that is off": {
-        "a.yaml": b"name: a\ntask: x\ntarget: {binary: t}\nevaluation: {gates: [{type: file_exists, path: x}], judge: {enabled: false}}\n"
-    },
+    "a judge that is off": {"a.yaml": b"name: a\ntask: x\ntarget: {binary: t}\nevaluation: {gates: [{type: file_exists, path: x}], judge: {enabled: false}}\n"},
     "a gate with its limit in either spelling": {
         "a.yaml": b"name: a\ntask: x\ntarget: {binary: t}\ngates: [{type: file_exists, path: x, timeout_secs: 1}, {type: file_exists, path: y, timeout_seconds: 2}]\n"
     },
     "agentv": agentv_upload(),
-    "a tests file with everything short": {
-        "one.yaml": b"tests:\n  - {id: a, input: x, criteria: y, assert: ['It is short.', {type: contains, value: z}, {type: latency, threshold: 9}]}\n"
-    },
+    "a tests file with everything short": {"one.yaml": b"tests:\n  - {id: a, input: x, criteria: y, assert: ['It is short.', {type: contains, value: z}, {type: latency, threshold: 9}]}\n"},
     "variables in the place of values": {
         "one.yaml": b"prompts: ['{{ question }}']\ndefault_test: {vars: {limit: 9, question: x, files: [a]}}\ntests: [{id: a, assert: [{type: latency, threshold: '{{ limit }}'}, {type: not-contains, value: z}]}]\n"
     },
-    "either way to write a group": {
-        FILE: json.dumps(
-            [
-                tool_forge_case(
-                    expect={
-                        "toolsAcceptable": "a",
-                        "responseContainsAny": ["a", 1],
-                        "toolsCalled": "b",
-                        "toolParams": tool_forge.PARAM,
-                    }
-                )
-            ]
-        ).encode()
-    },
-    "groups of triggers": {
-        FILE: b'{"expectedTool": "a", "shouldRouteIdentically": [{"id": "a", "input": {"message": "m"}}], "shouldRouteDifferently": {"cases": null}}'
-    },
+    "either way to write a group": {FILE: json.dumps([tool_forge_case(expect={"toolsAcceptable": "a", "responseContainsAny": ["a", 1], "toolsCalled": "b", "toolParams": tool_forge.PARAM})]).encode()},
+    "groups of triggers": {FILE: b'{"expectedTool": "a", "shouldRouteIdentically": [{"id": "a", "input": {"message": "m"}}], "shouldRouteDifferently": {"cases": null}}'},
     **{name: as_bytes(sample.files) for name, sample in SAMPLES.items()},
     **{f"a hint: {name}": row[0] for name, row in llm_tool_test.LINTS.items()},
 }
+# fmt: on
 ALL_BROKEN = [*broken_samples(), *FURTHER.items()]
 
 

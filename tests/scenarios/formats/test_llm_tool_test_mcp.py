@@ -38,20 +38,10 @@ def test_headers_and_transport_are_read():
     ("more", "where", "sentence", "id"),
     [
         ("    transport: sse", "target.mcp.transport", "http", "format/unknown-value"),
-        (
-            "    headers: {X-Api-Key: hunter2}",
-            "target.mcp.headers.X-Api-Key",
-            "Write X-Api-Key: ${{ X_API_KEY }} and set",
-            "format/literal-secret",
-        ),
-        (
-            "    headers: {Authorization: Bearer abcdefgh12345678}",
-            "target.mcp.headers.Authorization",
-            "Write Authorization: Bearer ${{ TOKEN }} and set",
-            "format/literal-secret",
-        ),
+        ("    headers: {X-Api-Key: hunter2}", "target.mcp.headers.X-Api-Key", "Write X-Api-Key: ${{ X_API_KEY }} and set", "format/literal-secret"),
+        ("    headers: {Authorization: Bearer abcdefgh12345678}", "target.mcp.headers.Authorization", "Write Authorization: Bearer ${{ TOKEN }} and set", "format/literal-secret"),
     ],
-)
+)  # fmt: skip
 def test_it_refuses(more, where, sentence, id):
     with pytest.raises(ScenarioFileError) as caught:
         parsed(more)

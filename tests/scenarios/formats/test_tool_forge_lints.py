@@ -12,82 +12,26 @@ from tests.scenarios.formats.tool_forge_files import PARAM, case, lints, parse
         pytest.param({"toolsCaled": []}, "expect.toolsCaled format/unknown-key", id="unknown key"),
         pytest.param({"toolsCalled": "a"}, "expect.toolsCalled format/scalar-for-list", id="scalar"),
         pytest.param({"toolsCalled": None}, "expect.toolsCalled format/no-value", id="null"),
-        pytest.param(
-            {"responseContains": [7]}, "expect.responseContains[0] format/not-text-value", id="number"
-        ),
-        pytest.param(
-            {"responseContainsAny": ["a"]}, "expect.responseContainsAny format/flat-group", id="flat"
-        ),
+        pytest.param({"responseContains": [7]}, "expect.responseContains[0] format/not-text-value", id="number"),
+        pytest.param({"responseContainsAny": ["a"]}, "expect.responseContainsAny format/flat-group", id="flat"),
         pytest.param({"toolsAcceptable": []}, "expect.toolsAcceptable format/empty-assertion", id="no set"),
-        pytest.param(
-            {"responseContainsAny": []}, "expect.responseContainsAny format/empty-assertion", id="no group"
-        ),
-        pytest.param(
-            {"responseContainsAny": [[]]},
-            "expect.responseContainsAny[0] format/empty-assertion",
-            id="empty group",
-        ),
+        pytest.param({"responseContainsAny": []}, "expect.responseContainsAny format/empty-assertion", id="no group"),
+        pytest.param({"responseContainsAny": [[]]}, "expect.responseContainsAny[0] format/empty-assertion", id="empty group"),
         pytest.param({"toolsNotCalled": []}, "expect.toolsNotCalled format/empty-assertion", id="no tool"),
-        pytest.param(
-            {"responseContains": [""]}, "expect.responseContains[0] format/empty-text", id="empty text"
-        ),
-        pytest.param(
-            {"toolParams": [{**PARAM, "value": ""}]},
-            "expect.toolParams[0].value format/empty-text",
-            id="empty value",
-        ),
-        pytest.param(
-            {"toolsAcceptable": [["__none__", "a"]]},
-            "expect.toolsAcceptable[0] format/mixed-none",
-            id="none with a tool",
-        ),
-        pytest.param(
-            {"toolsCalled": ["a"], "toolsAcceptable": [["a"]]},
-            "expect.toolsAcceptable format/both-tools",
-            id="both",
-        ),
-        pytest.param(
-            {"toolsCalled": ["{{seed:a}}"]},
-            "expect.toolsCalled[0] format/token-not-replaced",
-            id="token in tools",
-        ),
-        pytest.param(
-            {"toolsAcceptable": [["{{seed:a}}"]]},
-            "expect.toolsAcceptable[0][0] format/token-not-replaced",
-            id="token in sets",
-        ),
-        pytest.param(
-            {"responseMatches": ["{{seed:a}}"]},
-            "expect.responseMatches[0] format/token-not-replaced",
-            id="token in pattern",
-        ),
-        pytest.param(
-            {"responseContains": ["{{env:X}}"]},
-            "expect.responseContains[0] format/unknown-token",
-            id="other source",
-        ),
-        pytest.param(
-            {"responseContainsAny": [["{{ seed:a }}"]]},
-            "expect.responseContainsAny[0][0] format/unknown-token",
-            id="blanks",
-        ),
-        pytest.param(
-            {"toolParams": [{**PARAM, "value": "{{seed:a}}"}]},
-            "expect.toolParams[0].value format/no-seed-manifest",
-            id="no seed",
-        ),
-        pytest.param(
-            {"toolParams": [{**PARAM, "assertion": "exists"}]},
-            "expect.toolParams[0].value format/needless-value",
-            id="needless value",
-        ),
-        pytest.param(
-            {"toolParams": [{**PARAM, "assertion": "oneOf"}]},
-            "expect.toolParams[0].value format/scalar-for-list",
-            id="one of a scalar",
-        ),
+        pytest.param({"responseContains": [""]}, "expect.responseContains[0] format/empty-text", id="empty text"),
+        pytest.param({"toolParams": [{**PARAM, "value": ""}]}, "expect.toolParams[0].value format/empty-text", id="empty value"),
+        pytest.param({"toolsAcceptable": [["__none__", "a"]]}, "expect.toolsAcceptable[0] format/mixed-none", id="none with a tool"),
+        pytest.param({"toolsCalled": ["a"], "toolsAcceptable": [["a"]]}, "expect.toolsAcceptable format/both-tools", id="both"),
+        pytest.param({"toolsCalled": ["{{seed:a}}"]}, "expect.toolsCalled[0] format/token-not-replaced", id="token in tools"),
+        pytest.param({"toolsAcceptable": [["{{seed:a}}"]]}, "expect.toolsAcceptable[0][0] format/token-not-replaced", id="token in sets"),
+        pytest.param({"responseMatches": ["{{seed:a}}"]}, "expect.responseMatches[0] format/token-not-replaced", id="token in pattern"),
+        pytest.param({"responseContains": ["{{env:X}}"]}, "expect.responseContains[0] format/unknown-token", id="other source"),
+        pytest.param({"responseContainsAny": [["{{ seed:a }}"]]}, "expect.responseContainsAny[0][0] format/unknown-token", id="blanks"),
+        pytest.param({"toolParams": [{**PARAM, "value": "{{seed:a}}"}]}, "expect.toolParams[0].value format/no-seed-manifest", id="no seed"),
+        pytest.param({"toolParams": [{**PARAM, "assertion": "exists"}]}, "expect.toolParams[0].value format/needless-value", id="needless value"),
+        pytest.param({"toolParams": [{**PARAM, "assertion": "oneOf"}]}, "expect.toolParams[0].value format/scalar-for-list", id="one of a scalar"),
     ],
-)
+)  # fmt: skip
 def test_a_probable_mistake_is_a_lint(expect, lint):
     assert lint in lints(expect)
 

@@ -6,50 +6,24 @@ from scenarios.formats import parse_files
 from scenarios.formats.parsed import ScenarioFileError
 from tests.scenarios.formats.tool_forge_files import PARAM, case, refusals
 
+# fmt: off
 BROKEN_FILES = [
     pytest.param('{"foo": 1}', 1, "cases", "format/missing-field", id="no cases"),
     pytest.param('{\n"cases": {}}', 2, "cases", "format/wrong-type", id="cases no list"),
     pytest.param("[\n3]", 2, "[0]", "format/wrong-type", id="a case no object"),
     pytest.param('{"metadata": 3,\n"cases": []}', 1, "metadata", "format/wrong-type", id="metadata"),
     pytest.param('[\n{"input": {"message": "m"}}]', 2, "[0].id", "format/missing-field", id="no id"),
-    pytest.param(
-        '[{"id": "a",\n"input": {}}]', 2, "[0].input.message", "format/missing-field", id="no message"
-    ),
-    pytest.param(
-        '[{"id": "a",\n"input": {"message": " "}}]', 2, "[0].input.message", "format/empty-value", id="blank"
-    ),
-    pytest.param(
-        '[{"id": "a", "input": {"message": "m"},\n"expect": 3}]',
-        2,
-        "[0].expect",
-        "format/wrong-type",
-        id="expect",
-    ),
-    pytest.param(
-        '[{"id": "a", "input": {"message": "m"},\n"maxTurns": 0}]',
-        2,
-        "[0].maxTurns",
-        "format/out-of-range",
-        id="turns",
-    ),
-    pytest.param(
-        '[{"id": "a", "input": {"message": "m"},\n"stubs": []}]',
-        2,
-        "[0].stubs",
-        "format/wrong-type",
-        id="stubs",
-    ),
-    pytest.param(
-        '[{"id": "a", "input": {"message": "m"}},\n{"id": "a", "input": {"message": "m"}}]',
-        2,
-        "[1].id",
-        "format/duplicate-scenario",
-        id="twice",
-    ),
+    pytest.param('[{"id": "a",\n"input": {}}]', 2, "[0].input.message", "format/missing-field", id="no message"),
+    pytest.param('[{"id": "a",\n"input": {"message": " "}}]', 2, "[0].input.message", "format/empty-value", id="blank"),
+    pytest.param('[{"id": "a", "input": {"message": "m"},\n"expect": 3}]', 2, "[0].expect", "format/wrong-type", id="expect"),
+    pytest.param('[{"id": "a", "input": {"message": "m"},\n"maxTurns": 0}]', 2, "[0].maxTurns", "format/out-of-range", id="turns"),
+    pytest.param('[{"id": "a", "input": {"message": "m"},\n"stubs": []}]', 2, "[0].stubs", "format/wrong-type", id="stubs"),
+    pytest.param('[{"id": "a", "input": {"message": "m"}},\n{"id": "a", "input": {"message": "m"}}]', 2, "[1].id", "format/duplicate-scenario", id="twice"),
     pytest.param('[{"id": "a",\n"id": "b"}]', 2, "[0].id", "format/duplicate-key", id="a key twice"),
     pytest.param("[\n{]", 2, "", "format/not-json", id="no JSON"),
     pytest.param("[{} // why\n]", 1, "", "format/not-json", id="a comment"),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize(("broken", "line", "where", "id"), BROKEN_FILES)
@@ -57,6 +31,7 @@ def test_a_broken_file_is_refused_with_its_line(broken, line, where, id):
     assert (line, where, id) in [(found.line, found.where, found.id) for found in refusals(broken)]
 
 
+# fmt: off
 BROKEN_ASSERTIONS = [
     pytest.param({"toolsCalled": [3]}, "toolsCalled[0]", "format/wrong-type", id="a name"),
     pytest.param({"noToolErrors": "yes"}, "noToolErrors", "format/wrong-type", id="a switch"),
@@ -64,37 +39,13 @@ BROKEN_ASSERTIONS = [
     pytest.param({"maxTokens": "9"}, "maxTokens", "format/wrong-type", id="a bound as text"),
     pytest.param({"responseContains": {}}, "responseContains", "format/wrong-type", id="a mapping"),
     pytest.param({"responseMatches": ["("]}, "responseMatches[0]", "format/bad-regex", id="a pattern"),
-    pytest.param(
-        {"toolParams": [{**PARAM, "assertion": "is"}]},
-        "toolParams[0].assertion",
-        "format/unknown-value",
-        id="an assertion",
-    ),
-    pytest.param(
-        {"toolParams": [{**PARAM, "assertion": "matches", "value": "("}]},
-        "toolParams[0].value",
-        "format/bad-regex",
-        id="a parameter's pattern",
-    ),
-    pytest.param(
-        {"toolParams": [{**PARAM, "assertion": "oneOf", "value": []}]},
-        "toolParams[0].value",
-        "format/empty-value",
-        id="one of nothing",
-    ),
-    pytest.param(
-        {"toolParams": [{k: v for k, v in PARAM.items() if k != "value"}]},
-        "toolParams[0]",
-        "format/missing-field",
-        id="no value",
-    ),
-    pytest.param(
-        {"toolParams": [{k: v for k, v in PARAM.items() if k != "tool"}]},
-        "toolParams[0].tool",
-        "format/missing-field",
-        id="no tool",
-    ),
+    pytest.param({"toolParams": [{**PARAM, "assertion": "is"}]}, "toolParams[0].assertion", "format/unknown-value", id="an assertion"),
+    pytest.param({"toolParams": [{**PARAM, "assertion": "matches", "value": "("}]}, "toolParams[0].value", "format/bad-regex", id="a parameter's pattern"),
+    pytest.param({"toolParams": [{**PARAM, "assertion": "oneOf", "value": []}]}, "toolParams[0].value", "format/empty-value", id="one of nothing"),
+    pytest.param({"toolParams": [{k: v for k, v in PARAM.items() if k != "value"}]}, "toolParams[0]", "format/missing-field", id="no value"),
+    pytest.param({"toolParams": [{k: v for k, v in PARAM.items() if k != "tool"}]}, "toolParams[0].tool", "format/missing-field", id="no tool"),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize(("expect", "where", "id"), BROKEN_ASSERTIONS)

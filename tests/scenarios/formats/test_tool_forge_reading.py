@@ -192,15 +192,11 @@ def test_a_case_without_expect_asserts_nothing():
         pytest.param({"responseMatches": "a"}, "response_matches", ("a",), id="a pattern"),
         pytest.param({"responseContainsAny": "a"}, "response_contains_any", (("a",),), id="a group"),
         pytest.param({"responseContainsAny": ["a", "b"]}, "response_contains_any", (("a", "b"),), id="flat"),
-        pytest.param(
-            {"responseContainsAny": ["a", ["b"]]}, "response_contains_any", (("a",), ("b",)), id="mixed"
-        ),
+        pytest.param({"responseContainsAny": ["a", ["b"]]}, "response_contains_any", (("a",), ("b",)), id="mixed"),
         pytest.param({"toolsAcceptable": ["__none__"]}, "tools_acceptable", (("__none__",),), id="none"),
-        pytest.param(
-            {"responseContainsAny": [[7, True]]}, "response_contains_any", (("7", "true"),), id="words"
-        ),
+        pytest.param({"responseContainsAny": [[7, True]]}, "response_contains_any", (("7", "true"),), id="words"),
     ],
-)
+)  # fmt: skip
 def test_a_scalar_is_wrapped_into_a_list(written, field, read):
     assert getattr(spec(expect=written).criteria.expect, field) == read
 

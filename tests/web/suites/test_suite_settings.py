@@ -47,15 +47,10 @@ def test_a_wrong_rule_is_refused_with_a_sentence(signed_in, version, given, sent
     [
         (0.5, {"create": "ppp", "export": "ppf"}, "met", "Met: 66.6 % over 2 scenarios."),
         (0.9, {"create": "ppp", "export": "ppf"}, "missed", "Missed: 66.6 % over 2 scenarios."),
-        (
-            0.5,
-            {"create": "ppp", "export": "pe"},
-            "not_measured",
-            "fewer than 2 trials passed or failed of export.",
-        ),
+        (0.5, {"create": "ppp", "export": "pe"}, "not_measured", "fewer than 2 trials passed or failed of export."),
         (0.5, {}, "not_measured", "of every scenario."),
     ],
-)
+)  # fmt: skip
 def test_a_run_is_judged_by_the_mean_of_pass_k(threshold, outcomes, state, words):
     names = {"p": "pass", "f": "fail", "e": "error"}
     by_scenario = {key: [names[each] for each in own] for key, own in outcomes.items()}

@@ -116,17 +116,12 @@ class TestToolTrajectoryEvaluator:
         [
             ("in_order", "", "A", ["Expected A, but it was never called (calls: none)"]),
             ("in_order", "A", "A B", ["Expected B after A, but it was never called (calls: A)"]),
-            (
-                "in_order",
-                "A",
-                "A A",
-                ["Expected A after A, but it was only called earlier (order of calls: A)"],
-            ),
+            ("in_order", "A", "A A", ["Expected A after A, but it was only called earlier (order of calls: A)"]),
             ("exact", "A", "A B", ["Position 1: expected B, got nothing"]),
             ("exact", "A C", "A B", ["Position 1: expected B, got C"]),
             ("exact", "A", "", ["Position 0: unexpected extra tool call A"]),
         ],
-    )
+    )  # fmt: skip
     def test_it_explains_every_miss_and_scores_0(self, mode, calls, expected, misses):
         score = trajectory(mode, called(*calls.split()), expected=sequence(*expected.split()))
         assert (score.value, score.detail["misses"]) == (0.0, misses)

@@ -18,16 +18,8 @@ from tests.evaluators.samples import FakeWorkspace, evidence, printed
     ("gate", "result", "passed", "message"),
     [
         pytest.param({"type": "command_succeeds"}, printed(), True, "`run` exited with 0.", id="succeeds"),
-        pytest.param(
-            {"type": "command_succeeds"}, printed(exit_code=3), False, "`run` exited with 3.", id="exit code"
-        ),
-        pytest.param(
-            {"type": "command_output_contains", "substring": "ab"},
-            printed("xaby", exit_code=2),
-            True,
-            "`run` exited with 2; its output contains 'ab'.",
-            id="contains without success",
-        ),
+        pytest.param({"type": "command_succeeds"}, printed(exit_code=3), False, "`run` exited with 3.", id="exit code"),
+        pytest.param({"type": "command_output_contains", "substring": "ab"}, printed("xaby", exit_code=2), True, "`run` exited with 2; its output contains 'ab'.", id="contains without success"),
         pytest.param(
             {"type": "command_output_contains", "substring": "ab", "require_success": True},
             printed("ab", exit_code=2),
@@ -35,57 +27,15 @@ from tests.evaluators.samples import FakeWorkspace, evidence, printed
             "`run` exited with 2, but the gate requires success.",
             id="success required",
         ),
-        pytest.param(
-            {"type": "command_output_contains", "substring": "ab"},
-            printed("", stderr="ab"),
-            False,
-            "`run` exited with 0; its output does not contain 'ab'.",
-            id="stderr is not looked at",
-        ),
-        pytest.param(
-            {"type": "command_output_matches", "pattern": r"a-\d+"},
-            printed("xa-12"),
-            True,
-            r"`run` exited with 0; its output matches 'a-\d+'.",
-            id="matches",
-        ),
-        pytest.param(
-            {"type": "command_output_matches", "pattern": "^b"},
-            printed("ab"),
-            False,
-            "`run` exited with 0; its output does not match '^b'.",
-            id="does not match",
-        ),
-        pytest.param(
-            {"type": "script", "description": "d"},
-            printed("x", exit_code=1),
-            False,
-            "d: exited with 1.",
-            id="script",
-        ),
-        pytest.param(
-            {"type": "script", "description": "d"},
-            printed('{"passed": true, "message": "m"}', exit_code=1),
-            True,
-            "m",
-            id="script says over the exit code",
-        ),
-        pytest.param(
-            {"type": "script", "description": "d"},
-            printed('hi\n{"passed": false}\n\n'),
-            False,
-            "d",
-            id="last line",
-        ),
-        pytest.param(
-            {"type": "script", "description": "d"},
-            printed('{"passed": 1}'),
-            True,
-            "d: exited with 0.",
-            id="no boolean",
-        ),
+        pytest.param({"type": "command_output_contains", "substring": "ab"}, printed("", stderr="ab"), False, "`run` exited with 0; its output does not contain 'ab'.", id="stderr is not looked at"),
+        pytest.param({"type": "command_output_matches", "pattern": r"a-\d+"}, printed("xa-12"), True, r"`run` exited with 0; its output matches 'a-\d+'.", id="matches"),
+        pytest.param({"type": "command_output_matches", "pattern": "^b"}, printed("ab"), False, "`run` exited with 0; its output does not match '^b'.", id="does not match"),
+        pytest.param({"type": "script", "description": "d"}, printed("x", exit_code=1), False, "d: exited with 1.", id="script"),
+        pytest.param({"type": "script", "description": "d"}, printed('{"passed": true, "message": "m"}', exit_code=1), True, "m", id="script says over the exit code"),
+        pytest.param({"type": "script", "description": "d"}, printed('hi\n{"passed": false}\n\n'), False, "d", id="last line"),
+        pytest.param({"type": "script", "description": "d"}, printed('{"passed": 1}'), True, "d: exited with 0.", id="no boolean"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.spec("llm-tool-test", "Gates on commands")
 def test_gates_on_commands(gate: dict[str, Any], result: Any, passed: bool, message: str) -> None:
     score = check(gate, result)

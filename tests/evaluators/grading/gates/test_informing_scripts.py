@@ -22,29 +22,15 @@ def run(result: CommandResult) -> Score:
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
-        pytest.param(
-            printed('{"score": 0.85, "summary": "ok", "metrics": {"n": 1}}'),
-            ScriptResult("s", 0.85, "ok", {"n": 1}),
-            id="all of it",
-        ),
+        pytest.param(printed('{"score": 0.85, "summary": "ok", "metrics": {"n": 1}}'), ScriptResult("s", 0.85, "ok", {"n": 1}), id="all of it"),
         pytest.param(printed("[1]"), ScriptResult("s"), id="no object"),
         pytest.param(printed('{"summary": 3}'), ScriptResult("s"), id="summary that isn't a text"),
-        pytest.param(
-            printed("oops\n"), ScriptResult("s", summary="oops", error="Invalid JSON output"), id="no JSON"
-        ),
-        pytest.param(
-            printed(exit_code=2, stderr="bad\n"), ScriptResult("s", error="Exit code 2: bad"), id="exit code"
-        ),
-        pytest.param(
-            printed(exit_code=None, timed_out=True),
-            ScriptResult("s", error="Timed out after 9 s"),
-            id="timeout",
-        ),
-        pytest.param(
-            printed(exit_code=None, error="No shell."), ScriptResult("s", error="No shell."), id="not started"
-        ),
+        pytest.param(printed("oops\n"), ScriptResult("s", summary="oops", error="Invalid JSON output"), id="no JSON"),
+        pytest.param(printed(exit_code=2, stderr="bad\n"), ScriptResult("s", error="Exit code 2: bad"), id="exit code"),
+        pytest.param(printed(exit_code=None, timed_out=True), ScriptResult("s", error="Timed out after 9 s"), id="timeout"),
+        pytest.param(printed(exit_code=None, error="No shell."), ScriptResult("s", error="No shell."), id="not started"),
     ],
-)
+)  # fmt: skip
 def test_it_reads_a_scripts_output(result: CommandResult, expected: ScriptResult) -> None:
     score = run(result)
     assert (score.layer, score.name, score.value) == ("scripts", "s", expected.score)

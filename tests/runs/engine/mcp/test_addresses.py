@@ -98,21 +98,15 @@ def status(code: int) -> Callable[[Request], Reply]:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (
-            redirecting,
-            "it redirects to http://other.invalid/mcp, which is another origin. Write that address",
-        ),
+        (redirecting, "it redirects to http://other.invalid/mcp, which is another origin. Write that address"),
         (page, "a web page answers there (text/html), no MCP server"),
         (status(401), "it asks for a login (HTTP status 401). Give it with target.mcp.headers"),
         (status(404), "it has nothing at this path (HTTP status 404)"),
-        (
-            lambda request: Reply({"tools": []}, headers={"Content-Type": "application/json"}),
-            "no response to initialize",
-        ),
+        (lambda request: Reply({"tools": []}, headers={"Content-Type": "application/json"}), "no response to initialize"),
         (lambda request: Reply({}, headers={"Content-Type": "image/png"}), "it answers with image/png"),
     ],
     ids=["elsewhere", "page", "login", "nothing", "JSON", "picture"],
-)
+)  # fmt: skip
 def test_an_address_that_cannot_be_used_says_what_it_is(project, answer, why):
     with serving(answer) as server:
         run = finished(suite(project, f"url: {server.url}/mcp", CALLS, GATE))

@@ -168,11 +168,7 @@ def test_a_question_that_no_session_fits_is_an_error():
     [
         ("turns: []", 1, "`turns`"),
         ("turns:\n  - text: a\n  - command: a\n    text: b", 3, "one of `command`, `tool` and `text`"),
-        (
-            "usage: {input_tokens: 10, cache_read_tokens: 11}\nturns:\n  - text: a",
-            1,
-            "Tokens of the cache are part of `input_tokens`",
-        ),
+        ("usage: {input_tokens: 10, cache_read_tokens: 11}\nturns:\n  - text: a", 1, "Tokens of the cache are part of `input_tokens`"),
         ("turns:\n  - text: a\n  - {}", 3, "needs a `command`, a `tool`, a `text` or a `fault`"),
         ("turns:\n  - fault: 200", 2, "from 400 to 599"),
         ("turns:\n  - fault: broken", 2, "fault"),
@@ -180,7 +176,7 @@ def test_a_question_that_no_session_fits_is_an_error():
         ("turns:\n  - text: [a\n", 3, "YAML"),
         ("- text: a", 1, ""),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_script_is_refused_with_its_line(script, line, words):
     with pytest.raises(ScenarioFileError) as caught:
         read_script(script.encode(), "s.yaml")

@@ -58,14 +58,10 @@ def test_it_works(tmp_path, level):
         ({"model": "gpt-5"}, {}, f"{LINE} {OPEN} {OWN} --model gpt-5 -"),
         ({"model": "gpt-5"}, {"model": "o9"}, f"{LINE} {OPEN} {OWN} --model o9 -"),
         ({"base_url": "http://m/v1"}, {}, f"{LINE} {OPEN} {OWN} {SERVICE}}} -"),
-        (
-            {"base_url": "http://m/v1", "api_key": "${{ SECRET }}"},
-            {},
-            f'{LINE} {OPEN} {OWN} {SERVICE}, env_key="CODEX_API_KEY"}} -',
-        ),
+        ({"base_url": "http://m/v1", "api_key": "${{ SECRET }}"}, {}, f'{LINE} {OPEN} {OWN} {SERVICE}, env_key="CODEX_API_KEY"}} -'),
     ],
     ids=["bare", "arguments", "model", "run's model", "address", "address and key"],
-)
+)  # fmt: skip
 def test_its_command_line_is_the_specified_one(tmp_path, fields, changes, line):
     codex(**fields).invoke(invocation(tmp_path, **changes))
     assert recorded_call(tmp_path).startswith(f"arguments: {line}\n")

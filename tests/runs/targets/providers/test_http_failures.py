@@ -52,15 +52,9 @@ def test_it_stops_when_it_is_cancelled():
         (Reply(pieces=(b"",)), "answer is empty"),
         (Reply(pieces=(b"data: [DONE]\n\n",)), "no field for its text"),
         (Reply({"response": "", "toolCalls": [], "error": "quota"}), "error: quota"),
-        (
-            Reply({"response": "Too many requests", "error": True}),
-            "answered with an error: The endpoint reported",
-        ),
+        (Reply({"response": "Too many requests", "error": True}), "answered with an error: The endpoint reported"),
         (Reply(pieces=(BEGUN, b'data: {"error": {"message": "overloaded"}}\n\n')), "an error: overloaded"),
-        (
-            Reply(pieces=(b'data: {"choices": [], "error": {"message": "overloaded"}}\n\n',)),
-            "error: overloaded",
-        ),
+        (Reply(pieces=(b'data: {"choices": [], "error": {"message": "overloaded"}}\n\n',)), "error: overloaded"),
         (Reply(pieces=(BEGUN, b'data: {"type": "done", "error": "overloaded"}\n\n')), "an error: overloaded"),
     ],
     ids=[
@@ -73,7 +67,7 @@ def test_it_stops_when_it_is_cancelled():
             "error at the end",
         ),
     ],
-)
+)  # fmt: skip
 def test_an_endpoint_that_does_not_answer_properly_is_an_error(reply, message):
     with pytest.raises(ProviderError, match=message) as caught:
         asked(reply)

@@ -25,21 +25,13 @@ ARGUMENTS = {
     "qwen_code": "--output-format stream-json --yolo --auth-type openai --model m --own --prompt=",
     "copilot_cli": "--output-format json --allow-all-tools --own --prompt=",
 }
+# fmt: off
 VARIABLES = {
-    "gemini_cli": {
-        "GEMINI_API_KEY": SECRET,
-        "GEMINI_CLI_TRUST_WORKSPACE": "true",
-        "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:9",
-    },
+    "gemini_cli": {"GEMINI_API_KEY": SECRET, "GEMINI_CLI_TRUST_WORKSPACE": "true", "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:9"},
     "qwen_code": {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
-    "copilot_cli": {
-        "COPILOT_AUTO_UPDATE": "false",
-        "COPILOT_MODEL": "m",
-        "COPILOT_OFFLINE": "true",
-        "COPILOT_PROVIDER_API_KEY": SECRET,
-        "COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:9/v1",
-    },
+    "copilot_cli": {"COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "m", "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_API_KEY": SECRET, "COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:9/v1"},
 }
+# fmt: on
 SERVICE = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "api_key": "${{ SECRET }}"}
 
 

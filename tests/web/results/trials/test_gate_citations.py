@@ -18,15 +18,11 @@ pytestmark = pytest.mark.one_database
     ("score", "words", "addresses"),
     [
         (gate("file_exists", detail={"path": "out/infra.json"}), "named infra.json in", ["#c3", "#c4"]),
-        (
-            gate("command_json_path", detail={"command": "cat infra.json"}),
-            "named infra.json in",
-            ["#c3", "#c4"],
-        ),
+        (gate("command_json_path", detail={"command": "cat infra.json"}), "named infra.json in", ["#c3", "#c4"]),
         (gate("file_exists", detail={"path": "fra.json"}), "no command named fra.json", []),
     ],
     ids=["a file", "a file of a command", "a file that nobody names"],
-)
+)  # fmt: skip
 def test_a_failed_gate_leads_to_the_commands_it_is_about(signed_in, run, score, words, addresses):
     gates = page(signed_in(), with_commands(run, scores=[score])).region("Gates")
     assert words in gates
