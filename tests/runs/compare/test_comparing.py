@@ -36,11 +36,6 @@ PASSES, FAILS = ["pass"] * 6, ["fail"] * 6
 
 
 @pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def version(project: Project) -> SuiteVersion:
     return make_suite(project, ["create", "export", "list"])
 

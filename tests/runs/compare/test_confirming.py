@@ -16,16 +16,10 @@ from runs.engine import recording
 from runs.errors import RequestError, Unconfirmable
 from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Channel, Notification, Run, Trial
-from tests.builders import make_project
 from tests.runs.carrying import suite_of
 from tests.runs.confirming import WANTED, answers, carried, confirmed, regressed
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.one_database]
-
-
-@pytest.fixture
-def project():
-    return make_project()
 
 
 def arms(launch):

@@ -19,7 +19,6 @@ from tests.builders import (
     close,
     make_compared,
     make_member,
-    make_project,
     make_run,
     make_suite,
     make_trials,
@@ -31,11 +30,6 @@ pytestmark = pytest.mark.django_db
 KEYS = ("create", "export", "list", "remove")
 EARLIER = (*[19] * 10, *[18] * 10, *[17] * 9)
 """Passed trials of 20 in 29 runs; no run is a regression of the line before it."""
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

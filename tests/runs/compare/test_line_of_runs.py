@@ -22,7 +22,6 @@ from tests.builders import (
     make_compared,
     make_guidance,
     make_member,
-    make_project,
     make_run,
     make_suite,
     make_version,
@@ -33,11 +32,6 @@ KEYS = ("create", "export", "list", "remove")
 GOOD = {key: ["pass"] * 5 for key in KEYS}
 BAD = {**GOOD, "create": ["fail"] * 5, "export": ["fail"] * 5}
 FINGERPRINT = {"target": "local", "provider": "mock", "tool_version": "1.0"}
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

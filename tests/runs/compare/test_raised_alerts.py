@@ -25,7 +25,6 @@ from tests.builders import (
     close,
     make_compared,
     make_guidance,
-    make_project,
     make_run,
     make_suite,
     make_trials,
@@ -40,11 +39,6 @@ GOOD: Mapping[str, Sequence[str]] = {key: ["pass"] * 3 for key in KEYS}
 BROKEN = {**GOOD, "task-0": ["fail"] * 3}
 FALLEN = {key: ["pass", "pass", "fail"] for key in KEYS}
 """The suite fell by 33 points, and no scenario by enough to be named."""
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

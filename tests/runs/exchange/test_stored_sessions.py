@@ -19,7 +19,7 @@ from runs.launch.request import Request, plan
 from runs.models import FlagConfusion, Run, RunMeasure, SearchEntry, SubcommandMeasure, ToolHelp, Trial
 from runs.results.run_filters import RunListFilters
 from runs.results.usage import usage
-from tests.builders import make_project, make_suite
+from tests.builders import make_suite
 from tests.session_files import STEPS, claude, codex, opencode, otlp
 
 pytestmark = pytest.mark.django_db
@@ -43,11 +43,6 @@ def folder(tmp_path: Path) -> Path:
     (root / "deep/three.json").write_bytes(opencode())
     (root / "four.json").write_bytes(otlp())
     return root
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 def test_sessions_become_one_closed_run_without_outcomes(project: Project, folder: Path) -> None:

@@ -10,13 +10,8 @@ from runs.errors import UnknownTarget
 from runs.launch.request import Request, plan
 from runs.models import Run, Target
 from runs.models.run_options import RunOptions
-from tests.builders import make_member, make_project, make_suite, make_target
+from tests.builders import make_member, make_suite, make_target
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
-
-
-@pytest.fixture
-def project(db):
-    return make_project()
 
 
 def asked(project, named, **more):

@@ -21,7 +21,7 @@ from evalhub.web.middleware import FORM, LONGEST_ADDRESS, STRANGER
 from evalhub.web.rest.json_bodies import MAX_VALUES
 from scenarios.formats.parsed import MOST_PROBLEMS
 from scenarios.formats.text_files import MAX_BYTES
-from tests.builders import make_member, make_project, make_suite
+from tests.builders import make_member, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.screen import parse
 
@@ -31,11 +31,6 @@ ROOT = Path(__file__).resolve().parents[3]
 ENCODED = "application/x-www-form-urlencoded"
 COOKIE = "csrftoken=" + "a" * 32
 MEMORY = 300 << 20
-
-
-@pytest.fixture
-def project(db):
-    return make_project()
 
 
 def signed_in(project, role="viewer", **options):

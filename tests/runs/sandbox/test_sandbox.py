@@ -24,14 +24,6 @@ CONTAINED = [Level.BWRAP, Level.LANDLOCK]
 LEVELS = [Level.BWRAP, Level.LANDLOCK, Level.LIMITS, Level.OFF]
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> tuple[Path, Path]:
-    workspace, scratch = tmp_path / "workspace", tmp_path / "scratch"
-    workspace.mkdir()
-    scratch.mkdir()
-    return workspace, scratch
-
-
 def run(sandbox: Sandbox, command: str, **changes):
     options = {"cwd": sandbox.workspace, "env": {}, "timeout_seconds": 20.0, "sandbox": sandbox, **changes}
     return run_process(command, limits=sandbox.limits, **options)

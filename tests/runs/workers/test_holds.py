@@ -11,17 +11,11 @@ from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
 from runs.errors import NotRetryable
 from runs.models import Launch, Run
 from runs.workers import claims, fair_share
-from tests.builders import make_project
 from tests.runs.carrying import launch, start, suite_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PLAIN = {"criteria": {"gates": []}}
 NEEDS = {"criteria": {"gates": [], "tool": {"binary": "mt", "env": {"TOKEN": "${NOWHERE_SET}"}}}}
-
-
-@pytest.fixture
-def project():
-    return make_project()
 
 
 def held(project, *, seconds: float, **scenarios) -> Run:

@@ -101,11 +101,3 @@ def test_calls_name_their_server():
     assert "memos " in run.tool_version and ", notes " in run.tool_version
     page = parse(client.get(f"/p/tools/runs/{run.pk}/?failing=notes/create"))
     assert "Arguments don't fit the schema" in page.text and "memos/search" in page.text
-
-
-@pytest.mark.slow
-def test_the_only_server_is_not_named():
-    run, _ = finished("notes")
-    rows = CommandRecord.objects.filter(trial__run=run)
-    assert [row.subcommand for row in rows] == ["help", "search", "serach", "create"]
-    assert Trial.objects.get(run=run).outcome == "pass"

@@ -12,7 +12,6 @@ from runs.engine import run_here
 from runs.models import Target, Trial
 from runs.models.price import ModelPrice
 from scenarios.models import SuiteVersion
-from tests.builders import make_project
 from tests.runs.carrying import launch, suite_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
@@ -27,11 +26,6 @@ echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"D
 echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"output_tokens":500000}}'
 """
 GATE = {"criteria": {"gates": [{"type": "file_exists", "path": "out.txt"}]}}
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 def codex(

@@ -10,7 +10,6 @@ import pytest
 from evalhub.teams.models import Project
 from runs.engine import run_here
 from runs.models import Run, Target, Trial
-from tests.builders import make_project
 from tests.model_server import Failure, serving
 from tests.runs.carrying import launch, shell_target, suite_of
 
@@ -29,11 +28,6 @@ GATES = {
     "passing": {"gates": [{"type": "file_exists", "path": "out.txt"}]},
     "failing": {"gates": [{"type": "file_exists", "path": "none.txt"}]},
 }
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 def trials(
