@@ -52,18 +52,14 @@ def test_the_projects_thresholds_decide(signed_in, project, version):
     assert "Errors without help" not in shown
 
 
-def test_history_of_twenty_runs_sets_thresholds(signed_in, version):
+def test_history_of_twenty_runs_of_the_same_counting_sets_thresholds(signed_in, version):
     for _ in range(20):
         diagnosed(version, {"name": "add", "calls": 10, "errors": 6})
     run = diagnosed(version, {"name": "add", "calls": 10, "errors": 3})
     shown = page(signed_in(), run)
     assert "Errors without help" in shown and "error rate ≥ 30 %" in shown
     assert "Thresholds from the upper quartile of 20 earlier runs." in shown
-
-
-def test_runs_of_other_counting_rules_set_no_thresholds(signed_in, version):
-    for _ in range(20):
-        diagnosed(version, {"name": "add", "calls": 10, "errors": 6})
+    # Runs of other counting rules set none.
     Run.objects.update(counting={"all": ["2", "reported", False]})
     diagnosed(version, {"name": "add", "calls": 10, "errors": 6})
     run = diagnosed(version, {"name": "add", "calls": 10, "errors": 3})

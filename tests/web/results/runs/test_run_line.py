@@ -44,10 +44,18 @@ def test_a_run_lists_the_runs_of_its_line(signed_in, version, line):
     assert "was expected" in found.text
 
 
-def test_a_regression_pressed_again_says_since_when(signed_in, version, line):
+def test_page_console_and_rest_say_since_when_and_against_what_it_regressed(signed_in, version, line):
     first, second = run_of(version, BAD), run_of(version, BAD)
     found = page(signed_in(), second)
     assert f"Regressed since run {first.pk}, against its line of 5 runs" in found.text
+    document = run_json(second)
+    words = f"Regressed since run {first.pk} compared with its line of 5 runs: Pass rate −50"
+    assert verdict_lines(document)[0].startswith(words)
+    side = document["compared_with"]
+    assert side["runs"] == [each.pk for each in line[::-1]]
+    assert (side["since"], side["is_pinned"]) == (first.pk, False)
+    assert run_json(line[0])["compared_with"] is None
+    assert has_regressed(document)
 
 
 def test_a_line_that_changed_offers_to_compare_again(signed_in, version, line):
@@ -104,23 +112,6 @@ def test_the_scenarios_that_fresh_trials_name_come_first(signed_in, version):
         ("export", "▼ regressed"),
         ("create", "▼ no longer passes"),
     ]
-
-
-def test_the_console_says_what_the_reference_is(version, line):
-    first, second = run_of(version, BAD), run_of(version, BAD)
-    lines = verdict_lines(run_json(second))
-    assert lines[0].startswith(
-        f"Regressed since run {first.pk} compared with its line of 5 runs: Pass rate −50"
-    )
-
-
-def test_rest_says_what_the_old_side_is(version, line):
-    first, second = run_of(version, BAD), run_of(version, BAD)
-    side = run_json(second)["compared_with"]
-    assert side["runs"] == [each.pk for each in line[::-1]]
-    assert (side["since"], side["is_pinned"]) == (first.pk, False)
-    assert run_json(line[0])["compared_with"] is None
-    assert has_regressed(run_json(second))
 
 
 def test_two_chosen_runs_are_compared_alone(signed_in, version, line):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import close, make_run, make_suite, make_trial, score
+from tests.builders import close, make_run, make_suite, make_trial, make_trials, score
 from tests.web.results.runs.pages import address, page, scenarios
 
 pytestmark = pytest.mark.one_database
@@ -135,9 +135,8 @@ def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
     assert scenarios(client, run, "?show=worse") == ["create", "export"]
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "sentence"),
-    [
+def test_lost_passes_are_counted_for_equal_trial_numbers(signed_in, project):
+    changes = (
         ("pass pass pass", "pass fail fail", "▼ lost 2 of 3 passes"),
         ("pass pass fail", "pass fail fail", "▼ lost 1 of 2 passes"),
         ("pass pass fail", "pass fail", "▼ worse"),
@@ -147,13 +146,12 @@ def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
         ("error", "fail", "–"),
         ("pass", "error", "–"),
         ("error", "error", "–"),
-    ],
-)
-def test_lost_passes_are_counted_for_equal_trial_numbers(signed_in, version, before, now, sentence):
+    )
+    version = make_suite(project, [f"s{number}" for number, _ in enumerate(changes)])
     baseline = make_run(version)
-    for outcome in before.split():
-        make_trial(baseline, "create", outcome=outcome)
+    make_trials(baseline, {f"s{number}": before.split() for number, (before, _, _) in enumerate(changes)})
     run = make_run(version, baseline=close(baseline))
-    for outcome in now.split():
-        make_trial(run, "create", outcome=outcome)
-    assert cells(page(signed_in(), close(run)))[1][-1] == sentence
+    make_trials(run, {f"s{number}": now.split() for number, (_, now, _) in enumerate(changes)})
+    _, *rows = cells(page(signed_in(), close(run)))
+    found = {row[0].split()[0]: row[-1] for row in rows if row[0].startswith("s")}
+    assert found == {f"s{number}": sentence for number, (_, _, sentence) in enumerate(changes)}
