@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.specifications import MISSING, PARAGRAPHS, TITLES
@@ -26,6 +27,7 @@ Paragraph = tuple[str, str]
 """A specification and the title of one of its paragraphs."""
 
 
+@cache
 def marked_tests() -> dict[Paragraph, list[str]]:
     """Return the tests of each marked paragraph, as `file::name`, or the file alone where its whole module is marked."""
     found: dict[Paragraph, list[str]] = defaultdict(list)

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.all import DIFFERING, ROOT, WAITING, find_repeated, find_tests, find_worst, names_files
+from tests.all import (
+    DIFFERING,
+    ROOT,
+    WAITING,
+    find_repeated,
+    find_tests,
+    find_worst,
+    names_files,
+    run_on_servers,
+)
 from tests.call_times import JOURNEYS, MOST_JOURNEYS, TURNS, find_long_calls
 from tests.parts import PARTS, find_changed_tests, order_sample
 
@@ -96,13 +105,13 @@ def test_a_pass_lists_what_it_skipped_and_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("required", "code"), [("", 0), ("redis", 1)])
-def test_a_pass_names_missing_servers(required: str, code: int) -> None:
-    program = "from tests.all import run_on_servers; raise SystemExit(run_on_servers('A pass', []))"
-    env = {**os.environ, "PATH": "/nowhere", "EVALHUB_TEST_REQUIRE": required}
-    argv = [sys.executable, "-c", program]
-    found = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    assert "SKIPPED the whole pass: There is no " in found.stdout
-    assert found.returncode == code
+def test_a_pass_names_missing_servers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], required: str, code: int
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("EVALHUB_TEST_REQUIRE", required)
+    assert run_on_servers("A pass", []) == code
+    assert "SKIPPED the whole pass: There is no " in capsys.readouterr().out
 
 
 @pytest.mark.slow

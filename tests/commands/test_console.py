@@ -122,6 +122,12 @@ WRONG = [
     ({"EVALHUB_ENV_ALLOW": "OPENAI_API_KEY"}, "EVALHUB_ENV_ALLOW: 'OPENAI_API_KEY' is not 'project:NAME'."),
     ({"EVALHUB_HTTP_ALLOW": "http://10.0.0.1/"}, "is neither a host nor a network."),
     ({"EVALHUB_WORKER_LABELS": ",".join(f"label-{n}" for n in range(17))}, "Give a worker 16 at most."),
+    ({"EVALHUB_EGRESS_ALLOW": "models"}, "EVALHUB_EGRESS_ALLOW: 'models' is not 'host:port'. Write a name"),
+    (
+        {"EVALHUB_WORKER_LABELS": "gpu,GPU!"},
+        "EVALHUB_WORKER_LABELS: 'GPU!' isn't a valid label. Write lower-case",
+    ),
+    ({"EVALHUB_LEASE_SECONDS": "soon"}, "EVALHUB_LEASE_SECONDS is 'soon'. Give it a whole number"),
     ({"EVALHUB_MIN_FREE_MB": "much"}, "EVALHUB_MIN_FREE_MB is 'much'. Give it a whole number"),
 ]
 PROCESSES = [

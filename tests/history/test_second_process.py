@@ -42,26 +42,18 @@ def is_gone(process: int, *, within_seconds: float) -> bool:
     return not is_alive(process)
 
 
-def test_results_come_from_one_other_process() -> None:
-    processes = set(map_ahead(process_of, range(4), ahead=2))
-    assert len(processes) == 1
-    assert os.getpid() not in processes
+def value_and_process(value: int) -> tuple[int, int]:
+    return value, os.getpid()
 
 
-def test_results_come_in_the_order_of_the_values() -> None:
-    assert list(map_ahead(abs, range(-9, 0), ahead=3)) == list(range(9, 0, -1))
-
-
-def test_only_a_few_values_are_taken_ahead() -> None:
+def test_results_come_in_order_from_one_other_process_which_ends_when_they_are_not_needed() -> None:
     values = count()
-    with closing(map_ahead(abs, values, ahead=5)) as results:
-        assert [next(results), next(results)] == [0, 1]
-        assert next(values) == 7
-
-
-def test_the_process_ends_when_its_results_are_not_needed() -> None:
-    with closing(map_ahead(process_of, count(), ahead=5)) as results:
-        process = next(results)
+    with closing(map_ahead(value_and_process, values, ahead=5)) as results:
+        found = [next(results) for _ in range(9)]
+        assert [value for value, _ in found] == list(range(9))
+        assert next(values) == 14, "only a few are taken ahead"
+        (process,) = {process for _, process in found}
+        assert process != os.getpid() and is_alive(process)
     assert not is_alive(process)
 
 

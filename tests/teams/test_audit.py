@@ -22,8 +22,9 @@ def recorded_actions(tree: ast.AST) -> set[str]:
 
 
 def test_every_recorded_action_has_a_text_and_no_other():
-    files = [path for part in ("evalhub", "runs", "scenarios") for path in (ROOT / part).rglob("*.py")]
-    assert set().union(*(recorded_actions(ast.parse(path.read_text())) for path in files)) == ACTIONS.keys()
+    files = (path for part in ("evalhub", "runs", "scenarios") for path in (ROOT / part).rglob("*.py"))
+    texts = [text for path in files if "append_event" in (text := path.read_text())]
+    assert set().union(*(recorded_actions(ast.parse(text)) for text in texts)) == ACTIONS.keys()
 
 
 def test_an_unknown_action_is_shown_as_stored():

@@ -29,26 +29,6 @@ def test_a_worker_preloads_modules_and_imports_no_pages(stand: Stand, tmp_path: 
     assert "evalhub.urls" not in imported
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
-    [
-        ("EVALHUB_LEASE_SECONDS", "soon", "EVALHUB_LEASE_SECONDS is 'soon'. Give it a whole number"),
-        ("EVALHUB_ENV_ALLOW", "OPENAI_API_KEY", "EVALHUB_ENV_ALLOW: 'OPENAI_API_KEY' is not 'project:NAME'."),
-        ("EVALHUB_WORKER_LABELS", "gpu,GPU!", "EVALHUB_WORKER_LABELS: 'GPU!' isn't a valid label. Write lower-case"),
-        ("EVALHUB_EGRESS_ALLOW", "models", "EVALHUB_EGRESS_ALLOW: 'models' is not 'host:port'. Write a name"),
-    ],
-)  # fmt: skip
-def test_a_worker_with_a_wrong_setting_ends_with_a_sentence(
-    stand: Stand, name: str, value: str, sentence: str
-):
-    stand.env |= {name: value}
-    assert stand.start_worker(threads=1, beat=False).wait(60) == 1
-    log = (stand.folder / "worker.log").read_text()
-    assert sentence in log
-    assert "Traceback" not in log
-
-
 AT_WORK = """
 name: works
 description: Reports a call and goes on.
