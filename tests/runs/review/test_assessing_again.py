@@ -203,19 +203,15 @@ def test_an_adopted_judge_is_the_runs_judge(run: Run) -> None:
     assert parts["judge_model"].startswith("strict ") and len(parts["rubric"]) == 12
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--rubric", "nothing"), "Unknown rubric 'nothing'"),
-        (("--max-usd", "-1"), "more than 0 dollars"),
-        (("--judge-model", "nowhere"), "is neither a target of this project nor a model"),
-    ],
-)
-def test_bad_requests_are_sentences(run: Run, words: tuple[str, ...], sentence: str) -> None:
-    done = call("judge_again", str(run.pk), *words)
-    assert sentence in done.err + done.out + json.dumps(
-        list(JudgingRecord.objects.values_list("content", flat=True))
-    )
+def test_bad_requests_are_sentences(run: Run) -> None:
+    for option, value, sentence in (
+        ("--rubric", "nothing", "Unknown rubric 'nothing'"),
+        ("--max-usd", "-1", "more than 0 dollars"),
+        ("--judge-model", "nowhere", "is neither a target of this project nor a model"),
+    ):
+        done = call("judge_again", str(run.pk), option, value)
+        judged = list(JudgingRecord.objects.values_list("content", flat=True))
+        assert sentence in done.err + done.out + json.dumps(judged), option
 
 
 def test_an_unknown_run_is_a_sentence(db: None) -> None:

@@ -173,6 +173,29 @@ def test_it_refuses_answers_that_do_not_fit_the_rubric(changes: dict[str, Any], 
         read_reply(json.dumps(reply(**changes)), RUBRIC)
 
 
+USABLE = json.dumps(reply(scores={"a": 0.8, "b": 0.6, "c": 0.5}, issues=["It is slow."]))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param("Happy to help! Please paste the transcript, and I will rate it.", "no JSON object", id="asks back"),
+        pytest.param('```json\n{"scores": {"a": <0.0 to 1.0>, "b": <0.0 to 1.0>}, "weighted_score": <weighted>}\n```', "lacks confidence, issues, highlights. 'scores.a' is not a number", id="repeats the shape"),
+        pytest.param(USABLE[: USABLE.index('"issues"')], "lacks issues", id="cut off"),
+        pytest.param(json.dumps({"final": USABLE}), "lacks scores", id="answers in a text"),
+        pytest.param('{"pass": true, "score": 0.8, "reason": "Good."}', "lacks scores", id="own fields"),
+        pytest.param(USABLE.replace("0.8", '"high"'), "'scores.a' is not a number", id="words for numbers"),
+        pytest.param(USABLE.replace('"a"', '"Quality"').replace('"b"', '"Brevity"').replace('"c"', '"Tone"'), "No criterion has", id="other criteria"),
+        pytest.param('{"scores": [0.8, 0.6], "weighted_score": 0.7, "confidence": 1, "issues": [], "highlights": []}', "must map criteria to numbers", id="a list of scores"),
+    ],
+)  # fmt: skip
+def test_it_refuses_shapes_that_users_of_other_judges_report_of_small_models(
+    text: str, complaint: str
+) -> None:
+    with pytest.raises(BadReply, match=complaint):
+        read_reply(text, RUBRIC)
+
+
 @pytest.mark.parametrize("fields", [(), ("scores",)], ids=["all", "scores alone"])
 def test_no_score_is_invented_where_a_reply_is_cut(fields: tuple[str, ...]) -> None:
     rubric, whole = RubricCriteria(criteria=RUBRIC.criteria, require_fields=fields), json.dumps(reply())

@@ -24,25 +24,10 @@ RUBRIC = {
 }
 GIVEN = {"scores": {"good": 0.8, "short": 0.6}, "weighted_score": 0.7, "confidence": 0.9}
 USABLE = json.dumps({**GIVEN, "issues": ["It is slow."], "highlights": []})
-# In the shapes that users of other judges report of small models.
 REPLIES = {
     "talks": ("Overall the agent did well. I would give it 8 out of 10.", "no JSON object"),
-    "asks back": ("Happy to help! Please paste the transcript, and I will rate it.", "no JSON object"),
     "nothing": ("", "no JSON object"),
     "own scale": (USABLE.replace("0.8", "8").replace("0.6", "6"), "'scores.good' is 8, outside 0 to 1"),
-    "repeats the shape": (
-        '```json\n{"scores": {"good": <0.0 to 1.0>, "short": <0.0 to 1.0>}, "weighted_score": <weighted>}\n```',
-        "lacks confidence, issues, highlights. 'scores.good' is not a number",
-    ),
-    "cut off": (USABLE[: USABLE.index('"issues"')], "lacks issues, highlights"),
-    "answers in a text": (json.dumps({"final": USABLE}), "lacks scores"),
-    "own fields": ('{"pass": true, "score": 0.8, "reason": "Good."}', "lacks scores"),
-    "words for numbers": (USABLE.replace("0.8", '"high"'), "'scores.good' is not a number"),
-    "other criteria": (USABLE.replace("good", "Quality").replace("short", "Brevity"), "No criterion has"),
-    "a list of scores": (
-        '{"scores": [0.8, 0.6], "weighted_score": 0.7, "confidence": 1, "issues": [], "highlights": []}',
-        "must map criteria to numbers",
-    ),
 }
 
 

@@ -95,7 +95,7 @@ def test_it_says_that_the_working_directory_is_missing(tmp_path):
 def test_it_holds_no_descriptors_after_many_commands(tmp_path):
     run("true", tmp_path)
     before = open_descriptors()
-    for _ in range(100):
+    for _ in range(40):
         run("echo x", tmp_path, stdin=b"y")
         with pytest.raises(ProviderError):
             run(["/no/such/program"], tmp_path)
