@@ -15,21 +15,22 @@ from tests.commands.ci_jobs import FILES, Job, check_out, run_words
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("cases", "sentence"),
+    ("changes", "sentence"),
     [
-        ([{"id": "other", "passed": True}], "none of the scenarios of evals"),
-        ([{"id": "add-one", "passed": False, "error": "agent error: HTTP 500"}, {"id": "add-two", "passed": True}], "1 of its 2 trials hit errors"),
-        ([], "no case in `cases` has an `id`"),
+        ({"cases": [{"id": "other", "passed": True}]}, "none of the scenarios of evals"),
+        ({"cases": [{"id": "add-one", "passed": False, "error": "agent error: HTTP 500"}, {"id": "add-two", "passed": True}]}, "1 of its 2 trials hit errors"),
+        ({"cases": []}, "no case in `cases` has an `id`"),
+        ({"evalhub": {"state": "cancelled"}}, "its run was cancelled"),
     ],
 )  # fmt: skip
 def test_a_file_that_gives_no_verdict_is_refused_before_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: list[Any], sentence: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], sentence: str
 ) -> None:
     check_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step.md"))
     value = json.loads((FILES / "baseline.json").read_text())
-    (tmp_path / "before.json").write_text(json.dumps({**value, "cases": cases}))
+    (tmp_path / "before.json").write_text(json.dumps({**value, **changes}))
     ended = call(*run_words("--baseline", "before.json", "--fail-on-regression"))
     assert ended.code == 2
     assert sentence in ended.err

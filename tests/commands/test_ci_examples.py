@@ -119,13 +119,6 @@ def test_other_commands_write_a_summary_file(checkout: Path, name: str) -> None:
     assert "cost $0.09" in summary
 
 
-@pytest.mark.slow
-def test_wrong_usage_fails_the_job(checkout: Path) -> None:
-    (*_, script) = commands_of([step.get("run", "") for step in steps_of(EVALS)])
-    broken = script.replace("--trials 3", "--trials 0")
-    assert execute(checkout, broken, EVALS["env"], "fixed").returncode != 0
-
-
 def test_forks_run_without_secrets() -> None:
     assert "secrets." not in json.dumps(EVALS["jobs"])
     assert "pull_request" in triggers_of(EVALS)

@@ -14,17 +14,18 @@ from runs.results.run_filters import RunListFilters
 from runs.results.run_page.list_views import run_list_table
 from tests.builders import close, make_run, make_suite, make_trial
 from tests.commands.calling import call
-from tests.commands.ci_jobs import Job
 from tests.runs.carrying import shell_target, suite_of
 
 
-@pytest.mark.slow
-def test_a_required_baseline_that_is_missing_ends_with_4(tmp_path: Path) -> None:
-    job = Job(tmp_path)
-    ended = job.run("--require-baseline", trials=1)
+@pytest.mark.django_db(transaction=True)
+def test_a_required_baseline_that_is_missing_ends_with_4() -> None:
+    project = default_project()
+    version = suite_of(project, one={"prompt": "true", "criteria": {"gates": []}})
+    words = ("run_scenarios", version.suite.slug, "--target", shell_target(project).name, "--now")
+    ended = call(*words, "--require-baseline")
     assert ended.code == 4
     assert "has no baseline, and --require-baseline asks for one" in ended.err
-    assert job.run("--require-baseline", trials=1).code == 0
+    assert call(*words, "--require-baseline").code == 0
 
 
 @pytest.mark.django_db

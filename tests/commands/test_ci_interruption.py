@@ -77,14 +77,3 @@ def test_it_leaves_the_finished_trials(
         ["add-one"],
         "cancelled",
     )
-
-
-@pytest.mark.slow
-def test_what_it_leaves_is_no_baseline(job: Job) -> None:
-    interrupted(job, signal.SIGTERM)
-    (written,) = (job.folder / "out").iterdir()
-    (job.folder / "later").mkdir()
-    later = Job(job.folder / "later")
-    ended = later.run("--baseline", str(written), "--fail-on-regression")
-    assert ended.code == 2
-    assert "its run was cancelled" in ended.err

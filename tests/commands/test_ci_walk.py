@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.commands.ci_jobs import ROOT, Ended, Job, run_words
+from tests.commands.ci_jobs import Ended, Job, run_words
 
 DOOR = ("--fail-on-regression", "--archive-file", "results/runs.zip", "--output-dir", "results")
-OUTAGE = ROOT / "tests" / "files" / "outages" / "codex" / "before-401.jsonl"
-"""What codex printed for a key that its service refused."""
 LOST = ("add-five", "add-four", "add-one", "add-two")
 
 
@@ -59,23 +57,6 @@ def test_a_change_that_breaks_the_tool_is_red(tmp_path: Path, artifact: Path) ->
     assert all(f"- `{key}`: 3 of 3 → 0 of 3 trials passed" in job.summary for key in LOST)
     assert "results/transcripts/run-2/add-one.0.txt" in job.summary
     assert (job.junit.get("tests"), job.junit.get("failures"), job.junit.get("errors")) == ("18", "12", "0")
-
-
-@pytest.mark.slow
-def test_an_expired_key_is_red(tmp_path: Path, artifact: Path) -> None:
-    job = new_job(tmp_path, "expired")
-    shutil.copy(OUTAGE, job.folder / "evals" / "stream.jsonl")
-    recorded = "targets:\n  - {name: recorded, provider: replay, parser: codex, path: stream.jsonl}\n"
-    (job.folder / "evals" / "targets.yaml").write_text(recorded)
-    ended = after(job, artifact)
-    assert ended.code == 4, ended.err
-    assert (
-        "18 of 18 trials hit errors, a third or more" in ended.err or "3 of 3 trials hit errors" in ended.err
-    )
-    assert "hit an error: `" in job.summary
-    assert "401" in job.summary
-    assert (job.junit.get("errors"), job.junit.get("skipped")) == ("18", "0")
-    assert all("401" in (each.get("message") or "") for each in job.junit.findall("testcase/error"))
 
 
 def test_a_key_that_is_not_set_is_red(tmp_path: Path, artifact: Path) -> None:
