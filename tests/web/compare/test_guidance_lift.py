@@ -90,34 +90,39 @@ def page_of(signed_in):
     )
 
 
-def test_the_answer_is_one_sentence_with_intervals_and_cases(arms, page_of):
-    lift = page_of(*arms).region("Lift").text
+def test_the_answer_is_one_sentence_with_intervals_and_cases_and_heads_the_page(arms, page_of):
+    page = page_of(*arms)
+    lift = page.region("Lift").text
     assert "the skill adds 50 points of pass rate" in lift
     assert "pass rate 50 % without it, 100 % with it" in lift
     assert "cost per trial +" in lift
     assert "It helps on export." in lift
+    assert "previous version" not in lift and "benchmark.json" not in lift
+    assert points_of(page) == ["local: without → with the skill", "Pass rate"]
+    assert page.headings[0] == "Basics: 50 % → 100 % on local improved"
+    assert page.headings.index("Statements") < page.headings.index("Exposure")
+    assert page.headings[-2:] == ["What changed in the text", ".agents/skills/tool/SKILL.md"]
+    row = page.table("Dearer cases").row("export")
+    assert row.texts[:5] == ["export", "Cost per trial", "$0.10", "$0.30", "+195 %"]
 
 
-@pytest.mark.parametrize(
-    ("detail", "said"),
-    [
-        ({"exposure": {"opened": False}, "interaction": {"source": "stream"}}, True),
-        ({"exposure": {"opened": True}, "interaction": {"source": "stream"}}, False),
-        # A text doesn't tell what was opened; a file in the agent's context needs no opening.
-        ({"exposure": {"opened": False}, "interaction": {"source": "transcript"}}, False),
-        ({"exposure": {"opened": False, "in_context": True}, "interaction": {"source": "stream"}}, False),
-    ],
-)
-def test_a_lift_whose_skill_no_trial_opened_says_so_first(arms, page_of, detail, said):
+def test_a_lift_whose_skill_no_trial_opened_says_so_first(arms, page_of):
     trials = Trial.objects.filter(run__guidance=arms[1])
-    trials.update(detail=detail)
-    sentence = page_of(*arms).region("Lift").text.partition("On ")[0]
-    assert ("No trial opened the skill." in sentence) is said
-    if said:
-        opened = trials.first()
-        opened.detail["exposure"]["opened"] = True
-        opened.save()
-        assert "No trial opened" not in page_of(*arms).region("Lift").text
+    for exposure, source, said in (
+        ({"opened": False}, "stream", True),
+        ({"opened": True}, "stream", False),
+        # A text doesn't tell what was opened; a file in the agent's context needs no opening.
+        ({"opened": False}, "transcript", False),
+        ({"opened": False, "in_context": True}, "stream", False),
+    ):
+        trials.update(detail={"exposure": exposure, "interaction": {"source": source}})
+        sentence = page_of(*arms).region("Lift").text.partition("On ")[0]
+        assert ("No trial opened the skill." in sentence) is said, (exposure, source)
+    trials.update(detail={"exposure": {"opened": False}, "interaction": {"source": "stream"}})
+    opened = trials.first()
+    opened.detail["exposure"]["opened"] = True
+    opened.save()
+    assert "No trial opened" not in page_of(*arms).region("Lift").text
 
 
 def test_the_answer_says_what_changed_since_the_previous_version_and_draws_it(arms, previous, page_of):
@@ -133,22 +138,15 @@ def test_the_answer_says_what_changed_since_the_previous_version_and_draws_it(ar
 
 
 def test_the_answer_says_what_benchmark_json_says(arms, page_of):
-    assert "benchmark.json" not in page_of(*arms).region("Lift").text
     run = Run.objects.get(guidance=arms[1])
     Run.objects.filter(pk=run.pk).update(options={**run.options, "benchmark": {"with_skill": 0.9}})
     lift = page_of(*arms).region("Lift").text
     assert "by skill-creator's benchmark.json: 90 % with the skill (here not measured)." in lift
 
 
-def test_without_a_previous_version_the_picture_has_one_part(arms, page_of):
-    page = page_of(*arms)
-    assert "previous version" not in page.region("Lift").text
-    assert points_of(page) == ["local: without → with the skill", "Pass rate"]
-
-
 def test_statements_are_grouped_by_what_they_show(arms, page_of):
-    rows = [row.header for row in page_of(*arms).table("Statements").rows]
-    assert rows == [
+    table = page_of(*arms).table("Statements")
+    assert [row.header for row in table.rows] == [
         "Only with the skill 1, the skill's value",
         "It exported",
         "Always holds 1, proves nothing about the skill",
@@ -158,14 +156,7 @@ def test_statements_are_grouped_by_what_they_show(arms, page_of):
         "Flips 1, varies from trial to trial",
         "It is short",
     ]
-    assert page_of(*arms).table("Statements").row("It is short").texts == [
-        *("It is short", "export", "50 % of 6", "100 % of 6")
-    ]
-
-
-def test_a_case_that_the_skill_makes_dearer_is_named(arms, page_of):
-    row = page_of(*arms).table("Dearer cases").row("export")
-    assert row.texts[:5] == ["export", "Cost per trial", "$0.10", "$0.30", "+195 %"]
+    assert table.row("It is short").texts == [*("It is short", "export", "50 % of 6", "100 % of 6")]
 
 
 @pytest.fixture
@@ -189,26 +180,20 @@ def run_with_skill(arms, version):
     return skilled
 
 
-def test_a_lift_is_headed_by_its_answer_and_ends_with_the_skills_text(arms, page_of):
-    page = page_of(*arms)
-    assert page.headings[0] == "Basics: 50 % → 100 % on local improved"
-    assert page.headings.index("Statements") < page.headings.index("Exposure")
-    assert page.headings[-2:] == ["What changed in the text", ".agents/skills/tool/SKILL.md"]
-
-
 def test_the_first_row_says_how_many_trials_opened_the_skill(arms, page_of):
     opened = {"exposure": {"opened": True}, "interaction": {"source": "stream"}}
     Trial.objects.filter(run__guidance=arms[1]).update(detail=opened)
     assert "Opened in 100 % 12/12 of the trials with the skill" in page_of(*arms)
 
 
-@pytest.mark.parametrize("address", ["/p/tools/", "/p/tools/suites/basics/"])
-def test_home_and_suite_have_a_card_with_the_answer(arms, run_with_skill, signed_in, address):
-    card = main_of(signed_in().get(address)).region("Lift of Basics on local")
-    assert "Basics: 50 % → 100 % on local" in card
-    assert "the skill adds 50 points of pass rate (95 % interval" in card
-    compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={run_with_skill.launch_id}"
-    assert card.link("Basics").address == compared
+def test_home_and_suite_have_a_card_with_the_answer(arms, run_with_skill, signed_in):
+    client = signed_in()
+    for address in ("/p/tools/", "/p/tools/suites/basics/"):
+        card = main_of(client.get(address)).region("Lift of Basics on local")
+        assert "Basics: 50 % → 100 % on local" in card
+        assert "the skill adds 50 points of pass rate (95 % interval" in card
+        compared = f"/p/tools/guidance/{arms[0].pk}/against/{arms[1].pk}/?launch={run_with_skill.launch_id}"
+        assert card.link("Basics").address == compared
 
 
 def test_a_lift_is_one_row_of_the_list_of_runs(arms, run_with_skill, previous, signed_in):

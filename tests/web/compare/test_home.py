@@ -57,10 +57,7 @@ def test_a_regressed_line_has_a_card_with_what_broke(signed_in, version):
     assert card.links["See what broke"] == f"/p/tools/runs/{alert.run_id}/"
     assert card.links["Decide…"] == f"/p/tools/regressions/?state=untriaged#alert-{alert.pk}"
     assert "1 untriaged regression" in page.links
-
-
-def test_a_decided_regression_has_nothing_to_decide(signed_in, version):
-    lost(version)
+    # A decided one has nothing to decide.
     Alert.objects.update(state="wont_fix")
     page = home(signed_in())
     assert "Decide…" not in page.links and "1 untriaged regression" not in page.links
@@ -122,20 +119,16 @@ def test_names_are_shown_as_they_are_written(signed_in, project):
     assert "<b>x</b>⟨U+202E⟩exe on <i>t</i>" in home(signed_in())
 
 
-def test_it_says_what_seven_days_cost(signed_in, version):
+def test_it_says_what_seven_days_cost_and_what_nobody_knows_is_not_zero(signed_in, version):
     for days, cost in ((0, 1.5), (3, 2.0), (8, 40.0)):
         aged(tried(version, "pass", "pass"), days=days)
         Run.objects.filter(pk=Run.objects.latest("pk").pk).update(cost_usd=cost)
-    page = home(signed_in())
-    assert "7 days $3.50" in page
-
-
-def test_a_cost_that_nobody_knows_is_not_zero(signed_in, version):
-    tried(version, "pass", "pass")
+    client = signed_in()
+    assert "7 days $3.50" in home(client)
     Run.objects.update(cost_usd=None)
-    assert "7 days not measured" in home(signed_in())
+    assert "7 days not measured" in home(client)
     Run.objects.update(cost_usd=0)
-    assert "7 days $0.00" in home(signed_in())
+    assert "7 days $0.00" in home(client)
 
 
 def test_peoples_sessions_are_no_line(signed_in, version):
