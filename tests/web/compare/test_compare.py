@@ -57,19 +57,12 @@ def read_differences(client, base, new):
     ]
 
 
-def test_changed_scenarios_come_first(signed_in, version):
-    base, new = ran(version, "list"), ran(version, "export")
-    assert read_statuses(signed_in("viewer"), base, new) == [
-        ("export", "▼ worse"),
-        ("list", "▲ better"),
-        ("create", "= same"),
-    ]
-
-
-def test_chips_count_scenarios_and_narrow_them_by_the_address(signed_in, version):
+def test_changed_scenarios_come_first_and_chips_count_and_narrow_them_by_the_address(signed_in, version):
     base, new = ran(version, "list"), ran(version, "export")
     removed = ran(version, keys=("create", "export"))
     client = signed_in("viewer")
+    statuses = [("export", "▼ worse"), ("list", "▲ better"), ("create", "= same")]
+    assert read_statuses(client, base, new) == statuses
     chips = parse(compared(client, base, new)).region("Show").all("a")
     assert [chip.text for chip in chips] == ["What differs 2", "▼ Worse 1", "▲ Better 1", "= Same 1", "All 3"]
     assert narrow_by(client, base, new, "differing")[0] == ["export", "list"]
@@ -93,34 +86,26 @@ def test_a_scenario_with_errors_only_is_not_compared(signed_in, version, outcome
     assert narrow_by(client, *runs, "unmeasured")[0] == ["create"]
 
 
-def test_a_chip_without_scenarios_leads_back_to_all(signed_in, version):
+def test_a_chip_without_scenarios_leads_back_to_all_and_one_that_does_not_exist_shows_all(signed_in, version):
     base, new = ran(version), ran(version)
+    keys, text = narrow_by(signed_in(), base, new, "%3Cb%3E")
+    assert len(keys) == 3
+    (chosen,) = text.all("#scenarios a[aria-current]")
+    assert (chosen.text, chosen.address.endswith("&show=all#scenarios")) == ("All 3", True)
     keys, text = narrow_by(signed_in(), base, new, "worse")
     assert keys == []
     assert text.link("Show all 3").address == f"?runs={base.pk},{new.pk}&show=all#scenarios"
 
 
-def test_only_what_differs_is_listed_unless_all_is_chosen(signed_in, version):
+def test_only_what_differs_is_listed_unless_all_is_chosen_and_a_chip_swaps_it(signed_in, version):
     base, new = ran(version), ran(version, "export")
     client = signed_in()
     assert parse(compared(client, base, new)).table("Scenarios").row_names == ["export"]
     same = parse(compared(client, base, ran(version)))
     assert "No scenario differs" in same
     assert same.link("Show all 3").address.endswith("&show=all#scenarios")
-
-
-def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
-    base, new = ran(version), ran(version)
-    keys, text = narrow_by(signed_in(), base, new, "%3Cb%3E")
-    assert len(keys) == 3
-    (chosen,) = text.all("#scenarios a[aria-current]")
-    assert (chosen.text, chosen.address.endswith("&show=all#scenarios")) == ("All 3", True)
-
-
-def test_a_chip_swaps_the_scenarios_only(signed_in, version):
-    base, new = ran(version), ran(version, "export")
     asked = {"HTTP_HX_REQUEST": "true", "HTTP_HX_TARGET": "scenarios"}
-    keys, text = narrow_by(signed_in(), base, new, "worse", **asked)
+    keys, text = narrow_by(client, base, new, "worse", **asked)
     assert keys == ["export"]
     assert text.all("html") == []
     assert text.headings == ["Scenarios"]
@@ -136,14 +121,18 @@ def test_a_scenario_that_only_the_base_has_lists_its_trials(signed_in, version):
 
 def test_measures_have_base_new_difference_and_n(signed_in, version):
     base, new = ran(version), ran(version, "export")
-    row = parse(compared(signed_in(), base, new)).table("Measures").row("Pass rate")
+    text = parse(compared(signed_in(), base, new))
+    row = text.table("Measures").row("Pass rate")
     cells = [row.cell(each).text for each in ("Base", "Sign", "New", "Difference", "Status", "n", "Trials")]
     assert cells == ["100 %", ">", "67 %", "−33 points", "too little data not significant", "3", "3 / 3"]
+    assert not {"worse", "better"} & set(row.cell("Difference").classes)
+    assert "So few trials can't reach a verdict, whatever they show." in text
 
 
-def test_a_verdict_is_above_the_measures(signed_in, version):
+def test_a_verdict_is_above_the_measures_whose_expert_columns_are_shown_on_demand(signed_in, version):
     base, new = ran(version, trials=6), ran(version, "export", trials=6)
-    text = parse(compared(signed_in(), base, new))
+    client = signed_in()
+    text = parse(compared(client, base, new))
     assert "Regressed against run" in text
     assert "Pass rate −33 points" in text
     assert "1 of 3 comparable scenarios worse." in text
@@ -151,13 +140,11 @@ def test_a_verdict_is_above_the_measures(signed_in, version):
     row = text.table("Measures").row("Pass rate")
     assert "worse" in row.cell("Difference").classes
     assert row.cell("Status").text == "regressed"
-
-
-def test_a_difference_that_may_be_chance_has_no_colour(signed_in, version):
-    base, new = ran(version), ran(version, "export")
-    text = parse(compared(signed_in(), base, new))
-    assert not {"worse", "better"} & set(text.table("Measures").row("Pass rate").cell("Difference").classes)
-    assert "So few trials can't reach a verdict, whatever they show." in text
+    address = text.link("expert columns").address
+    row = parse(client.get(f"{ADDRESS}{address.split('#')[0]}")).table("Measures").row("Pass rate")
+    assert (row.cell("p").text, row.cell("p corrected").text) == ("0.001", "0.002")
+    assert row.cell("Test").text == "permutation of trials within each scenario"
+    assert row.cell("95 % interval").text.startswith("−")
 
 
 def test_scenarios_that_changed_take_no_part_in_a_mean(signed_in, version):
@@ -168,17 +155,6 @@ def test_scenarios_that_changed_take_no_part_in_a_mean(signed_in, version):
     assert entry.scenario_version.task_hash
     row = parse(compared(signed_in(), base, new)).table("Measures").row("Pass rate")
     assert [row.cell(each).text for each in ("New", "n", "Trials")] == ["100 %", "2", "2 / 2"]
-
-
-def test_expert_columns_are_shown_on_demand(signed_in, version):
-    base, new = ran(version, trials=6), ran(version, "export", trials=6)
-    client = signed_in()
-    plain = parse(compared(client, base, new))
-    address = plain.link("expert columns").address
-    row = parse(client.get(f"{ADDRESS}{address.split('#')[0]}")).table("Measures").row("Pass rate")
-    assert (row.cell("p").text, row.cell("p corrected").text) == ("0.001", "0.002")
-    assert row.cell("Test").text == "permutation of trials within each scenario"
-    assert row.cell("95 % interval").text.startswith("−")
 
 
 def test_a_measure_opens_with_its_scenarios_worst_first(signed_in, version):

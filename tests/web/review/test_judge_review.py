@@ -61,16 +61,19 @@ def test_one_act_reviews_a_group(signed_in: SignIn, run: Run) -> None:
     assert [kind(each) for each in left] == ["highlight"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "status"),
-    [({"refs": "x"}, 422), ({"word": "maybe"}, 422), ({"refs": "999999:negative:0"}, 404), ({}, 422)],
-)
-def test_bad_reviews_are_refused(signed_in: SignIn, run: Run, changes: dict[str, str], status: int) -> None:
-    one = JudgingRecord.objects.first()
+def test_bad_reviews_are_refused(signed_in: SignIn, run: Run) -> None:
+    one, client = JudgingRecord.objects.first(), signed_in("runner")
     assert one is not None
-    sent = {"refs": f"{one.pk}:negative:7", "word": "agree", **changes}
-    answer = signed_in("runner").post("/p/tools/reviews/statements/", sent, HTTP_HX_REQUEST="true")
-    assert answer.status_code == status and not Review.objects.exists()
+    own, none = f"{one.pk}:negative:7", "999999:negative:0"
+    for refs, word, status in (
+        ("x", "agree", 422),
+        (own, "maybe", 422),
+        (none, "agree", 404),
+        (own, "agree", 422),
+    ):
+        sent = {"refs": refs, "word": word}
+        answer = client.post("/p/tools/reviews/statements/", sent, HTTP_HX_REQUEST="true")
+        assert answer.status_code == status and not Review.objects.exists(), sent
 
 
 def test_the_queue_is_filtered(signed_in: SignIn, run: Run) -> None:
@@ -122,27 +125,21 @@ def test_overruling_and_undoing_on_the_page(signed_in: SignIn, version: SuiteVer
     assert "Give a reason" in parse(refused)
 
 
-@pytest.mark.parametrize(
-    ("sent", "sentence"),
-    [
-        ({"score": "1", "value": "0.9"}, "Computed from overruled criteria; the judge reported 0.40."),
+def test_numbers_are_overruled_on_the_page(signed_in: SignIn, version: SuiteVersion) -> None:
+    run, client = make_run(version), signed_in("runner")
+    scores = [score("judge", "judge", 0.4, False), score("judge", "criterion.task", 0.2)]
+    trial = make_trial(run, outcome="fail", scores=scores)
+    close(run)
+    address = f"/p/tools/trials/{trial.pk}/overrule/"
+    for sent, sentence in (
         ({"score": "1", "value": "x"}, "The new score isn't a number."),
         ({"score": "1", "value": "2"}, "outside the rubric's scale"),
         ({"score": "", "value": "1"}, "Choose a score"),
         ({"score": "0"}, "Choose a new verdict, or give a new score"),
         ({"score": "9", "verdict": "pass"}, "no score at position 9"),
-    ],
-)
-def test_numbers_are_overruled_on_the_page(
-    signed_in: SignIn, version: SuiteVersion, sent: dict[str, str], sentence: str
-) -> None:
-    run = make_run(version)
-    scores = [score("judge", "judge", 0.4, False), score("judge", "criterion.task", 0.2)]
-    trial = make_trial(run, outcome="fail", scores=scores)
-    close(run)
-    address = f"/p/tools/trials/{trial.pk}/overrule/"
-    page = signed_in("runner").post(address, {"reason": "Fine.", **sent}, follow=True)
-    assert sentence in parse(page)
+        ({"score": "1", "value": "0.9"}, "Computed from overruled criteria; the judge reported 0.40."),
+    ):
+        assert sentence in parse(client.post(address, {"reason": "Fine.", **sent}, follow=True)), sent
 
 
 def test_disagreements_most_confident_first(signed_in: SignIn, version: SuiteVersion) -> None:

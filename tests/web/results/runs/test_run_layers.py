@@ -32,14 +32,18 @@ def judged_run(version, threshold=0.7, **fields):
     return close(run)
 
 
-def test_completed_is_shown_as_a_share_of_trials(signed_in, version):
-    table = page(signed_in(), judged_run(version)).table("1 Interaction")
-    assert table.row("Completed").cell("Mean").text == "67 % 2/3"
-
-
-def test_the_interaction_layer_names_its_source(signed_in, version):
-    run = judged_run(version)
-    assert "Source: structured events (3 of 3 trials)" in page(signed_in(), run)
+def test_the_panels_have_shares_their_source_the_threshold_and_statements(signed_in, version):
+    run = judged_run(version, fingerprint={"judge": "judge-1"})
+    shown = page(signed_in(), run)
+    assert shown.table("1 Interaction").row("Completed").cell("Mean").text == "67 % 2/3"
+    assert "Source: structured events (3 of 3 trials)" in shown
+    judge = shown.region("Layer 3, judge")
+    assert "mean, 2 of 3 ≥ 0.70" in judge and "judge-1" in judge.text
+    row = judge.table("3 Judge").row("Correctness 75 %")
+    assert row.cell("Bar").all("[role=img]")[0].name == "0.60 of 1, threshold 0.70"
+    (issue,) = shown.all("li.is-issue")
+    assert issue.text == "Guessed a flag. 3 trials"
+    assert issue.all(".nowrap")[0].link("3 trials").address.endswith("#judge")
     make_trial(run, "export", detail={"interaction": {"available": True, "source": "transcript"}})
     source = "Source: structured events (3 of 4 trials), transcript text, estimated (1 of 4 trials)"
     assert source in page(signed_in(), close(run))
@@ -63,15 +67,6 @@ def test_trials_that_were_falsely_done_are_shown(signed_in, version, state):
         make_trial(run, "create", scores=[completed, score("gates", "script", float(passed), passed)])
     shown = page(signed_in(), run if state == "running" else close(run))
     assert "False done 50 %" in shown.region("Layer 2, gates")
-
-
-def test_the_judge_counts_trials_that_reach_its_threshold(signed_in, version):
-    run = judged_run(version, fingerprint={"judge": "judge-1"})
-    judge = page(signed_in(), run).region("Layer 3, judge")
-    assert "mean, 2 of 3 ≥ 0.70" in judge
-    row = judge.table("3 Judge").row("Correctness 75 %")
-    assert row.cell("Bar").all("[role=img]")[0].name == "0.60 of 1, threshold 0.70"
-    assert "judge-1" in judge.text
 
 
 def first_try(run, **values):
@@ -258,12 +253,6 @@ def test_an_open_run_without_commands_says_so(signed_in, version):
     run = make_run(version, state="running")
     make_trial(run, outcome="")
     assert "No tool commands yet." in page(signed_in(), run)
-
-
-def test_a_statement_and_its_trials_are_on_one_line(signed_in, version):
-    (issue,) = page(signed_in(), judged_run(version)).all("li.is-issue")
-    assert issue.text == "Guessed a flag. 3 trials"
-    assert issue.all(".nowrap")[0].link("3 trials").address.endswith("#judge")
 
 
 def counted_run(version, *interactions):
