@@ -75,35 +75,40 @@ def test_a_running_trial_shows_time_worker_and_last_command(signed_in, running):
     assert row.all(".caution") == []
 
 
-@pytest.mark.parametrize(
-    ("code", "shown"),
-    [(None, "taskmgr list"), (0, "✓ succeeded taskmgr list"), (2, "✕ failed taskmgr list exit 2")],
-)
-def test_it_shows_the_last_commands_exit_code(signed_in, running, code, shown):
-    Trial.objects.filter(state="running").update(activity="taskmgr list", activity_exit_code=code)
-    assert row_of(page(signed_in(), running)).cell("Last command").text == shown
+def test_the_last_command_has_its_exit_code_and_may_be_hostile_or_long(signed_in, running):
+    trial, client = Trial.objects.filter(state="running"), signed_in()
+    for activity, code, shown in (
+        ("taskmgr list", None, "taskmgr list"),
+        ("taskmgr list", 0, "✓ succeeded taskmgr list"),
+        ("taskmgr list", 2, "✕ failed taskmgr list exit 2"),
+        ("x" * 200, None, "x" * 200),
+        (HOSTILE, None, SHOWN),
+    ):
+        trial.update(activity=activity, activity_exit_code=code, worker=HOSTILE)
+        text = page(client, running)
+        assert row_of(text).cell("Last command").text == shown
+    assert text.all("script") == []
 
 
-@pytest.mark.parametrize(
-    ("of_scenario", "options", "of_target", "shown"),
-    [
-        (None, {}, {}, "5 min"),
-        (None, {"timeout_seconds": 60}, {}, "60 s"),
-        (20, {"timeout_seconds": 60}, {}, "20 s"),
-        (20, {}, {"timeoutSeconds": 10}, "10 s"),
-        (20, {}, {"timeout_seconds": 30}, "20 s"),
-        (20, {}, {"timeout_seconds": "${{ LIMIT }}"}, "–"),
-        (20, {}, {"timeout_seconds": "soon"}, "–"),
-        (20, {}, {"timeout_seconds": [1]}, "–"),
-    ],
-)
-def test_it_shows_the_agents_time_limit(signed_in, running, of_scenario, options, of_target, shown):
+def test_it_shows_the_agents_time_limit(signed_in, running):
     trial = running.trial_set.get(state="running")
-    trial.scenario_version.content["limits"] = {"timeout_seconds": of_scenario}
-    trial.scenario_version.save()
-    Run.objects.update(options=options)
-    Target.objects.update(definition={"name": "agent", "provider": "mock", **of_target})
-    assert row_of(page(signed_in(), running)).cell("Limit").text == shown
+    for of_scenario, of_run, of_target, limit in (
+        (None, {}, {}, 300.0),
+        (None, {"timeout_seconds": 60}, {}, 60.0),
+        (20, {"timeout_seconds": 60}, {}, 20.0),
+        (20, {}, {"timeoutSeconds": 10}, 10.0),
+        (20, {}, {"timeout_seconds": 30}, 20.0),
+        (20, {}, {"timeout_seconds": "${{ LIMIT }}"}, None),
+        (20, {}, {"timeout_seconds": "soon"}, None),
+        (20, {}, {"timeout_seconds": [1]}, None),
+    ):
+        trial.scenario_version.content["limits"] = {"timeout_seconds": of_scenario}
+        trial.scenario_version.save()
+        Run.objects.update(options=of_run)
+        Target.objects.update(definition={"name": "agent", "provider": "mock", **of_target})
+        (now,) = progress_of(Run.objects.get(pk=running.pk), limits=True).now
+        assert now.limit == limit, (of_scenario, of_run, of_target)
+    assert row_of(page(signed_in(), running)).cell("Limit").text == "–"
 
 
 def test_a_trial_that_has_little_time_left_is_marked(signed_in, running):
@@ -120,21 +125,13 @@ def row_of(run):
     return row
 
 
-def test_what_is_not_known_of_a_running_trial_is_a_dash(signed_in, running):
-    row = row_of(page(signed_in(), running))
-    assert [row.cell(each).text for each in ("Worker", "Commands", "Last command")] == ["–", "–", "–"]
-
-
-def test_what_an_agent_did_last_may_be_hostile(signed_in, running):
-    running.trial_set.filter(state="running").update(activity=HOSTILE, worker=HOSTILE)
+def test_what_is_not_known_of_a_running_trial_is_a_dash_and_no_worker_is_missed(signed_in, running):
     text = page(signed_in(), running)
-    assert row_of(text).cell("Last command").text == SHOWN
-    assert text.all("script") == []
-
-
-def test_what_an_agent_did_last_may_be_long_and_is_shown_whole(signed_in, running):
-    running.trial_set.filter(state="running").update(activity="x" * 200)
-    assert row_of(page(signed_in(), running)).cell("Last command").text == "x" * 200
+    # Trials run in the process of a command.
+    assert "1 queued" in text
+    assert "No worker is running" not in text
+    row = row_of(text)
+    assert [row.cell(each).text for each in ("Worker", "Commands", "Last command")] == ["–", "–", "–"]
 
 
 def test_running_trials_are_counted_and_the_oldest_listed(signed_in, version, django_assert_num_queries):
@@ -192,13 +189,6 @@ def test_it_names_the_cap_of_the_target(signed_in, version):
     make_trial(run, "create", outcome="")
     Target.objects.update(workers=2)
     assert "1 queued: 1 at a time (2 on this target)." in page(signed_in(), run)
-
-
-def test_no_worker_is_missed_where_trials_run_without_one(signed_in, running):
-    # They run in the process of a command.
-    text = page(signed_in(), running)
-    assert "1 queued" in text
-    assert "No worker is running" not in text
 
 
 def test_progress_stops_the_polling_at_the_end(signed_in, version):
