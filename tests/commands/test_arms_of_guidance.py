@@ -50,8 +50,10 @@ def launched(*guidance: str, more: tuple[str, ...] = ("--trials", "3")):
 )
 @pytest.mark.parametrize(
     ("arms", "code", "verdict", "rate"),
-    [((BAD, GOOD), 0, "improved", "1.0000"), ((GOOD, BAD), 3, "regressed", "0.0000")],
-    ids=["better", "worse"],
+    [
+        pytest.param((BAD, GOOD), 0, "improved", "1.0000", id="better"),
+        pytest.param((GOOD, BAD), 3, "regressed", "0.0000", id="worse", marks=pytest.mark.slow),
+    ],
 )
 def test_the_last_arm_decides_against_the_first(suite, arms, code, verdict, rate, more):
     ended = launched(*arms, more=(*more, "--json"))

@@ -77,11 +77,10 @@ def test_two_guidances_are_run_again_in_turn(yard, tmp_path):
     (tmp_path / "good.md").write_text("./yard return blue --distance 12\n")
     (tmp_path / "poor.md").write_text("./yard return blue --miles 12\n")
     arms = ("--guidance", str(tmp_path / "good.md"), "--guidance", str(tmp_path / "poor.md"))
-    call(
-        *("run_scenarios", str(yard), "--target", "shell", "--now", "--trials", "3", *arms),
-        "--fail-on-regression",
-    )
+    words = ("run_scenarios", str(yard), "--target", "shell", "--now", "--trials", "3", *arms)
+    assert call(*words, "--fail-on-regression").code == 3
     old, new = Run.objects.order_by("pk")
+    assert (old.verdict, new.verdict, new.baseline) == ("", "regressed", old)
     (retest,) = retests_of(new)
     assert (retest.kind.value, retest.old, retest.fresh) == ("in_turn", (6, 6), (0, 6))
     assert new.find_retested("named") == ["return-bike"]
