@@ -112,12 +112,7 @@ def test_pages_work_with_sessions_alone(signed_in, run):
     client = signed_in()
     for page in (
         "",
-        "runs/",
-        "trends/",
-        "usage/",
-        "suites/",
-        "suites/sessions-of-taskmgr/",
-        "search/?q=create",
+        *["runs/", "trends/", "usage/", "suites/", "suites/sessions-of-taskmgr/", "search/?q=create"],
     ):
         assert client.get(f"/p/tools/{page}").status_code == 200, page
 
