@@ -105,7 +105,10 @@ def test_a_version_names_the_run_that_laid_it(signed_in, pair, version):
 
 
 def test_a_name_can_be_changed(signed_in, pair):
-    signed_in("author").post(f"{LIST}{pair[0].pk}/", {"name": " First  try ", "was": "poor"})
+    client = signed_in("author")
+    form = parse(client.get(f"{LIST}{pair[0].pk}/")).region("Change what it is called")
+    assert form.form_data.keys() >= {"name", "was"}
+    client.post(form["action"], {**form.form_data, "name": " First  try "})
     assert Guidance.objects.get(pk=pair[0].pk).name == "First try"
     assert AuditEvent.objects.get(action="guidance.rename").detail == {"was": "poor"}
 

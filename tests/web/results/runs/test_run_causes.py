@@ -40,7 +40,9 @@ def test_one_press_queues_the_fresh_runs(signed_in, regressed):
         in shown
     )
     assert "Install 1.0 on a worker" in shown.facts["Tool: not by a fresh run"]
-    answer = parse(client.post(address(regressed, "separate/"), follow=True))
+    first, second = shown.all("form:has(button:-soup-contains('Separate the causes'))")
+    assert first["action"] == second["action"] == address(regressed, "separate/")
+    answer = parse(client.post(first["action"], follow=True))
     assert "Queued 2 runs" in answer
     launch = Launch.objects.get(preset="causes", about=regressed)
     runs = launch.runs.order_by("pk")
