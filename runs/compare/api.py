@@ -223,18 +223,11 @@ class CompareQuery(BaseModel):
     """Whether to pool the further trials that were run for a comparison."""
 
 
-def measure_json(measure: Measure) -> dict[str, Any]:
-    return {"layer": measure.layer, "name": measure.name, "unit": measure.unit, "better": measure.better}
-
-
 @router.get("/trends", auth=Bearer(), response=declare_answers(TrendOut), tags=["trends"])
 def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
     """Get a measure of a suite over its latest runs; falls back to the pass rate if the measure is unknown."""
     series = trend(find_suite(request, query.suite), query.measure, target=query.target)
-    return {
-        "measure": measure_json(series.measure) if series.measure else None,
-        "points": series.points,
-    }
+    return {"measure": series.measure, "points": series.points}
 
 
 @router.get("/compare", auth=Bearer(), response=declare_answers(ComparisonOut), tags=["compare"])
@@ -246,10 +239,7 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
     comparison = side_by_side(find_runs(request, keys))
     return {
         "runs": listed_runs([run.pk for run in comparison.runs]),
-        "measures": [
-            {"measure": measure_json(measure), "values": [vars(cell) if cell else None for cell in cells]}
-            for measure, cells in comparison.measures
-        ],
+        "measures": [{"measure": measure, "values": cells} for measure, cells in comparison.measures],
         "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
         "comparisons": [
             _compared_json(compared_run)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from evaluators.statistics.measure_change import MeasureChange
+from evaluators.statistics.measure_change import MeasureChange, Sample
 from evaluators.tool_use.command_alignment import Divergence, closest_pair, first_divergence, most_common
 from runs.compare.comparison import passes_of
 from runs.compare.looks import extensions_of, levels_of
@@ -191,20 +191,12 @@ MOST_COMPARED = 10
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A run's value: mean of scenario means, their number and sum of squared differences."""
-
-    n: int
-    mean: float
-    m2: float
-
-
-@dataclass(frozen=True)
 class SideBySide:
     """Rows over the same runs; None where a run has no value."""
 
     runs: list[Run]
-    measures: list[tuple[Measure, list[Cell | None]]]
+    measures: list[tuple[Measure, list[Sample | None]]]
+    """The scenarios' means of each run, as a sample."""
     scenarios: list[tuple[str, list[bool | None]]]
 
 
@@ -218,7 +210,7 @@ def side_by_side(runs: Sequence[Run]) -> SideBySide:
 
 
 def compared_measure(
-    measure: Measure, cells: Sequence[Cell | None], change: MeasureChange | None
+    measure: Measure, cells: Sequence[Sample | None], change: MeasureChange | None
 ) -> ComparedMeasure:
     """Return a measure of two runs: what was compared, else their means."""
     means = [cell.mean if cell else None for cell in cells]
@@ -227,10 +219,10 @@ def compared_measure(
     return ComparedMeasure(label_of(measure), measure.unit, before, after, shown, str(measure))
 
 
-def measures_with_cells(runs: Sequence[Run]) -> list[tuple[Measure, list[Cell | None]]]:
-    """Return every measure of the runs, with a cell per run. One query."""
-    cells: dict[Measure, dict[int, Cell]] = {}
+def measures_with_cells(runs: Sequence[Run]) -> list[tuple[Measure, list[Sample | None]]]:
+    """Return every measure of the runs, with each run's means of scenarios as a sample. One query."""
+    cells: dict[Measure, dict[int, Sample]] = {}
     rows = RunMeasure.objects.filter(run__in=runs, scenario=None).select_related("measure")
     for row in rows.order_by("measure"):
-        cells.setdefault(row.measure, {})[row.run_id] = Cell(row.n, row.mean, row.m2)
+        cells.setdefault(row.measure, {})[row.run_id] = Sample(row.n, row.mean, row.m2)
     return [(measure, [own.get(run.pk) for run in runs]) for measure, own in cells.items()]

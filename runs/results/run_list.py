@@ -21,7 +21,7 @@ from evalhub.teams.models import Project
 from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.states import sign_of_state
 from evaluators.statistics.descriptive import pass_hat_k
-from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict
+from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict, Sample
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import OPEN, STALE, Outcomes, RunState, has_too_many_errors
 from runs.results.digests import digests_of
@@ -198,14 +198,6 @@ def badge_of(run: Run) -> str:
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
 
 
-class Spread(NamedTuple):
-    """A measure of a run over its scenarios: their number, the mean of their means, the sum of squared differences."""
-
-    n: int
-    mean: float
-    m2: float
-
-
 class RowBaseline(NamedTuple):
     """A run's baseline in the figures above a list."""
 
@@ -214,8 +206,8 @@ class RowBaseline(NamedTuple):
     failed: int
     pass_rate: float | None
     cost_usd: float | None
-    first_try: Spread | None = None
-    """Loaded for the newest run's baseline and for runs in the list."""
+    first_try: Sample | None = None
+    """Its scenarios' means; loaded for the newest run's baseline and for runs in the list."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +217,8 @@ class RunRow:
     run: ListedRun
     judge: float | None = None
     """Mean of the judge's scores."""
-    first_try: Spread | None = None
+    first_try: Sample | None = None
+    """The scenarios' means."""
     change: float | None = None
     """Difference to the baseline's pass rate."""
     before: float | None = None
@@ -289,9 +282,9 @@ def rows(runs: Sequence[ListedRun]) -> list[RunRow]:
     keys: tuple[int, ...] = tuple(run.id for run in runs)
     changes = {row[0]: row for row in _headlines(keys)}
     newest = next((changes[key][BASELINE] for key in keys if key in changes), None)
-    measures: dict[int, dict[str, Spread]] = {}
+    measures: dict[int, dict[str, Sample]] = {}
     for run, layer, name, n, mean, m2 in _measures(keys if newest is None else (*keys, newest)):
-        measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = Spread(n, mean, m2)
+        measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = Sample(n, mean, m2)
     rules = _rules(runs)
     return [_row(run, measures, changes.get(run.id), rules.get(run.id, "")) for run in runs]
 
@@ -336,7 +329,7 @@ BASELINE = 3
 
 
 def _row(
-    run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None, rule: str
+    run: ListedRun, measures: dict[int, dict[str, Sample]], change: Sequence[Any] | None, rule: str
 ) -> RunRow:
     means = measures.get(run.id, {})
     judge, first_try = means.get("judge"), means.get("first_try")

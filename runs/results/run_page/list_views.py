@@ -24,13 +24,14 @@ from evalhub.web.charts import Column, draw_columns
 from evalhub.web.csv_export import Cell, Table, chosen_table
 from evalhub.web.middleware import page_or_fragment
 from evaluators.statistics.descriptive import Z_95
+from evaluators.statistics.measure_change import Sample
 from runs.errors import RequestError
 from runs.models import Run
 from runs.models.comparison import VERDICTS
 from runs.results.address_filters import no_match
 from runs.results.rates import Rate, run_rate
 from runs.results.run_filters import STATES, RunListFilters, active_run_filters, choices, left_without
-from runs.results.run_list import RowBaseline, RunRow, Spread, page_of_runs, rows
+from runs.results.run_list import RowBaseline, RunRow, page_of_runs, rows
 from runs.results.run_tags import read_tags, set_tags
 
 MOST = 20
@@ -45,7 +46,7 @@ class Recent(NamedTuple):
     at: datetime | None
     rate: Rate
     cost_usd: float | None
-    first_try: Spread | None
+    first_try: Sample | None
     regressed: bool
 
 

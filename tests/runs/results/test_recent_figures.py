@@ -8,15 +8,16 @@ from xml.etree import ElementTree
 import pytest
 
 from evalhub.lib import numbers
+from evaluators.statistics.measure_change import Sample
 from runs.results.rates import Rate
-from runs.results.run_list import RowBaseline, Spread
+from runs.results.run_list import RowBaseline
 from runs.results.run_page.list_views import Recent, drawn_figures
 
 AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 
 
 def recent(**changes):
-    figures = {"run": 1, "at": AT, "rate": Rate(3, 4), "cost_usd": 1.2, "first_try": Spread(2, 0.5, 0.02)}
+    figures = {"run": 1, "at": AT, "rate": Rate(3, 4), "cost_usd": 1.2, "first_try": Sample(2, 0.5, 0.02)}
     return Recent(**{**figures, "regressed": False, **changes})
 
 
@@ -45,7 +46,7 @@ def test_the_three_measures_have_their_intervals():
         ({"rate": Rate(0, 4)}, (True, True, False)),
         ({"cost_usd": None}, (True, True, False)),
         ({"first_try": None}, (True, False, True)),
-        ({"first_try": Spread(1, 0.5, 0.0)}, (True, True, True)),
+        ({"first_try": Sample(1, 0.5, 0.0)}, (True, True, True)),
         ({"cost_usd": 0.0}, (True, True, True)),
         ({"at": None}, (True, True, True)),
     ],
