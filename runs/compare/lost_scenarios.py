@@ -23,6 +23,7 @@ from runs.models import Change, CommandRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.digests import Digest
 from runs.results.failure_reasons import reasons_of
+from runs.results.rates import ScenarioPair
 
 
 def change_json(change: MeasureChange) -> dict[str, Any]:
@@ -47,12 +48,6 @@ def stored_changes(run: int) -> list[MeasureChange]:
     changes = [change_from_json(detail) for detail in rows if "measure" in detail]
     order = {name: place for place, name in enumerate(HEADLINE)}
     return sorted(changes, key=lambda each: (order.get(each.measure, len(order)), each.measure))
-
-
-def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
-    """Return the stored changes of the pass rate by scenario key; unchanged scenarios are left out. One query."""
-    rows = Change.objects.filter(run=run).exclude(scenario=None).values_list("scenario__key", "detail")
-    return {key: change_from_json(detail) for key, detail in rows if "measure" in detail}
 
 
 def pass_changes(runs: Sequence[int]) -> dict[int, MeasureChange]:
@@ -139,13 +134,9 @@ class FirstDifference:
 
 
 @dataclass(frozen=True)
-class RegressedScenario:
+class RegressedScenario(ScenarioPair):
     """A scenario that passes less often than before, or one that fails where there is no baseline."""
 
-    key: str
-    base: tuple[int, int] | None
-    """Passed trials and trials that passed or failed; None without a baseline."""
-    new: tuple[int, int]
     difference: FirstDifference | None = None
     base_reasons: tuple[str, ...] = ()
     new_reasons: tuple[str, ...] = ()
@@ -154,41 +145,35 @@ class RegressedScenario:
 
 
 @dataclass(frozen=True)
-class BrokenScenario:
-    """A scenario that passes less often than before, or more often, as strips."""
+class ChangedScenario(ScenarioPair):
+    """A scenario that passes less often than before, or more often, with what there is to say of it."""
 
-    key: str
-    before: tuple[str, ...]
-    now: tuple[str, ...]
     reason: str = ""
     """Why its first failing trial failed; empty if unknown."""
     command: str = ""
     """The first command of a failing trial that differs from those of a passing one; empty if unknown."""
     instead_of: str = ""
     trial: int | None = None
-    """The first that failed."""
+    """The first that failed; of one that got better, the first."""
     passed: int | None = None
     """One that passed before."""
+    state: str = ""
+    """Regressed or improved where the verdict's table of scenarios names it, else its change where a page shows this."""
 
 
-def worst_losses(old: Digest, new: Digest, most: int) -> list[BrokenScenario]:
+def worst_losses(old: Digest, new: Digest, most: int) -> list[ChangedScenario]:
     """Return the scenarios of two runs that lost the largest share of their passes. No query."""
     reasons = {trial.key: trial.lost[0] for trial in reversed(new.trials) if trial.lost}
     passed, failed = first_with(old, "pass"), first_with(new, "fail")
     return [
-        BrokenScenario(
-            key,
-            tuple(old.outcomes[key]),
-            tuple(new.outcomes[key]),
-            reasons.get(key, ""),
-            trial=failed.get(key),
-            passed=passed.get(key),
+        replace(
+            each, reason=reasons.get(each.key, ""), trial=failed.get(each.key), passed=passed.get(each.key)
         )
-        for key in _gains(new, old)[:most]
+        for each in _changed(old, new, -1)[:most]
     ]
 
 
-def with_failing_commands(broken: Sequence[BrokenScenario]) -> list[BrokenScenario]:
+def with_failing_commands(broken: Sequence[ChangedScenario]) -> list[ChangedScenario]:
     """Return scenarios whose reason begins with the command that fails now, where one does. At most two queries."""
     pairs = {(each.passed, each.trial) for each in broken if each.passed and each.trial}
     said = failing_commands(pairs)
@@ -210,24 +195,19 @@ def first_with(digest: Digest, outcome: str) -> dict[str, int]:
     return {each.key: each.pk for each in reversed(digest.ended) if each.outcome == outcome}
 
 
-def largest_gains(old: Digest, new: Digest, most: int) -> list[BrokenScenario]:
+def largest_gains(old: Digest, new: Digest, most: int) -> list[ChangedScenario]:
     """Return the scenarios of two runs that won the largest share of passes. No query."""
-    return [
-        BrokenScenario(key, tuple(old.outcomes[key]), tuple(new.outcomes[key]))
-        for key in _gains(old, new)[:most]
-    ]
+    return _changed(old, new, 1)[:most]
 
 
-def _gains(old: Digest, new: Digest) -> list[str]:
-    """Return the scenarios that pass more often, the largest gain first."""
+def _changed(old: Digest, new: Digest, sign: int) -> list[ChangedScenario]:
+    """Return the scenarios that pass more often, or with a negative sign less often, the largest difference first."""
     before, after = old.outcomes, new.outcomes
-    gained = {key: _pass_share(after[key]) - _pass_share(before[key]) for key in before.keys() & after.keys()}
-    return sorted((key for key in gained if gained[key] > 0), key=lambda key: (-gained[key], key))
-
-
-def _pass_share(outcomes: Sequence[str]) -> float:
-    counted = [each for each in outcomes if each in ("pass", "fail")]
-    return counted.count("pass") / len(counted) if counted else 0.0
+    both = [
+        ChangedScenario(key, tuple(before[key]), tuple(after[key])) for key in before.keys() & after.keys()
+    ]
+    changed = [each for each in both if sign * each.gain > 0]
+    return sorted(changed, key=lambda each: (-sign * each.gain, each.key))
 
 
 @dataclass(frozen=True)
@@ -275,7 +255,7 @@ def failing_scenarios(run: Run) -> tuple[list[RegressedScenario], int]:
     keys = list(dict.fromkeys(failed.values_list("scenario__key", flat=True)))
     results = _results(run, keys[:MOST_SCENARIOS])
     lost = [
-        RegressedScenario(key, None, _count_passes(trials), new_reasons=_reasons(trials))
+        RegressedScenario(key, (), _outcomes(trials), new_reasons=_reasons(trials))
         for key, trials in results.items()
     ]
     return lost, len(keys)
@@ -295,7 +275,7 @@ def _describe_loss(
         else None
     )
     return RegressedScenario(
-        key, _count_passes(before), _count_passes(after), difference, _reasons(before), _reasons(after)
+        key, _outcomes(before), _outcomes(after), difference, _reasons(before), _reasons(after)
     )
 
 
@@ -332,9 +312,8 @@ def _first(results: Iterable[_TrialResult], outcome: str) -> _TrialResult | None
     return next((each for each in results if each.outcome == outcome), None)
 
 
-def _count_passes(results: Sequence[_TrialResult]) -> tuple[int, int]:
-    outcomes = [each.outcome for each in results]
-    return outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail")
+def _outcomes(results: Sequence[_TrialResult]) -> tuple[str, ...]:
+    return tuple([each.outcome for each in results])
 
 
 def _reasons(results: Iterable[_TrialResult]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from evaluators.statistics.verdict_sentences import size
 from runs.compare.amounts import Decline, decline_of, worse_amounts
 from runs.compare.differences import kind_of_regression
 from runs.compare.line import Reference
-from runs.compare.lost_scenarios import stored_changes, stored_scenario_changes
+from runs.compare.lost_scenarios import changes_of_run, stored_changes
 from runs.compare.measure_changes import PASS, RunComparison, compare_run_measures, smallest_of_pass_rate
 from runs.db import outbox
 from runs.models import Alert, Launch, Run
@@ -96,7 +96,7 @@ def _alerts_of_suite(run: Run, side: Reference, comparison: RunComparison) -> _W
 def _add_names(run: Run, side: Reference, keys: Sequence[str]) -> list[str]:
     """Add scenarios to the open alert of the suite in whose run they fell already; return the others."""
     alert = Alert.objects.filter(run=side.since, kind__in=OF_SUITE, state__in=OPEN_ALERTS).first()
-    before = stored_scenario_changes(side.since or 0)
+    before = changes_of_run(side.since or 0)
     fell = [key for key in keys if key in before and (before[key].effect or 0.0) <= -LEAST_FALL]
     if alert is None or not fell:
         return list(keys)

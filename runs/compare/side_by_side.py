@@ -20,6 +20,7 @@ from runs.models import Measure, Run, RunMeasure, Trial
 from runs.models.trial import TrialState
 from runs.results.digests import command_sequences
 from runs.results.measures import label_of
+from runs.results.rates import Rate
 
 FEWEST_SHARED = 2
 """The fewest scenarios with the same first difference that are worth a sentence."""
@@ -137,13 +138,8 @@ def divergences_json(divergences: FirstDivergences) -> dict[str, Any]:
 
 def _newly_fails(before: Sequence[EndedTrial], after: Sequence[EndedTrial]) -> bool:
     """Return whether a smaller share of a scenario's trials passes; errors don't count."""
-    old, new = (_counts(side) for side in (before, after))
-    return bool(sum(old) and sum(new)) and new[0] * sum(old) < old[0] * sum(new)
-
-
-def _counts(trials: Sequence[EndedTrial]) -> tuple[int, int]:
-    outcomes = [each.outcome for each in trials]
-    return outcomes.count("pass"), outcomes.count("fail")
+    old, new = (Rate.of([each.outcome for each in side]) for side in (before, after))
+    return new.change_from(old) == "worse"
 
 
 def _diverging(

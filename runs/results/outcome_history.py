@@ -67,8 +67,7 @@ class OutcomeHistory:
 
     @property
     def rate(self) -> Rate:
-        passed, failed = self.outcomes.count("pass"), self.outcomes.count("fail")
-        return Rate(passed, passed + failed)
+        return Rate.of(self.outcomes)
 
 
 @dataclass(frozen=True, order=True)

@@ -20,7 +20,6 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.states import sign_of_state
-from evaluators.statistics.descriptive import pass_hat_k
 from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict, Sample
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import OPEN, STALE, Outcomes, RunState, has_too_many_errors
@@ -80,10 +79,7 @@ def by_rule(suite: Suite, outcomes: Mapping[str, Sequence[str]]) -> ReleaseResul
 
 def release_result_of(outcomes: Mapping[str, Sequence[str]], *, k: int, threshold: float) -> ReleaseResult:
     """Return the result of finished trials' outcomes by scenario."""
-    chances = {
-        key: pass_hat_k(results.count("pass"), results.count("pass") + results.count("fail"), k)
-        for key, results in outcomes.items()
-    }
+    chances = {key: Rate.of(results).all_of(k) for key, results in outcomes.items()}
     known = [chance for chance in chances.values() if chance is not None]
     missing = tuple(key for key, chance in chances.items() if chance is None)
     return ReleaseResult(k, threshold, fmean(known) if known else None, len(known), missing)

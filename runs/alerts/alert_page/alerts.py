@@ -19,7 +19,7 @@ from evalhub.web.paging import Page, page_below
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.api import NOBODY, AlertListFilters, is_revertible
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
-from runs.compare.lost_scenarios import BrokenScenario, change_from_json, with_failing_commands, worst_losses
+from runs.compare.lost_scenarios import ChangedScenario, change_from_json, with_failing_commands, worst_losses
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.shown_changes import ShownChange, alert_sentence, alert_title
 from runs.models import Alert, Change, Run
@@ -87,7 +87,7 @@ class AlertCard:
     """The gate that failed most often."""
     fresh: Fresh | None = None
     """None without a confirmation."""
-    broken: tuple[BrokenScenario, ...] = ()
+    broken: tuple[ChangedScenario, ...] = ()
     """The largest losses, as strips of the baseline and of the run."""
     is_revertible: bool = False
     """Whether the guidance before it can be made its suite's again."""
@@ -161,7 +161,7 @@ def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
     return [_with_reasons(card, [next(said) for _ in card.broken]) for card in found]
 
 
-def _with_reasons(card: AlertCard, broken: Sequence[BrokenScenario]) -> AlertCard:
+def _with_reasons(card: AlertCard, broken: Sequence[ChangedScenario]) -> AlertCard:
     """Return a card whose scenarios say why they broke as in `broken`."""
     why = {each.key: each.reason for each in broken}
     lost = tuple([replace(each, reason=why.get(each.key) or each.reason) for each in card.lost])

@@ -16,7 +16,7 @@ from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.compare.differences import change_words
 from runs.compare.lost_scenarios import (
-    BrokenScenario,
+    ChangedScenario,
     changes_of_run,
     lost_keys,
     stored_changes,
@@ -180,7 +180,7 @@ def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
     return [*([f"{'; '.join(parts)}."] if parts else []), *why]
 
 
-def _worst(run: Run) -> list[BrokenScenario]:
+def _worst(run: Run) -> list[ChangedScenario]:
     """Return the scenario that lost most since the baseline with why, as a list. Up to three queries."""
     digests = digests_of([run.pk, run.baseline_id]) if run.baseline_id else {}
     old, new = digests.get(run.baseline_id or 0), digests.get(run.pk)

@@ -17,7 +17,7 @@ from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.comparison import compare_chosen, incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
 from runs.compare.looks import Extension, levels_of
-from runs.compare.lost_scenarios import stored_changes, stored_scenario_changes
+from runs.compare.lost_scenarios import changes_of_run, stored_changes
 from runs.compare.measure_changes import HEADLINE, PASS, compare_runs
 from runs.compare.shown_changes import ComparedMeasure, ShownVerdict, shown_verdict
 from runs.compare.side_by_side import (
@@ -31,121 +31,85 @@ from runs.compare.side_by_side import (
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.results.counting import compared_by
-from runs.results.rates import Rate, rates_of
+from runs.results.rates import Rate, ScenarioPair, rates_of
 
 
 @dataclass(frozen=True)
-class ComparedScenario:
+class ComparedScenario(ScenarioPair):
     """A scenario in both runs, or in one."""
 
-    key: str
-    base: tuple[EndedTrial, ...]
-    new: tuple[EndedTrial, ...]
-    changed: Reasons
-    change: MeasureChange | None = None
+    base: Sequence[EndedTrial]
+    new: Sequence[EndedTrial]
+    tested: MeasureChange | None = None
     """The test of its pass rate; None if it isn't comparable."""
     diverging: DivergingTrials | None = None
     """Where its failing trial parts ways with a passing one of the base."""
 
     @property
-    def marks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the dots of both sides."""
-        return _outcomes(self.base), _outcomes(self.new)
-
-    @property
-    def rates(self) -> tuple[Rate, Rate]:
-        return _rate(self.marks[0]), _rate(self.marks[1])
-
-    @property
-    def kind(self) -> str:
-        """Return its change by counts, as `kind_of`."""
-        before, after = self.rates
-        return kind_of(before if self.base else None, after if self.new else None, changed=bool(self.changed))
-
-    @property
     def is_comparable(self) -> bool:
         """Return whether both runs have the scenario with the same task, gates, judge and rubric."""
-        return bool(self.base and self.new and not self.changed)
+        return bool(self.before and self.now and not self.changed)
 
     @property
     def is_not_significant(self) -> bool:
         """Return whether its pass rates differ by no more than chance explains, or by an unknown measure of it."""
-        return self.kind in ("worse", "better") and not (self.change and self.change.verdict in DECIDED)
+        return self.change in ("worse", "better") and not (self.tested and self.tested.verdict in DECIDED)
 
     @property
     def word(self) -> str:
         """Return the state that people read: a change by counts, or what its test says."""
         if self.is_not_significant:
-            return self.kind
-        return {"worse": "regressed", "better": "improved"}.get(self.kind, self.kind)
-
-    @property
-    def points(self) -> float:
-        """Return the absolute difference of the pass rates in percentage points."""
-        before, after = self.rates
-        return abs(after.share - before.share) * 100
+            return self.change
+        return {"worse": "regressed", "better": "improved"}.get(self.change, self.change)
 
 
-def kind_of(before: Rate | None, after: Rate | None, *, changed: bool) -> str:
-    """Return a scenario's change by counts as a state; one side is None where a run lacks it.
+ORDER = ("worse", "better", "unmeasured", "incomparable", "added", "removed", "same")
 
-    `unmeasured` if a side has only errors, `incomparable` if the scenario changed.
+
+EndedTrials = dict[str, list[EndedTrial]]
+"""A run's finished trials by scenario key."""
+
+
+def ended_trials(runs: Sequence[Run], *, later: bool = False) -> dict[int, EndedTrials]:
+    """Return each run's finished trials by scenario, in the order of the suite. One query.
+
+    `later` says whether the trials of looks and extensions count.
     """
-    if before is None or after is None:
-        return "removed" if before else "added"
-    return "incomparable" if changed else after.change_from(before) or "unmeasured"
+    counted = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED)
+    rows = (counted if later else counted.filter(round=0)).order_by("run", "position", "pk")
+    ended: dict[int, EndedTrials] = {run.pk: {} for run in runs}
+    for run, key, pk, outcome, index in rows.values_list("run", "scenario__key", "pk", "outcome", "index"):
+        ended[run].setdefault(key, []).append(EndedTrial(pk, outcome, index + 1, run))
+    return ended
+
+
+def compare_trials(
+    key: str,
+    base: EndedTrials,
+    new: EndedTrials,
+    changed: Mapping[str, Reasons],
+    tested: MeasureChange | None = None,
+) -> ComparedScenario:
+    """Return a scenario of two runs."""
+    before, now = base.get(key, []), new.get(key, [])
+    reasons = changed.get(key, ()) if before and now else ()
+    return ComparedScenario(key, _outcomes(before), _outcomes(now), before, now, tested, changed=reasons)
 
 
 def _outcomes(trials: Sequence[EndedTrial]) -> tuple[str, ...]:
     return tuple([trial.outcome for trial in trials])
 
 
-def _rate(outcomes: tuple[str, ...]) -> Rate:
-    return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
-
-
-ORDER = ("worse", "better", "unmeasured", "incomparable", "added", "removed", "same")
-
-
-@dataclass
-class ScenarioSide:
-    """A scenario in one run."""
-
-    trials: list[EndedTrial] = field(default_factory=list)
-
-    @property
-    def rate(self) -> Rate:
-        return _rate(self.marks)
-
-    @property
-    def marks(self) -> tuple[str, ...]:
-        return _outcomes(self.trials)
-
-
-def sides_of(runs: Sequence[Run], *, later: bool = False) -> dict[int, dict[str, ScenarioSide]]:
-    """Return the scenarios of each run that have a finished trial, in the order of the suite. One query.
-
-    `later` says whether the trials of looks and extensions count.
-    """
-    counted = Trial.objects.filter(run__in=runs, is_retest=False, state=TrialState.FINISHED)
-    rows = (counted if later else counted.filter(round=0)).order_by("run", "position", "pk")
-    sides: dict[int, dict[str, ScenarioSide]] = {run.pk: {} for run in runs}
-    for run, key, pk, outcome, index in rows.values_list("run", "scenario__key", "pk", "outcome", "index"):
-        side = sides[run].setdefault(key, ScenarioSide())
-        side.trials.append(EndedTrial(pk, outcome, index + 1, run))
-    return sides
-
-
 DIFFERING = "differing"
 FACETS: Kinds = {
-    "worse": ("Worse", "worse", lambda each: each.kind == "worse"),
-    "better": ("Better", "better", lambda each: each.kind == "better"),
-    "same": ("Same", "same", lambda each: each.kind == "same"),
-    "unmeasured": ("Errors only", "unmeasured", lambda each: each.kind == "unmeasured"),
-    "added": ("Only in the new run", "", lambda each: each.kind == "added"),
-    "removed": ("Only in the base", "", lambda each: each.kind == "removed"),
+    "worse": ("Worse", "worse", lambda each: each.change == "worse"),
+    "better": ("Better", "better", lambda each: each.change == "better"),
+    "same": ("Same", "same", lambda each: each.change == "same"),
+    "unmeasured": ("Errors only", "unmeasured", lambda each: each.change == "unmeasured"),
+    "added": ("Only in the new run", "", lambda each: each.change == "added"),
+    "removed": ("Only in the base", "", lambda each: each.change == "removed"),
     "incomparable": ("Not comparable", "incomparable", lambda each: not each.is_comparable),
-    DIFFERING: ("What differs", "", lambda each: each.kind not in ("same", "unmeasured", "incomparable")),
+    DIFFERING: ("What differs", "", lambda each: each.change not in ("same", "unmeasured", "incomparable")),
 }
 
 
@@ -264,25 +228,19 @@ def compare_two_runs(base: Run, new: Run, extensions: Sequence[Extension] = ()) 
     extended = any(each.looks for each in extensions)
     stored = None if extended else _read_stored(base, new)
     changes, by_key, levels = stored or _compute(base, new, extensions)
-    sides = sides_of([base, new], later=levels_of(base, new, extensions) is not None)
-    before, after = sides[base.pk], sides[new.pk]
+    ended = ended_trials([base, new], later=levels_of(base, new, extensions) is not None)
+    before, after = ended[base.pk], ended[new.pk]
     reasons = incomparable(base, new)
     scenarios = [
-        ComparedScenario(
-            key,
-            tuple(before[key].trials) if key in before else (),
-            tuple(after[key].trials) if key in after else (),
-            reasons.get(key, ()) if key in before and key in after else (),
-            by_key.get(key),
-        )
+        compare_trials(key, before, after, reasons, by_key.get(key))
         for key in dict.fromkeys([*after, *before])
     ]
     divergences = first_divergences(
         [base.pk, new.pk], {each.key: (each.base, each.new) for each in scenarios if each.is_comparable}
     )
     scenarios = [replace(each, diverging=divergences.scenarios.get(each.key)) for each in scenarios]
-    scenarios.sort(key=lambda each: (ORDER.index(each.kind), -each.points))
-    fingerprint = [*find_edits(base, new), *fingerprint_rows(base, new)]
+    scenarios.sort(key=lambda each: (ORDER.index(each.change), -abs(each.gain)))
+    fingerprint = [*_in_target(base, new), *_in_judges(base, new), *fingerprint_rows(base, new)]
     return ComparedRuns(
         *(base, new, fingerprint, _measures(base, new, changes), scenarios, shown_verdict(changes)),
         *(divergences, levels if extended else None),
@@ -298,7 +256,7 @@ def _read_stored(base: Run, new: Run) -> Changes | None:
     if new.baseline_id != base.pk or new.old_side.get("runs"):
         return None
     stored = stored_changes(new.pk)
-    return (stored, stored_scenario_changes(new.pk), None) if stored else None
+    return (stored, changes_of_run(new.pk), None) if stored else None
 
 
 def _compute(base: Run, new: Run, extensions: Sequence[Extension]) -> Changes:
@@ -316,12 +274,8 @@ def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[Com
     return sorted(rows, key=lambda row: (not row.name.startswith("trial/"), row.name != PASS))
 
 
-def find_edits(base: Run, new: Run) -> list[FingerprintDifference]:
-    """Return the edits of the runs' target and judges. One query; expects their target versions to be loaded."""
-    return [*_in_target(base, new), *_in_judges(base, new)]
-
-
 def _in_target(base: Run, new: Run) -> list[FingerprintDifference]:
+    """Return the edits of the runs' target. Expects their target versions to be loaded."""
     before, after = base.target_version, new.target_version
     if base.target_id != new.target_id or before is None or after is None or before == after:
         return []
@@ -329,7 +283,7 @@ def _in_target(base: Run, new: Run) -> list[FingerprintDifference]:
 
 
 def _in_judges(base: Run, new: Run) -> list[FingerprintDifference]:
-    """Return the edits of the judges that both runs could use."""
+    """Return the edits of the judges that both runs could use. One query."""
     definitions: dict[int, dict[str, dict[str, Any]]] = {base.pk: {}, new.pk: {}}
     columns = ("run_id", "targetversion__target__name", "targetversion__definition")
     for run, name, definition in Run.judge_versions.through.objects.filter(run__in=definitions).values_list(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
 from evaluators.statistics.measure_change import MeasureChange
-from runs.compare.compare_page.comparison import ScenarioSide, kind_of, sides_of
+from runs.compare.compare_page.comparison import ComparedScenario, compare_trials, ended_trials
 from runs.compare.measure_changes import HEADLINE, RunComparison, compare_runs
 from runs.compare.shown_changes import ComparedMeasure
 from runs.compare.side_by_side import MOST_COMPARED, compared_measure, measures_with_cells
@@ -92,20 +92,12 @@ class MatrixRun:
 
 
 @dataclass(frozen=True)
-class ScenarioCell:
-    """A scenario's trials in a run."""
-
-    side: ScenarioSide | None
-    change: str = ""
-    """Against the base, by counts; empty for the base, and where neither run has it."""
-
-
-@dataclass(frozen=True)
 class MatrixScenario:
     """A scenario over the runs."""
 
     key: str
-    cells: tuple[ScenarioCell, ...]
+    cells: tuple[ComparedScenario, ...]
+    """Each run against the base, which is the first."""
 
     @property
     def differs(self) -> bool:
@@ -114,9 +106,7 @@ class MatrixScenario:
     @property
     def worst(self) -> float:
         """Return the largest fall of the pass rate against the base."""
-        rates = [cell.side.rate.share if cell.side and cell.side.rate.n else None for cell in self.cells]
-        base = rates[0] or 0.0
-        return max((base - rate for rate in rates[1:] if rate is not None), default=0.0)
+        return max((-cell.gain for cell in self.cells[1:] if cell.rates[1].n), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -182,25 +172,17 @@ def _summary(
 
 
 def _scenarios(runs: Sequence[Run]) -> tuple[MatrixScenario, ...]:
-    sides = sides_of(runs)
-    keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
-    reasons = outcomes_changed_since(runs[0], runs[1:])
+    base, *_ = ended = list(ended_trials(runs).values())
+    keys = dict.fromkeys(key for of_run in ended for key in of_run)
+    reasons = ({}, *outcomes_changed_since(runs[0], runs[1:]))
     rows = [
         MatrixScenario(
-            key, _cells([sides[run.pk].get(key) for run in runs], [key in each for each in reasons])
+            key,
+            tuple(compare_trials(key, base, of_run, why) for of_run, why in zip(ended, reasons, strict=True)),
         )
         for key in keys
     ]
     return tuple(sorted(rows, key=lambda row: (not row.differs, -row.worst)))
-
-
-def _cells(sides: Sequence[ScenarioSide | None], changed: Sequence[bool]) -> tuple[ScenarioCell, ...]:
-    rates = [side.rate if side else None for side in sides]
-    kinds = [
-        kind_of(rates[0], rate, changed=differs) if rates[0] or rate else ""
-        for rate, differs in zip(rates[1:], changed, strict=True)
-    ]
-    return tuple(ScenarioCell(side, kind) for side, kind in zip(sides, ("", *kinds), strict=True))
 
 
 def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]]) -> tuple[MatrixRun, ...]:

@@ -107,7 +107,7 @@ def _more_page(request: ProjectRequest, query: QueryDict) -> MorePage:
     keys = [
         scenario.key
         for scenario in scenarios
-        if (scenario.key in asked if "scenario" in query else scenario.kind in ("worse", "better"))
+        if (scenario.key in asked if "scenario" in query else scenario.change in ("worse", "better"))
     ]
     trials, until_decided = _number(query.get("trials", str(USUAL))), bool(query.get("until_decided"))
     plan = _plan(request, chosen.runs, extensions, keys, trials, until_decided=until_decided)

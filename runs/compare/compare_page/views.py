@@ -32,7 +32,6 @@ from runs.compare.looks import Extension, extensions_of
 from runs.compare.shown_changes import measure_table
 from runs.models import Run
 from runs.models.usage import surface_hash, surfaces_of
-from runs.results.rates import Rate
 from runs.results.trial_page.side_by_side import TwoTrials, two_trials
 from runs.targets.definitions import NO_RESULT
 from scenarios.differences import TextDifference, lines_of, text_difference
@@ -50,16 +49,16 @@ def compared_scenario_table(compared: ComparedRuns, scenarios: Iterable[Compared
 
 
 def _scenario(scenario: ComparedScenario) -> tuple[Cell, ...]:
-    before, after = scenario.rates
-    difference = after.share - before.share if scenario.is_comparable and before.n and after.n else None
-    sides = [side.count(word) for side in scenario.marks for word in ("pass", "fail", "error")]
+    difference = scenario.gain if scenario.change in ("worse", "better", "same") else None
+    sides = (scenario.before, scenario.now)
+    counts = [side.count(word) for side in sides for word in ("pass", "fail", "error")]
     apart = scenario.diverging.divergence if scenario.diverging else None
     return (
         *(
             scenario.key,
-            *sides,
+            *counts,
             difference,
-            scenario.kind,
+            scenario.change,
             scenario.is_comparable,
             " ".join(scenario.changed),
         ),
@@ -89,10 +88,9 @@ def matrix_scenario_table(matrix: Matrix) -> Table:
     """Return the scenarios' trials by run; `change` is against the base, by counts."""
     header = ("scenario", "run", "passed", "trials", "change")
     rows = (
-        (row.key, column.run.pk, rate.passed, rate.n, cell.change or None)
+        (row.key, column.run.pk, cell.rates[1].passed, cell.rates[1].n, (cell.change or None) if at else None)
         for row in matrix.scenarios
-        for column, cell in zip(matrix.columns, row.cells, strict=True)
-        for rate in [cell.side.rate if cell.side else Rate(0, 0)]
+        for at, (column, cell) in enumerate(zip(matrix.columns, row.cells, strict=True))
     )
     return Table("runs-scenarios", header, rows)
 

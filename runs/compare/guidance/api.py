@@ -21,7 +21,7 @@ from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json, settings_of
 from runs.compare.guidance.lift_findings import StatementKind, is_lift, lift_json, read_lift
-from runs.compare.lost_scenarios import BrokenScenario, largest_gains, pass_changes
+from runs.compare.lost_scenarios import ChangedScenario, largest_gains, pass_changes
 from runs.compare.shown_changes import ShownChange
 from runs.models import Run
 from runs.models.run import NOT_CONFIRMING, RunState
@@ -44,7 +44,7 @@ class ImprovedGuidance:
     change: ShownChange
     """The pass rate's."""
     run: Run
-    gained: Sequence[BrokenScenario]
+    gained: Sequence[ChangedScenario]
     """The scenarios that pass more often than in the baseline, the largest gain first."""
     changed_lines: Sequence[DiffLine]
     """The lines that were added or removed."""

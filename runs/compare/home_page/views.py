@@ -29,7 +29,7 @@ from runs.compare.differences import FingerprintDifference, change_words, finger
 from runs.compare.guidance.api import ImprovedGuidance, improved_guidance
 from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts
 from runs.compare.line import DrawnRun, draw_large, line_of_runs
-from runs.compare.lost_scenarios import BrokenScenario, largest_gains, with_failing_commands, worst_losses
+from runs.compare.lost_scenarios import ChangedScenario, largest_gains, with_failing_commands, worst_losses
 from runs.models import Alert, Run, Target, TargetCheck, Trial
 from runs.models.comparison import OF_SUITE, OPEN_ALERTS, AlertState
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN
@@ -119,7 +119,7 @@ class LineCard:
 
     line: Line
     picture: SafeString
-    scenarios: list[BrokenScenario]
+    scenarios: list[ChangedScenario]
     changes: tuple[FingerprintDifference, ...]
     since: datetime | None
     """When the first run of the regression ran; of an improvement, its newest run."""

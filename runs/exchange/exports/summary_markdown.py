@@ -209,9 +209,10 @@ def _scenarios(
 
 
 def _scenario(lost: RegressedScenario) -> list[str]:
-    passed = f"{lost.new[0]} of {counted(lost.new[1], 'trial')} passed"
-    if lost.base is not None:
-        passed = f"{lost.base[0]} of {lost.base[1]} → {passed}"
+    before, now = lost.rates
+    passed = f"{now.passed} of {counted(now.n, 'trial')} passed"
+    if lost.before:
+        passed = f"{before.passed} of {before.n} → {passed}"
     lines = [f"- {code(lost.key)}: {passed}"]
     if lost.command:
         lines.append(f"  - {code(lost.command.replace('`', ''))}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString
@@ -21,7 +21,7 @@ from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.comparison import passed_of
 from runs.compare.differences import Cause, FingerprintDifference, causes_of, fingerprint_differences
 from runs.compare.line import RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
-from runs.compare.lost_scenarios import BrokenScenario, first_with, with_failing_commands
+from runs.compare.lost_scenarios import ChangedScenario, first_with, with_failing_commands
 from runs.compare.shown_changes import ShownChange, ShownReference, ShownVerdict, since_words
 from runs.compare.side_by_side import EndedTrial, first_divergences
 from runs.launch.separation import Separation, separation_of
@@ -30,30 +30,6 @@ from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, RunState
 from runs.results.digests import Digest, RunTrials
 from runs.results.run_list import BY_VERDICT, RunAnswer
 from runs.results.run_page.scenarios import ScenarioRow
-
-
-@dataclass(frozen=True)
-class ChangedScenario:
-    """A scenario that differs from the baseline."""
-
-    key: str
-    kind: str
-    """A state: regressed or improved where the verdict's table of scenarios names it, else as of compared scenarios."""
-    row: ScenarioRow | None
-    """None if the run lacks the scenario."""
-
-    @property
-    def trial(self) -> int | None:
-        """Return the trial to show: the first that failed, else the first."""
-        trials = self.row.trials if self.row else ()
-        wrong = tuple(each for each in trials if each.mark in ("fail", "error"))
-        return (wrong or trials)[0].pk if trials else None
-
-    @property
-    def lost(self) -> tuple[str, ...]:
-        """Return that trial's failure messages."""
-        trials = self.row.trials if self.row else ()
-        return next((each.lost for each in trials if each.lost), ())
 
 
 @dataclass(frozen=True)
@@ -104,15 +80,23 @@ def against_baseline(
         "added": compared.added,
         "removed": compared.removed,
     }
-    changed = [ChangedScenario(key, kind, by_key.get(key)) for kind, keys in shown.items() for key in keys]
     return AgainstBaseline(
-        changed=tuple(changed),
+        changed=tuple(_changed(key, by_key.get(key), state) for state, keys in shown.items() for key in keys),
         differences=tuple(fingerprint_differences(baseline, run)),
         regressions=len(worse),
         new_passes=len(better),
         unmeasured=len(unmeasured),
         not_comparable=describe_incomparable(list(compared.not_comparable.values())),
     )
+
+
+def _changed(key: str, row: ScenarioRow | None, state: str = "") -> ChangedScenario:
+    """Return a scenario with the trial to show: the first that went wrong, else the first; no row if the run lacks it."""
+    if row is None:
+        return ChangedScenario(key, (), (), state=state)
+    wrong = (each for each in row.trials if each.mark in ("fail", "error"))
+    reason = next((each.lost[0] for each in row.trials if each.lost), "")
+    return ChangedScenario(key, row.before, row.now, reason, trial=next(wrong, row.trials[0]).pk, state=state)
 
 
 def _only_errors(outcomes: Sequence[str]) -> bool:
@@ -157,7 +141,7 @@ class FirstScreen:
     """The figures of the change: its size and interval."""
     picture: SafeString
     caption: str
-    broken: tuple[BrokenScenario, ...]
+    broken: tuple[ChangedScenario, ...]
     more_broken: int
     errors: tuple[tuple[str, int], ...]
     """The most frequent errors, each with its number of trials."""
@@ -178,12 +162,9 @@ def first_screen(
 
     One query for the line where the verdict has none, one where scenarios broke.
     """
-    lost = [each for each in _lost(against, rows) if each.row]
+    lost = [each for each in _lost(against, rows) if each.now]
     strong, text, aside = _sentence(run, answer, verdict, len(lost) if against else 0, rule)
     picture, caption = _picture(run, answer, line)
-    before = read.baseline
-    passed = first_with(before, "pass") if before else {}
-    commands = _first_commands(run, [each.key for each in lost[:BROKEN_SHOWN]], read)
     errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
     return FirstScreen(
         look=look_of_state(answer)[0],
@@ -192,9 +173,7 @@ def first_screen(
         aside=aside,
         picture=picture,
         caption=caption,
-        broken=tuple(
-            with_failing_commands([_broken(each, commands, passed) for each in lost[:BROKEN_SHOWN]])
-        ),
+        broken=tuple(with_failing_commands(_with_first_commands(run, lost[:BROKEN_SHOWN], read))),
         more_broken=len(lost[BROKEN_SHOWN:]),
         errors=tuple(Counter(errors).most_common(BROKEN_SHOWN)),
     )
@@ -206,14 +185,12 @@ def _lost(against: AgainstBaseline | None, rows: Sequence[ScenarioRow]) -> list[
     Without a run before, return those that failed, the worst first.
     """
     if against is None:
-        failed = [row for row in rows if "fail" in row.marks]
-        return [
-            ChangedScenario(row.key, "fail", row) for row in sorted(failed, key=lambda row: row.rate.share)
-        ]
-    proved = [each for each in against.changed if each.kind == "regressed"]
-    worse = sorted((row for row in rows if row.change == "worse"), key=lambda row: -row.loss)
+        failed = [row for row in rows if "fail" in row.now]
+        return [_changed(row.key, row) for row in sorted(failed, key=lambda row: row.rates[1].share)]
+    proved = [each for each in against.changed if each.state == "regressed"]
     named = {each.key for each in proved}
-    return [*proved, *(ChangedScenario(row.key, "worse", row) for row in worse if row.key not in named)]
+    worse = (row for row in rows if row.change == "worse" and row.key not in named)
+    return [*proved, *(_changed(row.key, row) for row in sorted(worse, key=lambda row: row.gain))]
 
 
 def _sentence(
@@ -319,33 +296,23 @@ def shown_before(run: Run) -> QuerySet[Run]:
     return same.order_by("-pk")[: RUNS_SHOWN - 1]
 
 
-def _first_commands(run: Run, keys: Sequence[str], read: RunTrials) -> Mapping[str, tuple[str, str]]:
-    """Return the first different command of each scenario, before and after. One query, none without keys."""
+def _with_first_commands(run: Run, lost: Sequence[ChangedScenario], read: RunTrials) -> list[ChangedScenario]:
+    """Return scenarios with a trial that passed before, and where the commands part ways. At most one query."""
     before = read.baseline
-    if not keys or before is None:
-        return {}
-    sides = {key: (_ended(before, key), _ended(read.digest, key)) for key in keys}
-    divergences = first_divergences((run.baseline_id or 0, run.pk), sides).scenarios
-    known = {key: each.divergence for key, each in divergences.items() if each.divergence}
-    return {key: (each.before, each.after) for key, each in known.items()}
+    if not lost or before is None:
+        return list(lost)
+    sides = {each.key: (_ended(before, each.key), _ended(read.digest, each.key)) for each in lost}
+    diverging = first_divergences((run.baseline_id or 0, run.pk), sides).scenarios
+    apart = {key: each.divergence for key, each in diverging.items() if each.divergence}
+    passed = first_with(before, "pass")
+    with_passed = [replace(each, passed=passed.get(each.key)) for each in lost]
+    return [
+        replace(each, command=apart[each.key].after, instead_of=apart[each.key].before)
+        if each.key in apart
+        else each
+        for each in with_passed
+    ]
 
 
 def _ended(digest: Digest, key: str) -> list[EndedTrial]:
     return [EndedTrial(each.pk, each.outcome) for each in digest.ended if each.key == key]
-
-
-def _broken(
-    lost: ChangedScenario, commands: Mapping[str, tuple[str, str]], passed: Mapping[str, int]
-) -> BrokenScenario:
-    before, after = commands.get(lost.key, ("", ""))
-    row = lost.row
-    return BrokenScenario(
-        lost.key,
-        row.baseline if row else (),
-        row.marks if row else (),
-        (*lost.lost, "")[0],
-        after,
-        before,
-        lost.trial,
-        passed.get(lost.key),
-    )

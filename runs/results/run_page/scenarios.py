@@ -14,7 +14,7 @@ from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models import Run
 from runs.results.digests import DigestedTrial, RunTrials
 from runs.results.outcome_history import OutcomeHistory, RecentRun, strips_of
-from runs.results.rates import Rate
+from runs.results.rates import Rate, ScenarioPair
 
 MOST_ROWS = 50
 """Rows of scenarios and trials per page."""
@@ -22,23 +22,18 @@ MOST_TRIALS = 20
 """Trials shown per scenario."""
 
 
-@dataclass(frozen=True)
-class ScenarioRow:
-    """A scenario of a run: its trials, the baseline's, the last twenty, and totals."""
+@dataclass(frozen=True, kw_only=True)
+class ScenarioRow(ScenarioPair):
+    """A scenario of a run and its baseline: its trials, the last twenty, and totals."""
 
-    key: str
     trials: tuple[DigestedTrial, ...]
-    baseline: tuple[str, ...]
     strip: OutcomeHistory
-    marks: tuple[str, ...]
-    """The dots of its trials."""
     kind: ScenarioClass
     """By its last trials; flaky where it failed and then passed all of its fresh trials."""
     fresh: tuple[DigestedTrial, ...]
     """Its fresh trials, which nothing here counts."""
     retest: Retest | None
     """What these say; None if it didn't run again."""
-    rate: Rate
     gates: Rate
     judge: float | None
     """Mean of the judge's scores."""
@@ -52,23 +47,20 @@ class ScenarioRow:
     """Mean time."""
     cost: float | None
     """Total in US dollars."""
-    change: str
-    """`worse`, `better` or `same` as the baseline by its pass rate; empty if a side has only errors.
-
-    It is a count, not a statistical verdict."""
-    lost: tuple[int, int]
-    """How many of the baseline's passed trials no longer pass, and their number; zeros if unknown."""
 
     @property
     def went_wrong(self) -> bool:
         """Return whether a trial failed or had an error."""
-        return "fail" in self.marks or "error" in self.marks
+        return "fail" in self.now or "error" in self.now
 
     @property
-    def loss(self) -> float:
-        """Return by how much its pass rate fell, from -1 to 1; 0 if a side is unknown."""
-        before = _rate(self.baseline)
-        return before.share - self.rate.share if before.n and self.rate.n else 0.0
+    def lost(self) -> tuple[int, int]:
+        """Return how many of the baseline's passed trials no longer pass, and their number; zeros if unknown."""
+        before, now = self.rates
+        if before.n == now.n and now.passed < before.passed:
+            return before.passed - now.passed, before.passed
+        # With different numbers of trials the loss is unknown, unless all failed.
+        return (now.n, now.n) if before.n and before.passed == before.n and not now.passed else (0, 0)
 
     @property
     def disagrees(self) -> bool:
@@ -87,19 +79,16 @@ def _row(
     fresh: tuple[DigestedTrial, ...],
     retest: Retest | None,
 ) -> ScenarioRow:
-    marks = tuple([trial.mark for trial in trials])
-    rate = _rate(marks)
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
     return ScenarioRow(
         key=trials[0].key,
+        before=baseline,
+        now=tuple([trial.mark for trial in trials]),
         trials=trials,
-        baseline=baseline,
         strip=strip,
-        marks=marks,
         kind=ScenarioClass.FLAKY if retest and retest.outcome is RetestOutcome.PASSES_AGAIN else strip.kind,
         fresh=fresh,
         retest=retest,
-        rate=rate,
         gates=Rate(sum([each.gates_passed for each in trials]), sum([each.gates_total for each in trials])),
         judge=_mean([each.judge for each in trials]),
         first_try=_mean([each.first_try for each in trials]),
@@ -107,26 +96,12 @@ def _row(
         known=sum(known) if (known := [each.known for each in trials if each.known is not None]) else None,
         seconds=_mean([each.seconds for each in trials]),
         cost=sum(costs) if costs else None,
-        change=rate.change_from(_rate(baseline)),
-        lost=_count_lost(_rate(baseline), rate),
     )
-
-
-def _rate(marks: tuple[str, ...]) -> Rate:
-    passed = marks.count("pass")
-    return Rate(passed, passed + marks.count("fail"))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _count_lost(before: Rate, now: Rate) -> tuple[int, int]:
-    if before.n == now.n and now.passed < before.passed:
-        return before.passed - now.passed, before.passed
-    # With different numbers of trials the loss is unknown, unless all failed.
-    return (now.n, now.n) if before.n and before.passed == before.n and not now.passed else (0, 0)
 
 
 class Columns(NamedTuple):
@@ -159,9 +134,9 @@ def _is_of(kind: ScenarioClass, row: ScenarioRow) -> bool:
 FACETS: Kinds = {
     "worse": ("Worse than baseline", "worse", lambda row: row.change == "worse"),
     "better": ("Better", "better", lambda row: row.change == "better"),
-    "failing": ("Any failure", "fail", lambda row: "fail" in row.marks),
-    "errors": ("Errors", "error", lambda row: "error" in row.marks),
-    "not-run": ("Not run", "none", lambda row: "none" in row.marks),
+    "failing": ("Any failure", "fail", lambda row: "fail" in row.now),
+    "errors": ("Errors", "error", lambda row: "error" in row.now),
+    "not-run": ("Not run", "none", lambda row: "none" in row.now),
     **{
         kind.value: (kind.value.capitalize(), kind.value, partial(_is_of, kind))
         for kind in (ScenarioClass.FIXED, ScenarioClass.FLAKY, ScenarioClass.BROKEN)
@@ -193,17 +168,13 @@ def scenario_rows(
     return [
         _row(
             tuple(trials),
-            _before(read, trials[0].key, left_out),
+            tuple(() if trials[0].key in left_out else read.before.get(trials[0].key, ())),
             last.get(pk, OutcomeHistory()),
             tuple(again.get(pk, ())),
             said.get(trials[0].key),
         )
         for pk, trials in grouped.items()
     ]
-
-
-def _before(read: RunTrials, key: str, left_out: Collection[str]) -> tuple[str, ...]:
-    return () if key in left_out else tuple(read.before.get(key, ()))
 
 
 def facets(rows: list[ScenarioRow]) -> Facets:
@@ -256,9 +227,11 @@ def scenario_table(run: Run, rows: Iterable[ScenarioRow]) -> Table:
 
 def _scenario(row: ScenarioRow) -> tuple[Cell, ...]:
     reasons = dict.fromkeys(reason for trial in row.trials for reason in trial.lost)
+    before, now = row.rates
     return (
-        *(row.key, len(row.trials), row.rate.passed, row.rate.n - row.rate.passed, row.marks.count("error")),
-        *(row.rate.share if row.rate.n else None, row.baseline.count("pass"), row.baseline.count("fail")),
-        *(row.change, row.gates.passed, row.gates.n, row.judge, row.first_try, row.commands, row.cost),
-        *(row.seconds, row.kind, describe_retest(row.retest) if row.retest else "", "\n".join(reasons)),
+        *(row.key, len(row.trials), now.passed, now.n - now.passed, row.now.count("error")),
+        *(now.share if now.n else None, before.passed, before.n - before.passed),
+        *(now.change_from(before), row.gates.passed, row.gates.n, row.judge, row.first_try, row.commands),
+        *(row.cost, row.seconds, row.kind, describe_retest(row.retest) if row.retest else ""),
+        "\n".join(reasons),
     )

@@ -287,7 +287,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
-    outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
+    outcomes = {} if run.is_open else {row.key: row.now for row in rows if row.went_wrong}
     return {
         "rerun_query": rerun_query(run),
         "offers": _offers(run),

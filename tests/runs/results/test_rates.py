@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.results.rates import Rate
+from runs.results.rates import Rate, ScenarioPair
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,23 @@ def test_it_gives_the_chance_that_three_trials_all_pass(passed, n, chance):
 
 def test_its_interval_is_wilsons():
     assert (Rate(36, 58).low, Rate(36, 58).high) == pytest.approx((0.492, 0.734), abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        (("pass", "fail"), ("fail", "fail", "error"), "worse"),
+        (("pass", "fail"), ("pass", "fail", "pass", "fail"), "same"),
+        (("fail",), ("pass",), "better"),
+        (("pass",), ("error",), "unmeasured"),
+        (("pass",), (), "removed"),
+        ((), ("error",), "added"),
+        ((), (), ""),
+    ],
+)
+def test_a_scenarios_change_is_by_counts(before, now, change):
+    assert ScenarioPair("create", before, now).change == change
+
+
+def test_a_changed_scenario_is_not_comparable():
+    assert ScenarioPair("create", ("pass",), ("fail",), changed=("task",)).change == "incomparable"
