@@ -46,8 +46,6 @@ _LABELS = {
 
 
 DECIDED = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
-AS_BEFORE = (ChangeVerdict.EQUIVALENT, ChangeVerdict.AS_EXPECTED, ChangeVerdict.NO_EVIDENCE)
-"""*As before*: nothing says that anything changed."""
 UNDECIDED = (ChangeVerdict.TOO_LITTLE,)
 """*Undecided*: more trials would decide."""
 

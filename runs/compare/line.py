@@ -341,7 +341,7 @@ def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | No
         return None
     drawn = [*(run for run in runs[:-1] if run.is_measured), runs[-1]][-RUNS_SHOWN:]
     since = len(drawn) - 1
-    if answer is RunAnswer.REGRESSED:
+    if answer == "regressed":
         while since and drawn[since - 1].verdict == ChangeVerdict.REGRESSED:
             since -= 1
     newest = drawn[-1].rate
@@ -350,7 +350,7 @@ def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | No
         interval=(newest.low, newest.high),
         band=expected_range([(run.rate.share, run.rate.n) for run in drawn[:since]], newest.n),
         look=look_of_state(answer)[0],
-        since=since if answer is RunAnswer.REGRESSED and since else None,
+        since=since if answer == "regressed" and since else None,
         flags=_flags(drawn),
     )
 

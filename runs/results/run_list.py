@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from operator import itemgetter
 from statistics import fmean
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from django.db.models import Q, QuerySet
 
@@ -20,7 +19,7 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.states import sign_of_state
-from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict, Sample
+from evaluators.statistics.measure_change import ChangeVerdict, Sample
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import OPEN, STALE, Outcomes, RunState, has_too_many_errors
 from runs.results.digests import digests_of
@@ -92,46 +91,36 @@ def release_result(run: Run) -> ReleaseResult | None:
     return by_rule(run.suite, digests_of([run.pk])[run.pk].outcomes)
 
 
-class RunAnswer(StrEnum):
-    """An answer, the one that comes first of several last."""
-
-    RUNNING = "running"
-    CANCELLED = "cancelled"
-    ERROR = "error"
-    """None of its trials could run."""
-    TOOL_NOT_STARTED = "tool_not_started"
-    """Its agents called the tool, which never started."""
-    ERRORS = "errors"
-    """A third of its trials or more hit errors."""
-    UNCHECKED = "unchecked"
-    """Nothing checked its trials."""
-    REGRESSED = "regressed"
-    FAILED = "failed"
-    """It missed a rule that every trial passes."""
-    BELOW_RELEASE_RULE = "below_release_rule"
-    """It missed its suite's release rule."""
-    IMPROVED = "improved"
-    SMALL_CHANGE = "small_change"
-    AS_EXPECTED = "as_expected"
-    """Its pass rate is in the expected range of its line."""
-    AS_BEFORE = "as_before"
-    """A change of the smallest effect would have been found."""
-    UNDECIDED = "undecided"
-    NOT_COMPARABLE = "not_comparable"
-    NEW_LINE = "new_line"
-    """Nothing comparable came before."""
-    EXPERIMENT = "experiment"
-    """It joins no line, and is compared with nothing: the first arm of a comparison, such as a lift's without the skill."""
-
-
-BY_VERDICT = {
-    ChangeVerdict.REGRESSED: RunAnswer.REGRESSED,
-    ChangeVerdict.IMPROVED: RunAnswer.IMPROVED,
-    ChangeVerdict.SMALL: RunAnswer.SMALL_CHANGE,
-    ChangeVerdict.NOT_COMPARABLE: RunAnswer.NOT_COMPARABLE,
-    **dict.fromkeys(AS_BEFORE, RunAnswer.AS_BEFORE),
-    ChangeVerdict.AS_EXPECTED: RunAnswer.AS_EXPECTED,
-    **dict.fromkeys(UNDECIDED, RunAnswer.UNDECIDED),
+RunAnswer = Literal[
+    "running",
+    "cancelled",
+    "error",  # None of its trials could run.
+    "tool_not_started",  # Its agents called the tool, which never started.
+    "errors",  # A third of its trials or more hit errors.
+    "unchecked",  # Nothing checked its trials.
+    "regressed",
+    "failed",  # It missed a rule that every trial passes.
+    "below_release_rule",  # It missed its suite's release rule.
+    "improved",
+    "small_change",
+    "as_expected",  # Its pass rate is in the expected range of its line.
+    "as_before",  # A change of the smallest effect would have been found.
+    "undecided",
+    "not_comparable",
+    "new_line",  # Nothing comparable came before.
+    # It joins no line, and is compared with nothing: the first arm of a comparison, such as a lift's without the skill.
+    "experiment",
+]
+"""The states that a run's badge shows, as in `STATES`; of several the first that is true."""
+BY_VERDICT: dict[str, RunAnswer] = {
+    ChangeVerdict.REGRESSED: "regressed",
+    ChangeVerdict.IMPROVED: "improved",
+    ChangeVerdict.SMALL: "small_change",
+    ChangeVerdict.NOT_COMPARABLE: "not_comparable",
+    ChangeVerdict.EQUIVALENT: "as_before",
+    ChangeVerdict.NO_EVIDENCE: "as_before",
+    ChangeVerdict.AS_EXPECTED: "as_expected",
+    ChangeVerdict.TOO_LITTLE: "undecided",
 }
 
 
@@ -155,25 +144,25 @@ def answer_of(run: EndedRun, *, rule: str = "", needs_all: bool = False) -> RunA
     as in tool-forge's suites and with a release rule of 100 %.
     """
     if run.state in OPEN:
-        return RunAnswer.RUNNING
+        return "running"
     if run.state == RunState.CANCELLED:
-        return RunAnswer.CANCELLED
+        return "cancelled"
     if run.error:
-        return RunAnswer.ERROR
+        return "error"
     if run.not_started:
-        return RunAnswer.TOOL_NOT_STARTED
+        return "tool_not_started"
     if has_too_many_errors(run.passed, run.failed, run.errors):
-        return RunAnswer.ERRORS
+        return "errors"
     if run.is_unchecked:
-        return RunAnswer.UNCHECKED
-    by_verdict = BY_VERDICT.get(ChangeVerdict(run.verdict)) if run.verdict else None
-    if by_verdict is RunAnswer.REGRESSED:
+        return "unchecked"
+    by_verdict = BY_VERDICT.get(run.verdict or "")
+    if by_verdict == "regressed":
         return by_verdict
     if needs_all and run.failed:
-        return RunAnswer.FAILED
+        return "failed"
     if rule == MISSED:
-        return RunAnswer.BELOW_RELEASE_RULE
-    return by_verdict or (RunAnswer.EXPERIMENT if run.is_experiment else RunAnswer.NEW_LINE)
+        return "below_release_rule"
+    return by_verdict or ("experiment" if run.is_experiment else "new_line")
 
 
 def answer_of_run(run: Run, release: ReleaseResult | None = None) -> RunAnswer:
@@ -188,7 +177,7 @@ def badge_of(run: Run) -> str:
     """Return a run's badge: its state while open, else its answer; none for people's sessions."""
     if run.suite.has_sessions:
         return SESSIONS
-    return run.state if run.is_open else answer_of_run(run).value
+    return run.state if run.is_open else answer_of_run(run)
 
 
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
@@ -249,7 +238,7 @@ class RunRow:
         """Return the badge: before the end the state, then the answer; people's sessions have none."""
         if self.run.format == SESSIONS:
             return SESSIONS
-        return self.run.state if self.run.is_open else self.answer.value
+        return self.run.state if self.run.is_open else self.answer
 
 
 RELATED = ("project", "suite__project", "target", "guidance", "by", "suite_version")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -46,24 +47,25 @@ CARDS_SHOWN = 2
 PICTURES_SHOWN = 12
 """Lines with a picture, cards included; the others are in the table."""
 BROKEN_SHOWN = 3
-ORDER = (
-    RunAnswer.REGRESSED,
-    RunAnswer.FAILED,
-    RunAnswer.BELOW_RELEASE_RULE,
-    RunAnswer.TOOL_NOT_STARTED,
-    RunAnswer.ERRORS,
-    RunAnswer.ERROR,
-    RunAnswer.UNCHECKED,
-    RunAnswer.UNDECIDED,
-    RunAnswer.NOT_COMPARABLE,
-    RunAnswer.NEW_LINE,
-    RunAnswer.CANCELLED,
-    RunAnswer.IMPROVED,
-    RunAnswer.SMALL_CHANGE,
-    RunAnswer.AS_BEFORE,
-    RunAnswer.AS_EXPECTED,
-)
-"""Answers in the order in which lines are shown."""
+ANSWER_WORDS: dict[RunAnswer, str] = {
+    "regressed": "",
+    "failed": "failed",
+    "below_release_rule": "failed",
+    "tool_not_started": "with errors",
+    "errors": "with errors",
+    "error": "with errors",
+    "unchecked": "unchecked",
+    "undecided": "undecided",
+    "not_comparable": "undecided",
+    "new_line": "new",
+    "cancelled": "undecided",
+    "improved": "improved",
+    "small_change": "with a small change",
+    "as_before": "as before",
+    "as_expected": "as expected",
+}
+"""Answers in the order in which lines are shown, with what the sentence says of these lines; the title says regressed."""
+ORDER = tuple(ANSWER_WORDS)
 WORDS = [
     "No",
     "One",
@@ -96,7 +98,7 @@ class Line:
     @property
     def is_after_change(self) -> bool:
         """Whether it regressed after a change of guidance, model or judge, so the tool isn't to blame."""
-        return self.answer is RunAnswer.REGRESSED and self.latest.run.configuration_changed
+        return self.answer == "regressed" and self.latest.run.configuration_changed
 
     @cached_property
     def chart(self) -> LineOfRuns | None:
@@ -130,7 +132,7 @@ class LineCard:
 
     @property
     def is_worse(self) -> bool:
-        return self.line.answer is RunAnswer.REGRESSED
+        return self.line.answer == "regressed"
 
 
 @dataclass(frozen=True)
@@ -163,12 +165,12 @@ class HomeLines:
 
     @property
     def is_worse(self) -> bool:
-        return self._number(RunAnswer.REGRESSED) > 0
+        return self._number("regressed") > 0
 
     @property
     def title(self) -> str:
         """Say in a sentence whether anything got worse."""
-        worse, of = self._number(RunAnswer.REGRESSED), len(self.lines)
+        worse, of = self._number("regressed"), len(self.lines)
         changed = sum(line.is_after_change for line in self.lines)
         after = " after a change on purpose"
         if of == 1 and worse:
@@ -178,29 +180,17 @@ class HomeLines:
             return f"{_said_worse(worse - changed, of)}{more}"
         if worse:
             return f"{_said_worse(worse, of)}{after}"
-        if self._number(RunAnswer.AS_BEFORE, RunAnswer.AS_EXPECTED) < of:
+        if self._number("as_before", "as_expected") < of:
             return "No line is known to be worse"
-        word = "as before" if self._number(RunAnswer.AS_BEFORE) else "as expected"
+        word = "as before" if self._number("as_before") else "as expected"
         return f"The only line is {word}" if of == 1 else f"All {_word(of).lower()} lines are {word}"
 
     @property
     def others(self) -> str:
         """Say how the other lines are, such as `Eight as before, one undecided.`"""
-        counts = [
-            (self._number(*answers), word)
-            for word, answers in (
-                ("failed", (RunAnswer.FAILED, RunAnswer.BELOW_RELEASE_RULE)),
-                ("with errors", (RunAnswer.TOOL_NOT_STARTED, RunAnswer.ERRORS, RunAnswer.ERROR)),
-                ("unchecked", (RunAnswer.UNCHECKED,)),
-                ("undecided", (RunAnswer.UNDECIDED, RunAnswer.NOT_COMPARABLE, RunAnswer.CANCELLED)),
-                ("new", (RunAnswer.NEW_LINE,)),
-                ("improved", (RunAnswer.IMPROVED,)),
-                ("with a small change", (RunAnswer.SMALL_CHANGE,)),
-                ("as before", (RunAnswer.AS_BEFORE,)),
-                ("as expected", (RunAnswer.AS_EXPECTED,)),
-            )
-        ]
-        said = [f"{_word(n).lower()} {word}" for n, word in counts if n]
+        counts = Counter(ANSWER_WORDS[line.answer] for line in self.lines)
+        words = dict.fromkeys(word for word in ANSWER_WORDS.values() if counts[word] and word)
+        said = [f"{_word(counts[word]).lower()} {word}" for word in words]
         text = ", ".join(said)
         return f"{text[:1].upper()}{text[1:]}." if text else ""
 
@@ -234,13 +224,13 @@ def home_lines(project: Project, *, now: datetime) -> HomeLines:
     latest = rows(listed_runs(list(shown.values())))
     lines = [Line(row, tuple(reversed(runs[key]))) for key, row in zip(shown, latest, strict=True)]
     lines.sort(key=lambda line: (ORDER.index(line.answer), -line.latest.run.id))
-    worse = _cards([line for line in lines if line.answer is RunAnswer.REGRESSED][:CARDS_SHOWN])
+    worse = _cards([line for line in lines if line.answer == "regressed"][:CARDS_SHOWN])
     left = CARDS_SHOWN - len(worse)
     guidance = improved_guidance(project, since=oldest, most=left) if left else []
     lifts = latest_lifts(Run.objects.filter(project=project, created__gte=oldest))[:CARDS_SHOWN]
     if worse:
         return HomeLines(tuple(lines), worse, len(newest) - len(shown), guidance, lifts)
-    better = [line for line in lines if line.answer is RunAnswer.IMPROVED][: left - len(guidance)]
+    better = [line for line in lines if line.answer == "improved"][: left - len(guidance)]
     changed = recent.filter(verdict__in=DECIDED).order_by("-pk")
     return HomeLines(
         tuple(lines),
@@ -283,7 +273,7 @@ def _card(
     line: Line, run: Run, digests: Mapping[int, Digest], first: Run | None, alert: Alert | None
 ) -> LineCard:
     new, old = digests.get(run.pk), digests.get(run.baseline_id or 0)
-    moved = worst_losses if line.answer is RunAnswer.REGRESSED else largest_gains
+    moved = worst_losses if line.answer == "regressed" else largest_gains
     return LineCard(
         line,
         draw_large(line.chart, line.label) if line.chart else SafeString(""),

@@ -203,23 +203,23 @@ def _sentence(
     """Return the sentence's beginning, its end, and the change's figures; `fewer` scenarios pass less often."""
     ended = run.passed + run.failed + run.errors
     passed = f"{run.passed} of {counted(run.passed + run.failed, 'trial')} passed"
-    if answer is RunAnswer.CANCELLED:
+    if answer == "cancelled":
         return "Cancelled", f" after {ended} of {counted(run.trials, 'trial')}: {passed}.", ""
-    if answer in (RunAnswer.TOOL_NOT_STARTED, RunAnswer.ERRORS, RunAnswer.UNCHECKED):
+    if answer in ("tool_not_started", "errors", "unchecked"):
         return run.no_verdict, "", ""
-    if answer is RunAnswer.FAILED:
+    if answer == "failed":
         return f"{counted(run.failed, 'trial')} failed", f": {passed}, and this suite asks for all.", ""
-    if answer is RunAnswer.BELOW_RELEASE_RULE:
+    if answer == "below_release_rule":
         return "Below threshold", f". {rule}", ""
     if verdict is None:
         return passed, ". Nothing comparable ran before: this begins a line for later runs.", ""
     deciding = verdict.deciding
     aside = f"({', '.join(filter(None, (deciding.size, deciding.interval)))})"
-    if answer is RunAnswer.AS_EXPECTED:
+    if answer == "as_expected":
         fell = since_words(run.old_side)
         return f"As expected{fell}", f": {deciding.label.lower()} {deciding.explanation}", aside
     change = _change_words(deciding)
-    if answer not in (RunAnswer.REGRESSED, RunAnswer.IMPROVED):
+    if answer not in ("regressed", "improved"):
         return (
             verdict.worse_undecided
             or (look_of_state(answer)[1].capitalize() if answer in BY_VERDICT.values() else verdict.label),
@@ -227,10 +227,10 @@ def _sentence(
             aside,
         )
     of = counted(deciding.change.scenarios, "scenario")
-    changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
+    changed = deciding.change.broke if answer == "regressed" else deciding.change.mended
     if changed:
-        did = f"{len(changed)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
-    elif fewer and answer is RunAnswer.REGRESSED:
+        did = f"{len(changed)} of {of} {'broke' if answer == 'regressed' else 'improved'}"
+    elif fewer and answer == "regressed":
         did = f"{fewer} of {of} {'passes' if fewer == 1 else 'pass'} less often"
     else:
         return change, "", aside
