@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from evalhub.web.states import look_of_state
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.regression import compare_scenarios
-from evaluators.statistics.verdict_sentences import interval, size
 from runs.compare.guidance.guidance_comparison import RunsBySide, compare_chosen, pooled_samples, settings_of
 from runs.compare.guidance.lift_answer import (
     LiftAnswer,
@@ -24,6 +23,7 @@ from runs.compare.guidance.lift_answer import (
 )
 from runs.compare.lost_scenarios import pass_changes
 from runs.compare.measure_changes import RunComparison, rule_of
+from runs.compare.shown_changes import ShownChange
 from runs.models import Run, Trial
 from runs.models.run import Arm, Preset
 from runs.results.measures import CRITERION, label_named, unit_of
@@ -50,24 +50,15 @@ class StatementKind(StrEnum):
     FLIPS = "flips"
     """In one arm it holds in some trials only."""
 
-    @property
-    def label(self) -> str:
-        """The kind as pages say it."""
-        return look_of_state(self)[1].capitalize()
-
-    @property
-    def meaning(self) -> str:
-        """What its author may conclude."""
-        return _MEANINGS[self]
-
 
 _MEANINGS = {
     StatementKind.ONLY_WITH: "the skill's value",
     StatementKind.ONLY_WITHOUT: "the skill does harm here",
-    StatementKind.FLIPS: "varies from trial to trial",
     StatementKind.ALWAYS: "proves nothing about the skill",
     StatementKind.NEVER: "broken or too hard",
+    StatementKind.FLIPS: "varies from trial to trial",
 }
+"""What a statement's author may conclude, in the order of pages."""
 
 
 @dataclass(frozen=True)
@@ -86,45 +77,21 @@ class StatementLift:
 
 
 @dataclass(frozen=True)
-class DearerCase:
-    """A case that costs more, needs more tokens or takes longer with the skill."""
-
-    scenario: str
-    change: MeasureChange
-
-    @property
-    def label(self) -> str:
-        """The measure's label."""
-        return label_named(*self.change.measure.split("/", 1))
-
-    @property
-    def unit(self) -> str:
-        """The unit of its values."""
-        return unit_of(*self.change.measure.split("/", 1))[0]
-
-    @property
-    def size(self) -> str:
-        """By how much it grew."""
-        return size(self.change, self.change.effect)
-
-    @property
-    def interval(self) -> str:
-        """The 95 % interval of its growth; empty without one."""
-        return interval(self.change)
-
-
-@dataclass(frozen=True)
 class Lift(LiftAnswer):
     """What a skill adds on one target and model, with the statements and cases that show it."""
 
     statements: tuple[StatementLift, ...] = ()
-    dearer: tuple[DearerCase, ...] = ()
+    dearer: tuple[tuple[str, ShownChange], ...] = ()
+    """The cases that cost more, need more tokens or take longer with the skill, each with the measure's change."""
 
     @property
-    def kinds(self) -> list[tuple[StatementKind, list[StatementLift]]]:
-        """Return the statements by kind, without empty kinds."""
-        by_kind = [(kind, [each for each in self.statements if each.kind is kind]) for kind in StatementKind]
-        return [(kind, own) for kind, own in by_kind if own]
+    def kinds(self) -> list[tuple[str, str, list[StatementLift]]]:
+        """Return each kind's word and meaning with its statements, without empty kinds."""
+        return [
+            (look_of_state(kind)[1].capitalize(), meaning, own)
+            for kind, meaning in _MEANINGS.items()
+            if (own := [each for each in self.statements if each.kind is kind])
+        ]
 
 
 def is_lift(before: Guidance, after: Guidance) -> bool:
@@ -253,7 +220,7 @@ def _kind_of(before: float, after: float) -> StatementKind:
 
 def _dearer_cases(
     chosen: RunsBySide, before: Mapping[str, dict[str, Sample]], after: Mapping[str, dict[str, Sample]]
-) -> Iterator[DearerCase]:
+) -> Iterator[tuple[str, ShownChange]]:
     """Yield the cases that became dearer, each measure corrected over its cases."""
     for name in PRICES:
         if name in before and name in after:
@@ -262,7 +229,7 @@ def _dearer_cases(
             changes = compare_scenarios(rule, before[name], after[name], with_power=False)
             for key, change in changes.items():
                 if change.verdict is ChangeVerdict.REGRESSED:
-                    yield DearerCase(key, change)
+                    yield key, ShownChange(change)
 
 
 def lift_json(lift: Lift) -> dict[str, Any]:
@@ -286,7 +253,7 @@ def lift_json(lift: Lift) -> dict[str, Any]:
             for statement in lift.statements
         ],
         "dearer": [
-            {"scenario": case.scenario, "measure": case.change.measure, "growth": case.change.effect}
-            for case in lift.dearer
+            {"scenario": key, "measure": shown.change.measure, "growth": shown.change.effect}
+            for key, shown in lift.dearer
         ],
     }

@@ -5,7 +5,7 @@ The strip of guidance versions and the heat map below it, as pictures and cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
@@ -262,16 +262,6 @@ def _changed_lines(before: Guidance | None, after: Guidance) -> str:
 
 
 @dataclass(frozen=True)
-class ScenarioChange:
-    """A scenario on both sides."""
-
-    key: str
-    change: ShownChange
-    before: Reasons | None
-    after: Reasons | None
-
-
-@dataclass(frozen=True)
 class GuidanceAgainst:
     """Content of the page."""
 
@@ -283,7 +273,10 @@ class GuidanceAgainst:
     """None where no setting had both versions."""
     compared: RunComparison | None = None
     verdict: ShownVerdict | None = None
-    scenarios: Sequence[ScenarioChange] = ()
+    scenarios: Sequence[ShownChange] = ()
+    """The pass rate of each scenario, called by its key."""
+    reasons: Sequence[Mapping[str, Reasons]] = ({}, {})
+    """What the judge wrote of scenarios on both sides, by key."""
     levels: Sequence[ExposureLevel] = ()
     lift: Lift | None = None
     """What the skill adds, where the first version is the second without it."""
@@ -349,8 +342,8 @@ def guidance_against(
         return GuidanceAgainst(before, after, differences(before, after), settings, None, stopped=stopped)
     chosen = found_setting.load()
     pair_findings = findings(before, after, chosen)
-    others = [each for each in settings if each is not found_setting and each.interleaved]
     of_skill = is_lift(before, after)
+    others = [each.load() for each in settings if of_skill and each.interleaved and each is not found_setting]
     return GuidanceAgainst(
         before,
         after,
@@ -359,21 +352,13 @@ def guidance_against(
         chosen,
         pair_findings.compared,
         shown_verdict([*pair_findings.compared.headline, *pair_findings.compared.others]),
-        [
-            ScenarioChange(
-                key, ShownChange(change), pair_findings.before.get(key), pair_findings.after.get(key)
-            )
-            for key, change in by_change(pair_findings.compared)
-        ],
+        [ShownChange(change, called=key) for key, change in by_change(pair_findings.compared)],
+        (pair_findings.before, pair_findings.after),
         pair_findings.levels,
         read_lift(chosen, pair_findings.compared) if of_skill else None,
         stopped,
-        [_answer(before, after, each.load()) for each in others] if of_skill else (),
+        [read_answer(other, findings(before, after, other).compared) for other in others],
     )
-
-
-def _answer(before: Guidance, after: Guidance, chosen: RunsBySide) -> LiftAnswer:
-    return read_answer(chosen, findings(before, after, chosen).compared)
 
 
 def _shown_measures(compared: RunComparison) -> list[ShownChange]:

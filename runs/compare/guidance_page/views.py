@@ -56,15 +56,15 @@ def guidance_scenario_table(page: GuidanceAgainst) -> Table:
     """Return the scenarios of both versions by change; the judge's reasons are those that the page shows."""
     rows = (
         (
-            *(scenario.key, change.before, change.after, change.effect, *change.trials),
+            *(shown.label, change.before, change.after, change.effect, *change.trials),
             *(
                 cell
-                for side in (scenario.before, scenario.after)
-                for cell in ((side.score, side.text) if side else (None, None))
+                for found in (side.get(shown.label) for side in page.reasons)
+                for cell in ((found.score, found.text) if found else (None, None))
             ),
         )
-        for scenario in page.scenarios
-        for change in [scenario.change.change]
+        for shown in page.scenarios
+        for change in [shown.change]
     )
     return Table(f"{page.name}-scenarios", SCENARIO_COLUMNS, rows)
 

@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.guidance.lift_findings import Lift
-from runs.results.measures import label_of_key
+from runs.compare.shown_changes import ShownChange
 
 WIDTH = 120
 LIFT_COLUMNS = ("Statement", "Case", "", "Without", "With")
@@ -22,13 +21,14 @@ COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
 def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
     """Return each measure's change on a line."""
     table = Table(*COLUMNS, box=None, pad_edge=False)
-    for change in measures:
+    for shown in map(ShownChange, measures):
+        change = shown.change
         table.add_row(
-            label_of_key(change.measure),
+            shown.label,
             _number(change.before),
             _number(change.after),
-            verdict_sentences.size(change, change.effect),
-            verdict_sentences.interval(change),
+            shown.size,
+            shown.interval,
             str(change.scenarios),
             change.verdict.label,
         )
@@ -38,11 +38,11 @@ def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
 def plain_lift(lift: Lift) -> str:
     """Return what a skill adds: a sentence, its statements by kind, and the cases that it makes dearer."""
     table = Table(*LIFT_COLUMNS, box=None, pad_edge=False)
-    for kind, statements in lift.kinds:
+    for word, _, statements in lift.kinds:
         for statement in statements:
             rates = (f"{side.mean:.0%} of {side.n}" for side in (statement.before, statement.after))
-            table.add_row(kind.label, statement.scenario, Text(statement.text), *rates)
-    dearer = [f"Dearer: {case.scenario}, {case.label.lower()} {case.size}." for case in lift.dearer]
+            table.add_row(word, statement.scenario, Text(statement.text), *rates)
+    dearer = [f"Dearer: {key}, {shown.label.lower()} {shown.size}." for key, shown in lift.dearer]
     return "\n".join([*lift.sentences, "", *([_as_text(table)] if lift.statements else []), *dearer])
 
 
