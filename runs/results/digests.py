@@ -216,22 +216,16 @@ def digest_of(run: Run) -> Digest:
 
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
-    trials, scores, diagnosed, used, totalled = [], [], [], [], []
-    tampered, retests, measured = [], [], []
+    trials: list[DigestedTrial] = []
+    retests: list[DigestedTrial] = []
+    finished = []
     for *columns, error, later, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
         trial = _trial(columns, decoded, _find_lost(error, decoded, scores_text))
-        if later:
-            retests.append(trial)
-            continue
-        trials.append(trial)
-        if trial.is_finished:
-            scores.append((trial.key, [score for score in decoded if is_single(score.layer, score.name)]))
-            detail = _detail.decode(detail_text)
-            if detail.integrity:
-                tampered.append(trial.pk)
-            if trial.outcome != "error":
-                measured.append((trial, decoded, detail))
+        (retests if later else trials).append(trial)
+        if trial.is_finished and not later:
+            finished.append((trial, decoded, _detail.decode(detail_text)))
+    measured = [each for each in finished if each[0].outcome != "error"]
     countings = choose_countings(
         (trial.scenario, detail.interaction) for trial, _, detail in measured if detail.interaction
     )
@@ -240,30 +234,26 @@ def digest_of(run: Run) -> Digest:
         for trial, _, detail in measured
         if detail.interaction and counts_otherwise(detail.interaction, countings[trial.scenario])
     }
-    for trial, decoded, detail in measured:
-        if detail.interaction and trial.pk not in others:
-            failed = trial.outcome == "fail"
-            diagnosed.append(
-                DiagnosedTrial(
-                    trial.pk,
-                    trial.key,
-                    detail.interaction,
-                    detail.messages,
-                    failed,
-                    quoted_events(detail.exposure),
-                )
-            )
-        if trial.pk not in others:
-            used.append((detail.interaction, detail.attempts))
-        totalled.append(
-            TotalledTrial(
-                trial.pk,
-                decoded,
-                detail.interaction,
-                why_not_recorded(detail.notes),
-                counts=trial.pk not in others,
-            )
+    alike = [(trial, detail) for trial, _, detail in measured if trial.pk not in others]
+    diagnosed = [
+        DiagnosedTrial(
+            *(trial.pk, trial.key, detail.interaction, detail.messages, trial.outcome == "fail"),
+            quoted_events(detail.exposure),
         )
+        for trial, detail in alike
+        if detail.interaction
+    ]
+    scores = [
+        (trial.key, [score for score in decoded if is_single(score.layer, score.name)])
+        for trial, decoded, _ in finished
+    ]
+    totalled = [
+        TotalledTrial(
+            *(trial.pk, decoded, detail.interaction, why_not_recorded(detail.notes)),
+            counts=trial.pk not in others,
+        )
+        for trial, decoded, detail in measured
+    ]
     said = statements([run.pk])
     # A proof's run belongs to no project.
     limits = thresholds(run.project if run.project_id else None, before=run.pk)
@@ -273,7 +263,7 @@ def digest_of(run: Run) -> Digest:
             for trial in trials
         ],
         retests=retests,
-        tampered=tampered,
+        tampered=[trial.pk for trial, _, detail in finished if detail.integrity],
         gates=gate_kinds(scores),
         gate_trials=gate_trials([each for _, each in scores]),
         issues=said.issues[:MOST_STATEMENTS],
@@ -282,7 +272,7 @@ def digest_of(run: Run) -> Digest:
         contradictory=said.contradictory,
         diagnosis=diagnose_run(_with_failed(run.pk, diagnosed), limits.limits),
         thresholds=limits,
-        subcommands=totals_by_subcommand(used),
+        subcommands=totals_by_subcommand((detail.interaction, detail.attempts) for _, detail in alike),
         layers=layer_totals(run.pk, totalled),
     )
 
