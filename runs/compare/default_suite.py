@@ -24,12 +24,12 @@ def choose_suite(
     requested = next((suite for suite in suites if suite.slug == slug), None)
     if requested or not suites:
         return suites, requested
-    newest = _newest_judged_suite(project) if prefers_judged else _newest_suite(project)
+    newest = (
+        _newest_judged_suite(project)
+        if prefers_judged
+        else next((suite for _, suite in _newest(project.pk)[:1]), None)
+    )
     return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
-
-
-def _newest_suite(project: Project) -> int | None:
-    return next((suite for _, suite in _newest(project.pk)[:1]), None)
 
 
 def _newest_judged_suite(project: Project) -> int | None:

@@ -63,18 +63,13 @@ def choices(project: Project) -> Choices:
     tags = Counter(tag for _, _, tags, _ in recent for tag in tags)
     return Choices(
         list(Suite.objects.filter(project=project).values_list("slug", "name")),
-        list(target_names(project.pk)),
+        list(Target.objects.filter(project=project).values_list("name", flat=True)),
         sorted({model for model, *_ in recent if model}),
         list(dict.fromkeys(version for _, version, *_ in recent if version)),
         [(pk, name or f"guidance {number}") for pk, name, number in _guidance(project.pk)],
         tags.most_common(MOST_TAGS),
         sorted({name for *_, name in recent if name}),
     )
-
-
-def target_names(project: int) -> QuerySet[Target, str]:
-    """Return the names of a project's targets. One query."""
-    return Target.objects.filter(project=project).values_list("name", flat=True)
 
 
 def _guidance(project: int) -> QuerySet[Guidance, tuple[int, str, int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from django.db.models import Sum
 from django.utils import timezone
 
@@ -41,17 +39,13 @@ def siblings_to_stop(run_id: int) -> list[int]:
     return list(others.order_by("pk").values_list("pk", flat=True))
 
 
-def month_start(now: datetime) -> datetime:
-    """Return the first moment of a time's month in UTC."""
-    return now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-
-
 def spent_this_month(project: int) -> float:
     """Return what the runs requested this month have cost so far; those that report no cost are left out. One query.
 
     People's sessions are not paid for by the project's runs.
     """
-    runs = Run.objects.filter(project=project, created__gte=month_start(timezone.now()))
+    began = timezone.now().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    runs = Run.objects.filter(project=project, created__gte=began)
     runs = runs.exclude(suite__format=SESSIONS)
     return float(runs.aggregate(spent=Sum("cost_usd"))["spent"] or 0.0)
 

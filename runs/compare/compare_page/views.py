@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -309,11 +309,6 @@ def compare_help(request: ProjectRequest) -> HttpResponse:
     """Remember that somebody has read how to read a comparison."""
     chosen = chosen_runs(request.access.project, request.POST.get("runs", ""))
     response = _to(request, [str(run.pk) for run in chosen.runs])
-    _remember(request, response)
-    return response
-
-
-def _remember(request: HttpRequest, response: HttpResponse) -> None:
     response.set_cookie(
         *(HELP_COOKIE, "read"),
         max_age=A_YEAR,
@@ -321,3 +316,4 @@ def _remember(request: HttpRequest, response: HttpResponse) -> None:
         httponly=True,
         samesite="Lax",
     )
+    return response

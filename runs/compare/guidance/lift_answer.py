@@ -257,8 +257,5 @@ def benchmark_json(answer: LiftAnswer) -> dict[str, Any] | None:
         return None
     return {
         "sentence": answer.benchmark_sentence,
-        "means": [
-            {"configuration": mean.configuration, "said": mean.said, "here": mean.here}
-            for mean in answer.benchmark
-        ],
+        "means": list(map(vars, answer.benchmark)),
     }

@@ -61,19 +61,18 @@ Show = Callable[[float], str]
 class ShownVersion:
     """The head of a column: a version, and how it compares with the one before it."""
 
-    guidance: Guidance
-    before: Guidance | None
+    version: StripVersion
     lines: str
     """How many lines it added and removed, such as `+3 −1 lines`."""
-    verdict: ChangeVerdict | None
-    setting: str
-    """The label of the setting in which it was compared; empty without one."""
-    tool_version: str
+
+    @property
+    def verdict(self) -> ChangeVerdict | None:
+        return self.version.against.verdict if self.version.against else None
 
     @property
     def word(self) -> str:
         """The verdict as the column says it."""
-        if self.before is None:
+        if self.version.before is None:
             return "first"
         return self.verdict.label.lower() if self.verdict else "not compared"
 
@@ -122,17 +121,7 @@ class HeatCell:
 
 def shown_versions(strip: GuidanceStrip) -> list[ShownVersion]:
     """Return the heads of the columns."""
-    return [
-        ShownVersion(
-            version.guidance,
-            version.before,
-            _changed_lines(version.before, version.guidance),
-            version.against.verdict if version.against else None,
-            version.against.setting.label if version.against else "",
-            version.tool_version,
-        )
-        for version in strip.versions
-    ]
+    return [ShownVersion(each, _changed_lines(each.before, each.guidance)) for each in strip.versions]
 
 
 def strip_rows(strip: GuidanceStrip, matrix: GuidanceMatrix) -> list[StripRow]:

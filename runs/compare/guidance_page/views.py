@@ -222,17 +222,14 @@ def _answer_against(strip: GuidanceStrip, adopted: Guidance) -> GuidanceAnswer:
     worse = [each for each in compared if each.verdict is ChangeVerdict.REGRESSED]
     if len(worse) == len(others):
         title = f"{adopted} is the best {strip.document} so far"
-        return GuidanceAnswer(title, f"The suite uses it. {_against_all(len(worse))}", edit=adopted)
+        every = "The other version" if len(worse) == 1 else f"All {len(worse)} other versions"
+        return GuidanceAnswer(title, f"The suite uses it. {every} regressed.", edit=adopted)
     title = f"No version is known to be better than {adopted}"
     if open_ones:
         few = len(open_ones) <= MOST_NAMES
         names = ", ".join(map(str, open_ones)) if few else f"{len(open_ones)} other versions"
         return GuidanceAnswer(title, f"The suite uses it. Undecided: {names}.", run=(adopted, open_ones[-1]))
     return GuidanceAnswer(title, "The suite uses it.", edit=adopted)
-
-
-def _against_all(number: int) -> str:
-    return "The other version regressed." if number == 1 else f"All {number} other versions regressed."
 
 
 def _pass_rate(compared: ComparedVersion) -> float:

@@ -205,7 +205,11 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
         interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
         gate_means={key: means[key] for kind in digest.gates if (key := (kind.layer, kind.name)) in means},
         false_done=means.get(FALSE_DONE),
-        evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
+        evaluators=[
+            means[key]
+            for key in sorted(means, key=lambda key: (key[1] != AGGREGATE, key[1]))
+            if key[0] == SCORING
+        ],
         judge=means.get(("judge", "judge")),
         criteria=[
             replace(mean, label=texts.get(name.removeprefix(CRITERION), mean.label))
@@ -222,10 +226,6 @@ def _compared_by(run: Run) -> str:
     if run.is_open or before is None or counts_alike(run.counting, before.counting):
         return ""
     return compared_by(before.counting, run.counting)
-
-
-def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
-    return key[1] != AGGREGATE, key[1]
 
 
 def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str], Mean]:

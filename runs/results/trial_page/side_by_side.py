@@ -63,12 +63,8 @@ class CommandPair(NamedTuple):
         return keys[0] != keys[1]
 
 
-def done_commands(steps: Sequence[TimelineStep]) -> list[DoneCommand]:
-    """Return the calls of a trial: each command of the tool, and the other calls."""
-    return list(_done_commands_of(steps))
-
-
-def _done_commands_of(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
+def done_commands(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
+    """Yield the calls of a trial: each command of the tool, and the other calls."""
     for at, step in enumerate(steps):
         place = address(at, step.number, None)
         for command in step.own:
@@ -243,7 +239,7 @@ def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
     for command in CommandRecord.objects.filter(trial__in=commands).order_by("n"):
         commands[command.trial_id].append(command)
     pages = [_page(trial, commands[trial.pk]) for trial in (before, after)]
-    done = [done_commands(page.timeline.every) for page in pages]
+    done = [list(done_commands(page.timeline.every)) for page in pages]
     # The row type lacks the annotation.
     reasons = [str(getattr(trial, "reasoning", None) or "") for trial in (before, after)]
     return TwoTrials(pages[0], pages[1], (done[0], done[1]), (reasons[0], reasons[1]))
