@@ -1,14 +1,12 @@
-r"""Untrusted regular expressions from uploaded files.
+r"""Untrusted regular expressions from uploaded files, in RE2's syntax or in JavaScript's.
 
-RE2 matches in linear time, so it runs here. What it lacks (look-around, back-references), and what would take it long,
-goes to a process that is killed when its time is up. `set_runner` says how to reach one.
+RE2 matches in linear time, so it runs here. What it lacks (look-around, back-references), and what would take
+it long, goes to a process that is killed when its time is up; `set_runner` says how to reach one.
 
-Write values as JavaScript's `String()` and `JSON.stringify()` do, because expected texts use their output.
-
-Regular expressions as JavaScript's `RegExp(text)` reads them, in which eval cases write theirs.
-
-What JavaScript reads otherwise than RE2 is written so that both engines of `evaluators.patterns` read it as
-JavaScript does (ECMA-262, RegExp without flags). A `\p{…}` stays the property that its author means.
+Eval cases write patterns for JavaScript's `RegExp(text)`. Where JavaScript and RE2 differ, the pattern is
+rewritten so that both engines match as JavaScript does (ECMA-262, RegExp without flags); a `\p{…}` keeps the
+meaning its author intended. Values become text as in `String()` and `JSON.stringify()`, because expected texts
+use their output.
 """
 
 from __future__ import annotations

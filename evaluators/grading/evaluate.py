@@ -1,7 +1,4 @@
-"""Run every layer over the evidence and return one evaluation.
-
-What a trial has to fulfil, independent of the file format.
-"""
+"""Run every layer over a trial's evidence, by criteria that don't depend on the file format."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The base class of AgentV's evaluators, the case they read and the result they return.
-
-The evidence that layers judge a trial by.
-"""
+"""The base class of AgentV's evaluators, the evidence and the case they read, and the result they return."""
 
 from __future__ import annotations
 

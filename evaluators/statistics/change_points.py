@@ -1,4 +1,4 @@
-"""Mark the runs of a trend from which a measure changed: for the eye, no alarm (`evaluators.statistics.line` has these).
+"""Mark the runs of a trend from which a measure changed. Alarms come from `evaluators.statistics.line`.
 
 Plain Python, because a page computes it: scipy and ruptures would cost a web process 70 MB and its first page a second.
 """

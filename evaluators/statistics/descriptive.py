@@ -1,9 +1,4 @@
-"""Intervals, quantiles and weighted means.
-
-Estimate the total cost and time of a planned run from similar runs.
-
-Sums of one measure over several runs.
-"""
+"""Intervals, quantiles and weighted means; the expected cost and time of a planned run; sums over runs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Look at a comparison several times while its trials are run, and stop when the answer is known.
+"""Look at a comparison several times while its trials run, and stop when the answer is known.
 
-Group-sequential: each look spends a part of the error that one test has (Lan and DeMets 1983), early ones little of it
-(the function of the O'Brien-Fleming kind). Looks test the pass rate and the table of scenarios, each with a budget of
-its own. Stopping without a change is never binding: the levels are the same whether or not it is followed.
-
-Share the false alarms of a comparison among its tests.
+Group-sequential: each look spends a part of the error that one test has (Lan and DeMets 1983), early ones little
+of it (the function of the O'Brien-Fleming kind). Looks test the pass rate and the table of scenarios, each with a
+budget of its own, which is its part of the false alarms of a comparison (`Shares`). Stopping without a change is
+never binding: the levels are the same whether or not it is followed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Likely causes by the interaction metrics (llm-tool-test evaluation, Diagnostic Patterns).
+"""Likely causes by the interaction metrics (llm-tool-test evaluation, Diagnostic Patterns); wasted tokens.
 
-Tokens of the model's turns that did not advance the task.
-
-A turn's tokens, read and written, are divided equally among its calls. A call is waste if a command of the tool in it
-failed, if it asks for help that was read before, or if it comes after the task was done: after the last successful
-command of a passed trial that had not run before. The turns of the final answer aren't waste.
+A turn's tokens, read and written, are divided equally among its calls. A call is waste if a command of the tool
+in it failed, if it asks for help that was read before, or if it comes after the task was done: after the last
+successful command of a passed trial that had not run before. The turns of the final answer aren't waste.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Compare the flags and arguments that an agent typed with those that the tool's help names.
+"""Read what a tool's `--help` names, and compare the flags and arguments that an agent typed with it.
 
-Only failed calls are compared: a flag that a successful call accepted exists, whatever the help says.
-
-Read the options, subcommands and required arguments from what a tool prints for `--help`.
-
-The layouts are those of argparse, click, clap, cobra, docopt and GNU programs: a usage line, sections with indented entries,
-and names separated from their descriptions by two blanks.
+The layouts of help are those of argparse, click, clap, cobra, docopt and GNU programs: a usage line, sections
+with indented entries, and names separated from their descriptions by two blanks. Only failed calls are compared:
+a flag that a successful call accepted exists, whatever the help says.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Read what the proxy of an MCP server recorded: requests, results and times, one JSON object a line.
+"""Read the record of an MCP server's proxy, and what the server shows to agents: instructions and tools.
 
-What an MCP server shows to agents, its instructions and tools, and whether arguments fit a tool's schema.
+A record has requests, results and times, one JSON object a line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Turn recorded executions of the tool into its commands, and find the agent's event of each.
+"""Turn recorded executions of the tool into commands: whose each is, and the agent's event of it.
 
-Executions of the tool that evalhub recorded from the kernel, outside the agent's reach, and whose call each is.
+evalhub records them from the kernel, outside the agent's reach.
 """
 
 from __future__ import annotations

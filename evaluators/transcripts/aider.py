@@ -1,8 +1,8 @@
-"""The chat history of aider (`.aider.chat.history.md`): what was said, and which commands aider ran or was not let run.
+"""The chat history of aider (`.aider.chat.history.md`): messages, and commands that it ran or was denied.
 
-aider writes neither what commands printed nor their exit codes there, so their ends are unknown. It rounds tokens from
-1,000 on, and costs. Blocks of lines that begin with `> ` are aider's own notes; their first line and every later note
-end in two spaces, by which they are told from a quote in the model's text.
+aider writes neither what commands printed nor their exit codes there, so their ends are unknown. It rounds tokens
+from 1,000 on, and costs. Blocks of lines that begin with `> ` are aider's own notes; their first line and every
+later note end in two spaces, which distinguishes them from a quote in the model's text.
 """
 
 from __future__ import annotations

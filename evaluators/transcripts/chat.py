@@ -1,7 +1,7 @@
 """The answer of an agent's endpoint: a JSON object, a stream of server-sent events, or plain text.
 
-Read are the shapes of endpoints that tool-forge evaluates (eval runner, Agent Endpoint), those of chat
-completions, and the values at given paths.
+Reads the shapes of endpoints that tool-forge evaluates (eval runner, Agent Endpoint), those of chat completions,
+and the values at given paths.
 """
 
 from __future__ import annotations

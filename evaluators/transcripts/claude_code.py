@@ -1,8 +1,7 @@
 """What `claude -p --output-format stream-json --verbose` prints: messages with content blocks, one a line.
 
-Calls that never ran, by the words that agents' programs put in place of a result.
-
-How Claude Code's background commands ended: told by the stream, by a notification, or by a later read.
+Calls that never ran are found by the words that agents' programs put in place of a result. How a background
+command ended is known from the stream, a notification, or a later read of its output.
 """
 
 from __future__ import annotations

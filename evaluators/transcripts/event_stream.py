@@ -1,7 +1,7 @@
 """A streamed answer of an endpoint: server-sent events, put together to one JSON object.
 
-Read are pieces of text and tool calls by their names, chunks of chat completions, and the events of OpenAI's Responses
-and Anthropic's Messages.
+Reads pieces of text and tool calls by their names, chunks of chat completions, and the events of OpenAI's
+Responses and Anthropic's Messages.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Structured events, one JSON object a line (`events.jsonl` of llm-tool-test).
 
-Two families are read: those that say `event` what they are (spawn, output, tool_call, tool_result,
-complete) and those that say `type` (setup_command, execution, post_script, and the types of `Event`).
+Reads two families of lines: those whose kind is in `event` (spawn, output, tool_call, tool_result, complete) and
+those whose kind is in `type` (setup_command, execution, post_script, and the types of `Event`).
 
-What a line of structured events says, and the event that it becomes.
-
-This runs for every line of a log that may be very long: a line of a known kind is decoded into its own type and
-turned into an event by one function with positional arguments. Each of them makes
-texts of key and moment by itself: a function for both would take one in nine of the instructions of reading a line.
+This runs for every line of a log that may be very long. So a line of a known kind is decoded into its own type,
+and one function with positional arguments turns it into an event; each makes texts of key and moment itself,
+because a shared function for both would take a ninth of the instructions.
 """
 
 from __future__ import annotations

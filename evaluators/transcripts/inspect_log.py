@@ -1,6 +1,6 @@
-"""A log of Inspect, as JSON or in its own format: a transcript of each sample, from its messages and events.
+"""A log of Inspect, as JSON or as `.eval`: a transcript of each sample, from its messages and events.
 
-A log of Inspect in its own format (.eval): a zip of JSON, compressed with Zstandard or Deflate.
+`.eval` is a zip of JSON, compressed with Zstandard or Deflate.
 """
 
 from __future__ import annotations

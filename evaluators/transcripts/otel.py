@@ -1,6 +1,7 @@
-"""Spans of OpenTelemetry as a trace: the GenAI conventions, OpenInference, Vercel's AI SDK, traceloop, pydantic-ai.
+"""Spans of OpenTelemetry as a trace.
 
-Read from OTLP JSON (`resourceSpans`), from a list of spans, or from one span a line as file exporters write.
+Knows the GenAI conventions, OpenInference, Vercel's AI SDK, traceloop and pydantic-ai. Reads OTLP JSON
+(`resourceSpans`), a list of spans, or one span a line as file exporters write.
 """
 
 from __future__ import annotations

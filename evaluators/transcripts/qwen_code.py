@@ -1,4 +1,4 @@
-"""What `qwen --output-format stream-json` prints: Claude Code's messages, in which no error says nothing of a command.
+"""What `qwen --output-format stream-json` prints: messages in the format of Claude Code.
 
 A call without an error ran, whatever its command's exit code, which only Qwen Code's session file has.
 """

@@ -1,7 +1,4 @@
-"""AgentV's deterministic checks of the answer: its text, a pattern, JSON.
-
-AgentV's `field-accuracy`: compare fields of a JSON answer with those of the expected output.
-"""
+"""AgentV's deterministic checks of the answer: texts, a pattern, JSON, its fields (`field-accuracy`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The base classes of gates, and their text checks.
-
-Gate kinds of earlier versions of llm-tool-test, each with the generic gate that replaces it.
-"""
+"""The base classes of gates, their text checks, and which gate replaces a kind of earlier llm-tool-tests."""
 
 from __future__ import annotations
 

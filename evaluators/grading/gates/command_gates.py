@@ -1,7 +1,4 @@
-"""Gates on a command's exit code and output, and the gate of a script.
-
-The gate on a command that the agent ran.
-"""
+"""Gates on the result of a command that evalhub runs, and on the commands that the agent ran."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Gates on files in the workspace.
-
-The gate on files that are not the task.
-"""
+"""Gates on files in the workspace, among them protected files, which aren't part of the task."""
 
 from __future__ import annotations
 

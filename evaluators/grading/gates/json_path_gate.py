@@ -1,6 +1,6 @@
 """The gate on a command's JSON output: a JSONPath and an assertion on the values it finds.
 
-How many values a JSONPath may find in a document, before it is searched: unions and descendants multiply.
+How many values a path may find is bounded before the search, because unions and descendants multiply.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Gates on what the agent said and ran: failed commands, a pattern, a skill that it loaded.
-
-Gates on the calls of an MCP server: an expected tool, a forbidden one, or none at all.
-"""
+"""Gates on the transcript: failed commands, a pattern, the answer, loaded skills, calls of MCP servers."""
 
 from __future__ import annotations
 

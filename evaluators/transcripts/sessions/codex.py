@@ -1,6 +1,6 @@
 """Rollout files of Codex, `~/.codex/sessions/**/*.jsonl`: response items and events, wrapped in `payload`.
 
-The commands in Codex's tool calls, and what the header of a result says of their end.
+The header above a command's output says how the command ended.
 """
 
 from __future__ import annotations

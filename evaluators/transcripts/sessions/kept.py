@@ -1,8 +1,7 @@
-"""Reduce a session to what is stored of it, without secrets.
+"""Reduce sessions to what is stored: without secrets, and without what another session's file has already.
 
-Calls that a session's file took over from another session when it was forked or continued.
-
-Files that hold parts of one session, such as one that went on in another folder: joined by their calls' ids.
+A session that was continued or forked repeats the calls of the earlier one; these count once. Parts of one
+session in several files, such as one that went on in another folder, are joined by their calls' ids.
 """
 
 from __future__ import annotations

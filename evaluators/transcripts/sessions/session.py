@@ -1,7 +1,4 @@
-"""A recorded session, and what every importer needs to read one.
-
-Session files of JSON: what they are, by their first lines or their keys, and their objects.
-"""
+"""A recorded session, and what every importer needs to recognise and read its file of JSON."""
 
 from __future__ import annotations
 
