@@ -1,7 +1,4 @@
-"""Compare a run's time, cost, tokens and counts with those of its line.
-
-Find a decline of a line that is too slow for any single run to show.
-"""
+"""Compare a run's time, cost, tokens and counts with its line, and find declines that no single run shows."""
 
 from __future__ import annotations
 

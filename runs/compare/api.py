@@ -1,7 +1,4 @@
-"""Trends and comparisons of runs.
-
-Read a suite's measure over its runs, as REST returns it.
-"""
+"""REST operations for trends and for comparisons of several runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compare closed runs with their baselines, and store what the comparison says.
-
-Recompute a closed run after scores of its trials changed.
-"""
+"""Compare closed runs with their baselines and store the result, again after a run's scores changed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Compare the fingerprints of two runs.
+"""Compare the fingerprints of two runs: what changed, which changes are likely causes, which were on purpose.
 
-What changed between a run and its baseline, and how often that went with a regression.
-
-Find what people changed on purpose between two runs, so the tool isn't blamed for its effects.
+A change on purpose, such as of the guidance or the model, means that the tool isn't blamed for its effects.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The line of a run: the earlier runs that its verdict compares it with, and why these.
+"""The line of a run: the earlier runs that its verdict compares it with, why these, and its picture.
 
-A line of runs as a picture: its pass rates, and the band where the newest run was expected.
+The picture has their pass rates, and the band where the newest run was expected.
 """
 
 from __future__ import annotations

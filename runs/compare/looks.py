@@ -1,6 +1,6 @@
-"""Read what a look at an open run compares, and the levels that looks leave for a comparison.
+"""Read what a look at an open run compares, and the levels that looks and further trials leave a comparison.
 
-Further trials of two compared runs: a round of both, which only their comparison counts.
+Further trials of two compared runs are a round of both, which only their comparison counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Say what differs in scenarios that pass less often: the first command, else the reasons.
+"""Say what differs in scenarios that pass less often: the first other command, and the reasons.
 
-Say which command fails now that passed before, of a failed trial and one that passed.
-
-Read and write changes as a run stores them.
+A command that passed before and fails now comes first. Also reads and writes changes as a run stores them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 red by the run alone ──▶ suspected ──next run is worse, too──▶ confirmed ◀── a scenario broke, or several runs are red
                              └────── next run isn't ──▶ not confirmed: the line goes on
 
-Decide on an alert by its *Confirm…*: the new and the old configuration in turn.
+*Confirm…* also decides on an alert, by runs of the new and the old configuration in turn.
 """
 
 from __future__ import annotations

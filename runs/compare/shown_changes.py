@@ -1,9 +1,4 @@
-"""Prepare a comparison's verdict and measures for a page.
-
-Say what an alert is about.
-
-Read and describe the reference of a stored verdict.
-"""
+"""Prepare comparisons for pages: an alert's title, a verdict's reference, its measures and their plot."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compare runs side by side: every measure and scenario, in the given order.
-
-Find where the failing trials of a run part ways with the passing ones of another.
-"""
+"""Compare runs side by side: measures, scenarios, and where failing trials part ways with passing ones."""
 
 from __future__ import annotations
 

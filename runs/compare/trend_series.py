@@ -1,7 +1,4 @@
-"""Read measures and subcommands over a trend's runs, with the runs from which they changed.
-
-Read the runs of a trend and the choices of its filters.
-"""
+"""Read a trend: its filters, its runs, and how measures and subcommands changed over them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compare two runs: comparability, measures and scenarios.
-
-The scenarios of compared runs: their trials, their change, and the chips that narrow them.
-"""
+"""Compare two runs: comparability, measures and scenarios, and the chips that narrow the scenarios."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compare up to ten runs with the first one, as a matrix.
-
-Read which runs to compare from the address.
-"""
+"""Read from the address which runs to compare, and compare up to ten with the first one, as a matrix."""
 
 from __future__ import annotations
 

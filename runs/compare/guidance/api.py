@@ -1,7 +1,4 @@
-"""Compare two versions of a suite's guidance.
-
-The guidance that lately improved its suite, with what changed in it.
-"""
+"""The REST operation that compares two versions of guidance, and versions that improved their suite."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compare two versions of guidance, measure by measure, over the runs that had each.
-
-Choose the runs from which two versions of guidance are compared.
-"""
+"""Compare two versions of guidance, measure by measure, over the runs that had each in one setting."""
 
 from __future__ import annotations
 

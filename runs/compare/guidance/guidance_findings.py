@@ -1,7 +1,4 @@
-"""Find what compared runs say of two versions of guidance: measures, exposure, quotes and the judge's reasons.
-
-Read how far guidance got in the trials of runs.
-"""
+"""Find what runs say of two versions of guidance: measures, exposure, quotes and the judge's reasons."""
 
 from __future__ import annotations
 

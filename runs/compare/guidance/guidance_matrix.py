@@ -1,7 +1,4 @@
-"""Tool versions against guidance versions: pass rate, first-try success and cost of each pair.
-
-A suite's guidance versions in the order in which they were made, each compared with the one before it.
-"""
+"""A suite's guidance versions: against tool versions as a matrix, and each against the one before it."""
 
 from __future__ import annotations
 

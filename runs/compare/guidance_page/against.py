@@ -1,7 +1,4 @@
-"""Read two versions of guidance for their comparison page.
-
-The strip of guidance versions and the heat map below it, as pictures and cells.
-"""
+"""Read two versions of guidance for their page, and draw the row of versions and the heat map below it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Draw measures over runs as SVG, without colours or scripts: one large with a link for each point, others small.
+"""Draw measures over runs as SVG, without colours or scripts, and say in words what the drawings show.
 
-The values, changes and runs of a trend in words.
-
-Draw what changed below the large chart's axis: flags of what ran, and what people noted.
+One is large, with a link for each point; others are small. Below the large one's axis are flags of what ran, and
+what people noted.
 """
 
 from __future__ import annotations

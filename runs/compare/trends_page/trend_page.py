@@ -1,10 +1,7 @@
-"""Read a suite's trends for their page and its table.
+"""Read a suite's trends for their page and table, with the large chart and a sentence on the last change.
 
-Build the large chart with Plotly, whose script draws it once somebody points at it.
-
-Colours are the style sheet's variables, which static/js/charts.js resolves; it adds what depends on the window's width.
-
-Say in one sentence when a suite's measures changed last.
+Plotly draws the chart once somebody points at it. Colours are the style sheet's variables, which
+static/js/charts.js resolves; it adds what depends on the window's width.
 """
 
 from __future__ import annotations
