@@ -1,7 +1,4 @@
-"""Retries short database work on a fresh connection when the server is away.
-
-A database that is away: one line of the log a minute, and how long a process waits for it.
-"""
+"""Retry short database work on a fresh connection while the server is away; log one line a minute."""
 
 from __future__ import annotations
 

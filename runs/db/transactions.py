@@ -1,10 +1,7 @@
-"""Short write transactions from many threads of one process.
+"""Short write transactions from many threads, the database's clock with its leases, and requests of jobs.
 
-The database's clock, and leases by it, so that differences between workers' clocks don't matter.
-
-A lease is the right to work on a row until a moment of this clock, under a token that later writes name.
-
-Store that a worker has something to do, in the transaction of what asks for it.
+A lease is the right to work on a row until a moment of this clock, so differences between workers' clocks don't
+matter. Later writes name the lease's token. A job is stored in the transaction of what asks for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Lanes: each runs trials of one run, and moves to another run by fair share.
-
-The lanes of a worker process: threads that run trials by fair share.
-"""
+"""Lanes: threads of a worker, each of which runs trials of one run and moves to another by fair share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Prepares a run before its trials: checks the target and the tool, and records their versions.
+"""Prepare a run before its trials: check target and tool, record their versions, compute the fingerprint.
 
-The inputs that a run's results depend on: with equal fingerprints, runs differ only by chance.
+The fingerprint has the inputs that a run's results depend on: runs with equal ones differ only by chance.
 """
 
 from __future__ import annotations

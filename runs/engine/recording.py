@@ -1,7 +1,4 @@
-"""Record the results that workers report: one transaction a trial, fenced by its claim's token.
-
-The result of a trial, and its rows.
-"""
+"""Record the results that workers report: one transaction a trial, fenced by its claim's token."""
 
 from __future__ import annotations
 

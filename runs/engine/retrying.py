@@ -1,6 +1,7 @@
-"""Run errors or cancelled trials again in the same run; their earlier attempts are kept.
+"""Reopen closed runs: to run errors or cancelled trials again, or to give two compared runs further trials.
 
-Give two compared runs further trials: a round of both that is prepared again, and counts in their comparison alone.
+Earlier attempts of a trial are kept. Further trials are a round of both runs, which is prepared again and counts
+in their comparison alone.
 """
 
 from __future__ import annotations

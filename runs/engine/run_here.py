@@ -1,7 +1,4 @@
-"""Executes the runs of a launch in this process.
-
-Waits for workers to execute a launch, and gives up if none is running.
-"""
+"""Execute the runs of a launch in this process, or wait for workers; gives up if none is running."""
 
 from __future__ import annotations
 

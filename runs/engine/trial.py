@@ -1,6 +1,6 @@
-"""Executes one trial, from its workspace to its result. `recording` stores it.
+"""Execute one trial, from its workspace to its result, or try a target with one prompt.
 
-Try a target with one prompt: by a worker, as in a trial, and without storing one.
+`recording` stores a trial's result; a try is no trial.
 """
 
 from __future__ import annotations

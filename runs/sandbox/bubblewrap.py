@@ -1,8 +1,6 @@
-"""Build the options of bubblewrap, which runs a command in its own namespaces.
+"""Build the options of bubblewrap, which runs a command in its own namespaces, and the /etc that it sees.
 
-Build the /etc that commands see in one folder.
-
-The kernel serialises mounts, and each separate entry of /etc would take two.
+/etc is one folder, because the kernel serialises mounts and each separate entry would take two.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""A network for one sandbox: its own namespaces, nftables in them, and slirp4netns to the world outside.
+"""Namespaces around a sandbox: one with limits of its user, and one with a network filtered by nftables.
 
-A holder process owns the namespaces. The sandbox gets a user namespace below them, so nothing in it
-can change the network.
+slirp4netns connects the network. A holder process owns its namespaces; the sandbox gets a user namespace below
+them, so nothing in it can change the network.
 
-Lend user namespaces that limit what a command takes of the worker's user.
-
-Linux counts inotify instances and namespaces per user, so one trial could take all that the worker's user may have. A
-namespace has limits of its own for all that runs in it and below; a command has no rights over them. Making one takes
-milliseconds, so later commands use it again.
+Linux counts inotify instances and namespaces per user, so one trial could take all of the worker's. A user
+namespace has limits of its own for all that runs in it and below; a command has no rights over them. Making one
+takes milliseconds, so later commands reuse it.
 """
 
 from __future__ import annotations

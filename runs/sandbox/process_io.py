@@ -1,6 +1,6 @@
-"""Feed one running process, capture its output and stop it.
+"""Feed one running process, capture its output, and stop it when its tree exceeds a limit.
 
-Limit a whole process tree's memory, process count and disk use.
+Limits are of time, memory, processes and disk use.
 """
 
 from __future__ import annotations

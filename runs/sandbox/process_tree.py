@@ -1,10 +1,8 @@
-"""Find and kill a command's processes, including those that left its group.
+"""Find and kill a command's processes, also those that left its group, and limit a trial's by a cgroup.
 
 A process that leaves its session, parents and environment escapes here; a sandbox's pid namespace contains it.
-
-Limit a whole trial with a control group, if the system has delegated one to the worker.
-
-systemd delegates with `Delegate=yes` and marks the folder. Without delegation, the watchdog polls a trial's usage a few times a second.
+systemd delegates control groups with `Delegate=yes` and marks the folder. Without delegation, the watchdog polls a
+trial's usage a few times a second.
 """
 
 from __future__ import annotations

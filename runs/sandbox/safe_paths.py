@@ -1,7 +1,7 @@
 """Open files that a trial may have changed: never outside its directory, never blocking.
 
-Linux resolves the whole path beneath a directory (openat2). Elsewhere each step is opened from the previous one, and links are read, not followed.
-Only regular files are read: a FIFO would block and a device never ends.
+Linux resolves the whole path beneath a directory (openat2). Elsewhere each step is opened from the previous one,
+and links are read, not followed. Only regular files are read: a FIFO would block and a device never ends.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Sandbox commands: what they see, where they write, how much they may use.
+"""Sandbox commands: what they see, where they write, how much they use, which variables they may get.
 
 Uses the best of three levels that the machine offers: namespaces by bubblewrap; Landlock with resource limits;
-resource limits alone. Settings come in as values.
-
-Decide which worker variables a project may use (`EVALHUB_ENV_ALLOW`), and which need a sandbox.
+resource limits alone. Settings, such as `EVALHUB_ENV_ALLOW`, come in as values.
 """
 
 from __future__ import annotations

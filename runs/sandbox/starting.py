@@ -1,8 +1,7 @@
 """Start a command directly, in bubblewrap, or through a starter that limits itself first.
 
 A helper (bubblewrap, the starter) gets a fixed environment and starts in `/`. The command's variables reach it
-through a file descriptor, so they affect nothing outside the
-sandbox and appear in no argument list.
+through a file descriptor, so they affect nothing outside the sandbox and appear in no argument list.
 """
 
 from __future__ import annotations

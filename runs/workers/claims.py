@@ -1,15 +1,11 @@
 """Claims of trials and preparations: conditional updates with leases and fencing tokens.
 
-The database is the queue of record. A claim is one UPDATE that names the state it expects.
-Every later write names the claim's token, so a worker that was thought lost cannot overwrite
-its successor's work.
+The database is the queue of record. A claim is one UPDATE that names the state it expects. Every later write names
+the claim's token, so a worker that was thought lost cannot overwrite its successor's work.
 
-The name of this process in the registry of workers, and in the trials that it runs.
-
-Launches that one process executes by itself (`--now`): no worker takes their trials while it lives.
-
-The process renews its hold with the leases of its trials. When it is gone, a launch waits for whoever takes it over: a
-worker that can have its variables, or a person who resumes or cancels its runs.
+No worker takes the trials of a launch that one process executes by itself (`--now`), which the process holds and
+renews with its leases. When the process is gone, the launch waits for a worker that can have its variables, or for
+a person who resumes or cancels its runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who works on what: a job is taken by one worker, which keeps its lease, and ends or waits again.
+"""Jobs: one worker takes a job, keeps its lease, and ends it or lets it wait again.
 
 A worker that is silent for longer than its lease has lost its job. What must not happen twice ends with a sentence
-then, and what the worker stores later is refused; a batch and a channel's messages are taken up by another worker.
+then, and what the worker stores later is refused; another worker continues a batch or a channel's messages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Grades captured evidence with the parsing and judging of execution.
-
-The input of grading: a suite's text, a scenario and captured evidence.
-"""
+"""Grade captured evidence of a scenario with the same parsing and judging as an executed trial."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Make the scores of a reassessment count.
+"""Show a reassessment's scores beside the stored ones, and make them count.
 
-Show a reassessment's scores beside the stored ones.
-
-What `judge_again` and `grade_again` share.
+Also has what the commands `judge_again` and `grade_again` share.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The files that judge: they are laid when the agent has ended, so that it can't read what it is judged by.
+"""Keep the files that judge a trial from its agent: they are laid when the agent has ended.
 
-Of a bundle's files that is what judging names: eval files, judges' scripts with their folders, the files that those
-scripts name, prompts and files of expected messages. All else stays, because the target's program may be among it.
-Of a fixture's files it is the rubric.
+Of a bundle's files these are the ones that judging names: eval files, judges' scripts with their folders, the files
+that those scripts name, prompts and files of expected messages. All else stays, because the target's program may be
+among it. Of a fixture's files it is the rubric.
 """
 
 from __future__ import annotations

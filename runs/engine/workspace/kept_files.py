@@ -1,7 +1,4 @@
-"""Stores files of a trial and describes the changes of its workspace.
-
-Limit the work that evalhub does on what an agent left.
-"""
+"""Store a trial's files and describe what changed in its workspace, within limits of time and size."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Files that are not the task: kept as they stand after setup, and laid again when the agent has ended.
+"""Files that are not the task: kept as they are after setup, and restored when the agent has ended.
 
-Hidden files are taken away before the setup, which may commit what it finds, and laid with the protected ones.
-
-Keep files that evalhub lays after the agent out of `git status`, so that a gate on a clean tree still passes.
+Hidden files are removed before the setup, which may commit what it finds, and restored with the protected ones.
+`git status` doesn't show what evalhub lays after the agent, so a gate on a clean tree still passes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Keep an agent from deciding its own gates: restore protected files, remove planted Git settings, report the rest.
+"""Keep an agent from deciding its own gates: restore protected files, remove planted Git settings.
 
-Notice which files that gates and scripts run were changed by the agent (`scenarios.watched_files`).
+Changed files that gates and scripts run (`scenarios.watched_files`) are reported, not restored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a scenario with stubs on a model: the conversation, its time limit and its recording.
+"""Run a scenario with stubs on a model: the conversation, its time limit and its recording.
 
 tool-forge eval runner, Stub-based multi-turn execution.
 """

@@ -1,11 +1,8 @@
-"""The workspace of a trial: created from a fixture, used by commands and read by gates.
+"""The workspace of a trial and its other folders: created from a fixture, used by commands, read by gates.
 
-The directories of one trial: some for its commands, one for the worker only.
-
-The directory in which a process creates the folders of its trials.
-
-Each process has its own, with a locked file beside it while it runs. The next process removes the directories of
-killed processes; those of another machine only after a week, because not every network drive shows locks of others.
+Each process creates trials' folders in a directory of its own, with a locked file beside it while it runs. The
+next process removes the directories of killed processes; those of another machine only after a week, because not
+every network drive shows locks of others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Recognize the tool in a process that stands right after its exec. Standard library only.
+"""Recognize the tool in a process right after its exec, also in a script that an interpreter or a shell runs.
 
-Read what a process is, from outside its sandbox. Standard library only, because the recorder imports it.
-
-Find the script that an interpreter or a shell runs, from its arguments.
+Reads the process from outside its sandbox. Standard library only, because the recorder imports it.
 """
 
 from __future__ import annotations
