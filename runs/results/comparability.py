@@ -1,10 +1,8 @@
-"""Find which parts of each scenario changed between two runs.
+"""Find which parts of each scenario changed between two runs, so that their outcomes can't be compared.
 
-Gates, rubrics and judges that a person adopted for a run, in place of those of its suite's version.
-
-What imported results say of the contents that they were measured on, by the hashes that evalhub wrote into them.
-
-Imported results may lie on a version of their suite that was made from them, which holds no task and no gates.
+Counts gates, rubrics and judges that a person adopted for a run in place of those of its suite's version. Imported
+results say by hashes what they were measured on; the version of their suite that was made from them may hold no
+task and no gates.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Summarise a run's trials for its page, and several runs' trials for lists.
-
-Read the trials of a run and of its baseline for the run's page.
-"""
+"""Summarise the trials of runs: for lists as stored, for a run's page with those of its baseline."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Count judges' identical statements over trials.
 
-The words of statements that judges decide about: their ids lose signs such as those of `12.50` and `--json`.
+Statements that judges decide about are read from rubrics, because their ids lose signs such as those of `12.50` and
+`--json`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Aggregate a closed run's trials into the rows that trends, comparisons and statistics read.
 
-Say that the agents of a run called the tool and it never started: it isn't where the guidance says.
-
-The tokens of trials, and notes on their costs.
+Also words for tokens, notes on costs, and the warning that no call of the tool ever started.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Filter a list of runs by its query string.
-
-The choices of a project's run filters.
-
-The filters of runs as REST takes them.
-"""
+"""Filter a list of runs by its query string, and read the choices of each filter."""
 
 from __future__ import annotations
 

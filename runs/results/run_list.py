@@ -1,8 +1,6 @@
-"""Read runs as rows for the runs page and a project's home.
+"""Read runs as rows of lists, each with its badge: one answer, the first that is true.
 
-Judge a run by its suite's release rule: every scenario's next k trials must pass, with a chance of at least so much.
-
-What a run's badge says: one answer, the first that is true.
+A suite's release rule: the next k trials of every scenario must pass, with a chance of at least so much.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The usage page: the tool's subcommands with their failures, and the flags that agents confused.
-
-How agents used the tool's subcommands and flags.
-"""
+"""How agents used the tool, as a page and by REST: subcommands with their failures, and confused flags."""
 
 from __future__ import annotations
 

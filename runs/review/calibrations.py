@@ -1,9 +1,4 @@
-"""Compare each judge version with people's labels.
-
-What a page needs to know beside judgings.
-
-Where a judge and all other checks agree, and where not.
-"""
+"""Compare judge versions with people's labels and each other, and find where judge and gates disagree."""
 
 from __future__ import annotations
 

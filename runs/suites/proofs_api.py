@@ -1,7 +1,4 @@
-"""Proofs of suites: request one, and read the newest.
-
-Proofs of stored suites: requested on a page or by REST, and made by a worker or by a command.
-"""
+"""Proofs of stored suites: requested on a page or by REST, made by a worker or by a command."""
 
 from __future__ import annotations
 

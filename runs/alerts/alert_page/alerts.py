@@ -1,7 +1,4 @@
-"""Read the regressions queue: alerts with regressed scenarios, since when, and what changed.
-
-The forms of alerts, of one and of several.
-"""
+"""Read the regressions queue: alerts with regressed scenarios, since when, and what changed; their forms."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Create, change, test and delete channels, for pages and REST. The audit log names changed fields, never values.
+"""Create, change, test and delete channels, for pages and REST, and sign webhooks.
 
-Sign webhook messages so that a receiver knows who sent them and when.
-
-Source: Standard Webhooks, https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+The audit log names changed fields, never values. A signature proves to the receiver who sent a message and when
+(Standard Webhooks, https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 """
 
 from __future__ import annotations

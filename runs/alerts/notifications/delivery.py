@@ -1,7 +1,4 @@
-"""Deliver what is stored: by one worker a channel, sent at most once, retried for a day while the receiver is away.
-
-Send one message to one channel, once.
-"""
+"""Deliver stored messages: one worker a channel, at most once, retried for a day while it is away."""
 
 from __future__ import annotations
 

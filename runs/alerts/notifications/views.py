@@ -1,7 +1,4 @@
-"""Views of channels: list, add, edit, test, delete, and the log of deliveries.
-
-Define the form of a channel.
-"""
+"""Views of channels: list, add, edit, test, delete, and the log of deliveries; and the form of a channel."""
 
 from __future__ import annotations
 

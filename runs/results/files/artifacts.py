@@ -1,8 +1,7 @@
 """Store trials' files, once per content, in the configured file store (`STORAGES["artifacts"]`).
 
-The store is a folder of the data directory, or an S3-compatible bucket (`EVALHUB_STORE`).
-
-Check that web and workers share one file store, by a random id written into each store once.
+The store is a folder of the data directory, or an S3-compatible bucket (`EVALHUB_STORE`). A random id in it shows
+whether web and workers share it.
 """
 
 from __future__ import annotations

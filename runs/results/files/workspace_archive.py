@@ -1,7 +1,4 @@
-"""Find a workspace's changed files and archive it.
-
-Read a trial's stored workspace file by file.
-"""
+"""Find a workspace's changed files, archive it, and read a stored workspace file by file."""
 
 from __future__ import annotations
 

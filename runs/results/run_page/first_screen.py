@@ -1,7 +1,4 @@
-"""What a run's page shows first: its answer in a sentence, its line as a picture, what broke.
-
-Compare a run with its baseline by scenario, regressions first.
-"""
+"""What a run's page shows first: its answer in a sentence, its line as a picture, what changed."""
 
 from __future__ import annotations
 

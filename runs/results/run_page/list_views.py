@@ -1,7 +1,4 @@
-"""Views of the runs page: the list, and tags in place.
-
-Draw a list's newest runs in three figures: pass rate, first-try success, cost per passed trial.
-"""
+"""Views of the runs page: the list and tags, with figures of pass rate, first-try success and cost."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Compare the tool's subcommands with the baseline.
-
-Show a run's diagnosed patterns with the calls that show them, and store what people say of them.
-
-Read one subcommand's failing calls in a run.
-"""
+"""A run's subcommands against its baseline, their failing calls, and diagnosed patterns with reviews."""
 
 from __future__ import annotations
 

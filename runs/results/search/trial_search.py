@@ -1,7 +1,4 @@
-"""Search the texts of trials: commands, outputs, the judge's statements and answers.
-
-Write the texts of trials that the search finds.
-"""
+"""Write the texts of trials for the search, and search them: commands, outputs, statements and answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compare two trials: results, commands, judge and answers.
-
-Align the calls of two trials for their comparison.
-"""
+"""Compare two trials: results, aligned commands, judge and answers."""
 
 from __future__ import annotations
 

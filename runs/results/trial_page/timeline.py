@@ -1,6 +1,6 @@
-"""Build a trial's timeline: pages of steps, grouped attempts, links to calls.
+"""Build a trial's timeline: pages of steps, grouped attempts, links to calls, and the axis of time.
 
-Lay a trial's steps on one axis of time: the model's turns, its calls, and what it waited for.
+The axis has the model's turns, its calls, and what it waited for.
 """
 
 from __future__ import annotations

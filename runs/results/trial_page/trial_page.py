@@ -1,7 +1,4 @@
-"""Read a trial for its page.
-
-The scores and criteria of a trial that a person can overrule.
-"""
+"""Read a trial for its page, with the scores and criteria that a person can overrule."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A suite's proof on its page: its seals, and the button for it.
-
-The forms of a suite's settings and of its proofs.
-"""
+"""A suite's proof on its page: its seals, the button to request one, and the forms of proofs and settings."""
 
 from __future__ import annotations
 

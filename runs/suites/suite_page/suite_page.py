@@ -1,7 +1,4 @@
-"""Read a suite for its page: scenarios with their last trials, versions, guidance and targets.
-
-Read a suite's versions and the changes of one of them.
-"""
+"""Read a suite for its page: scenarios with their last trials, versions, changes, guidance and targets."""
 
 from __future__ import annotations
 

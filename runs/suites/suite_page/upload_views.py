@@ -1,7 +1,4 @@
-"""Upload suites and their targets file.
-
-Try a command pattern on a transcript: what it finds, with subcommand and exit code.
-"""
+"""Views that upload suites with their targets file, and that try a command pattern on a transcript."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Views of suites: list, detail and version differences.
-
-List suites with their newest version and run, filtered by text, format and tag.
-"""
+"""Views of suites: list, detail, settings, proof and version differences."""
 
 from __future__ import annotations
 
