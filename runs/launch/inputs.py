@@ -1,13 +1,8 @@
-"""Turns paths and names from the command line into the parts of a request.
+"""Turn paths and names from the command line into the parts of a request.
 
-A guidance document that comes with a request, in place of one of the suite's.
-
-Reads the runner configuration of tool-forge: a JSON file with defaults of options.
-
-The names are those of its eval runner contract (Runner Configuration) and of forge.config.json, which has the
-agent under `agent` and folders under `evals` and `project`.
-
-Reads seed manifests, snapshots and tool registries.
+These are suites, guidance and targets; seed manifests, snapshots and tool registries; and the JSON file of
+`--config` with defaults of options. Its names are those of tool-forge's eval runner contract (Runner Configuration)
+and of forge.config.json, which has the agent under `agent` and folders under `evals` and `project`.
 """
 
 from __future__ import annotations

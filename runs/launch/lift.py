@@ -1,6 +1,6 @@
-"""The arms of a lift: a suite's skill, the same guidance without it, and with the skill's previous version.
+"""The arms of a launch with several versions of guidance: which is compared with which, and which decides.
 
-The arms of a launch with several versions of guidance: which is compared with which, and which decides.
+A lift has a suite's skill, the same guidance without it, and with the skill's previous version.
 """
 
 from __future__ import annotations

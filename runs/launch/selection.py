@@ -1,7 +1,4 @@
-"""Selects the scenarios and targets of a request.
-
-The judge of a request before it starts: the recommended one by name, and which trials would have none.
-"""
+"""Select the scenarios and targets of a request, and find what would judge its trials before it starts."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Work that a worker does beside trials: who works on what, until it is done.
-
-Batches submitted to a provider, and their answers.
-
-Worker processes, and the check of their leases.
-"""
+"""Work beside trials (jobs, providers' batches), worker processes, and the check of their leases."""
 
 from __future__ import annotations
 

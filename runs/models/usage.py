@@ -1,7 +1,4 @@
-"""How agents use the tool under test: its help pages, and what agents confused.
-
-What keeps a counter of `/metrics` from going down.
-"""
+"""How agents use the tool under test (help pages, confused flags, sessions), and counters of `/metrics`."""
 
 from __future__ import annotations
 

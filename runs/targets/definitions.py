@@ -1,12 +1,9 @@
-"""Reads targets files and resolves their variables.
+"""Read targets files, resolve their variables, check their paths, and check targets on a worker.
 
-A definition is stored as written: `${{ VAR }}` replaces an entire value and is resolved on the worker
-when a trial runs, from the variables that the project may use. Secrets are never stored: a field that needs
-one must be such a reference (AgentV, Provider Integration).
-
-Checks the paths in a target when it is saved and again when it is used.
-
-Checks of targets, requested on a page and done by a worker because the web process runs no commands.
+A definition is stored as written: `${{ VAR }}` replaces an entire value and is resolved on the worker when a trial
+runs, from the variables that the project may use. Secrets are never stored: a field that needs one must be such a
+reference (AgentV, Provider Integration). Paths are checked when a target is saved and again when it is used. A
+check is requested on a page and done by a worker, because the web process runs no commands.
 """
 
 from __future__ import annotations

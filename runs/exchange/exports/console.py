@@ -1,6 +1,6 @@
-"""Summarise a finished run for a terminal; plain text elsewhere.
+"""Summarise a finished run as text: eval cases in tool-forge's layout, everything else in evalhub's.
 
-Print a run: eval cases in tool-forge's layout, everything else in evalhub's.
+Only terminals get colours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""List the export formats of a run.
-
-Decide what a run's exit code says: regressed, or nothing measured.
-"""
+"""List the export formats of a run, and decide what its exit code says: regressed, or nothing measured."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Write documents to files.
-
-What a job of GitHub Actions gets beside files: step outputs, and annotations of the scenarios that broke.
-"""
+"""Write documents to files; for a job of GitHub Actions also step outputs and annotations."""
 
 from __future__ import annotations
 

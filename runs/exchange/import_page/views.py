@@ -1,7 +1,4 @@
-"""Export runs and import other programs' results.
-
-Import people's sessions: show what would be kept, then store it.
-"""
+"""Views that export runs, import other programs' results, and import people's sessions after a preview."""
 
 from __future__ import annotations
 

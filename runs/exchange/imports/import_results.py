@@ -1,6 +1,6 @@
 """Import results of other programs, and runs of another evalhub, as closed runs.
 
-Merge the shards of a matrix of jobs (`run_scenarios --shard 1/3`) into the run that one job would have made.
+The shards of a matrix of jobs (`run_scenarios --shard 1/3`) can be merged into the run that one job would have made.
 """
 
 from __future__ import annotations

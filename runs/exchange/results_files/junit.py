@@ -1,8 +1,8 @@
 """JUnit XML as pytest, Maven's surefire, jest-junit, gotestsum, Node and evalhub itself write it.
 
 A case is a scenario and each of its results a trial. A case that was not run isn't a trial. Properties of a suite
-of cases may name what ran (`evalhub.suite`, `evalhub.target`, `evalhub.model`); other properties of suites are not
-kept, because surefire writes all of Java's there.
+of cases may name what ran (`evalhub.suite`, `evalhub.target`, `evalhub.model`); its other properties are dropped,
+because surefire writes all of Java's there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Results of llm-tool-test: `results.jsonl`, or run folders with transcripts, as zip or folder.
 
-Layer 1 is computed again from the transcripts. Of `metrics.json`, the shape of the program and that of its
-specification are read.
+Layer 1 is computed again from the transcripts. `metrics.json` is read in the program's shape and in that of its
+specification.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""promptfoo's output as JSON or JSON lines.
+"""promptfoo's output as JSON or JSON lines, and which of its rows are trials of one scenario.
 
-Which of promptfoo's rows are trials of one scenario, and what it is called.
-
-promptfoo numbers rows, not tests: `testIdx` counts repeats too, and `promptIdx` counts over providers and prompts. So a
-test is what it consists of, and a prompt what its id or label says.
+promptfoo numbers rows, not tests: `testIdx` counts repeats too, and `promptIdx` counts over providers and prompts.
+So a test is identified by its contents, and a prompt by its id or label.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Find the program of a command template, on the worker and inside its sandbox.
-
-What makes the output of a `cli` target's program readable, by the program's name.
-"""
+"""Find a command template's program on the worker and in its sandbox, and say how to read its output."""
 
 from __future__ import annotations
 

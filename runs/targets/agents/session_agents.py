@@ -1,7 +1,4 @@
-"""The command lines of Gemini CLI, Qwen Code and Copilot CLI, with the session file that each keeps in its home.
-
-Read the session files of agents and their sub-agents, which their programs write into the trial's scratch folder.
-"""
+"""Run Gemini CLI, Qwen Code and Copilot CLI, and read the session files that agents write during a trial."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Decide whether an agent's session was broken: by its model's service, or by a crash of its program.
-
-Notice the closing event of an agent's stream while its program still runs.
-"""
+"""Decide whether a session was broken by its model's service or a crash, and notice its closing event."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Ask a model through litellm: for providers, judges and conversations over stubs.
-
-Convert a task to chat messages and a model's answer to a recording.
-"""
+"""Ask a model through litellm: for providers, judges and conversations over stubs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Settings of models behind litellm: Azure OpenAI, Anthropic, Gemini and others that it supports.
+"""Settings of models behind litellm, and its guarded clients, which reach only allowed addresses.
 
-Give litellm and similar clients checked connections, so that they reach only addresses that this worker may call.
+Azure OpenAI, Anthropic and Gemini have settings of their own; other models have their litellm id.
 """
 
 from __future__ import annotations

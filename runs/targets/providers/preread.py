@@ -1,4 +1,4 @@
-"""The prompt of an agent that opens files itself: what it has to read first, then the question.
+"""The prompt of an agent that opens files itself: what it must read first, then the question.
 
 AgentV evaluation, VS Code provider and Codex CLI provider: a mandatory block with file:// links.
 """

@@ -1,8 +1,7 @@
 """When and after how long to retry a request to a model (AgentV evaluation, Provider Retry Configuration).
 
-Classify litellm's exceptions: an HTTP status, a broken connection, or a request that was never sent.
-
-Wait for calls that can't be interrupted; abandon them on timeout or cancellation.
+litellm's exceptions are classified as an HTTP status, a broken connection, or a request that was never sent. Calls
+that can't be interrupted are abandoned on timeout or cancellation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Views of one target: create it, edit it and try it.
-
-The two forms of a target: fields that write a new one's entry, and the entry as YAML.
-"""
+"""Views of one target, to create, edit and try it, and its two forms: fields for a new one, or YAML."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Views of targets: list, import, edit and check.
-
-Views of a project's own model prices.
-"""
+"""Views of targets (list, import, edit, check) and of a project's own model prices."""
 
 from __future__ import annotations
 
