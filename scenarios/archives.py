@@ -1,7 +1,4 @@
-"""Read zip and tar archives into memory, never to disk.
-
-Check the size and the paths of bundles.
-"""
+"""Read zip and tar archives into memory, never to disk, and check the sizes and paths of bundles."""
 
 from __future__ import annotations
 

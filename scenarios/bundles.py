@@ -1,6 +1,7 @@
 """Read files, folders and archives as paths and contents, within limits.
 
-Find what AgentV's eval files name in folders above the one that a command was given: `evals/` beside `prompts/`.
+For a folder that a command was given, also what AgentV's eval files name above it, such as `prompts/` beside
+`evals/`.
 """
 
 from __future__ import annotations

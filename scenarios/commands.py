@@ -1,7 +1,4 @@
-"""Shared parts of commands that read files: problems, project and user.
-
-Quote the lines of a file around a problem.
-"""
+"""Shared parts of commands that read files: problems with the lines around them, project and user."""
 
 from __future__ import annotations
 

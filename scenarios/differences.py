@@ -1,7 +1,4 @@
-"""Compare two versions of a suite, scenario by scenario.
-
-Compare two texts line by line, within limits of time and size.
-"""
+"""Compare two versions of a suite, scenario by scenario and line by line, within limits of time and size."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Guidance: documents that an agent reads, such as AGENTS.md, recognised by name and versioned separately from fixtures.
+"""Guidance: documents that an agent reads, such as AGENTS.md, recognised by name.
 
-Separate the tool under test from a fixture's files: a new version of the tool is not a new task.
+Guidance and the tool under test are separated from a fixture and have versions of their own, so a new one isn't a
+new task.
 """
 
 from __future__ import annotations

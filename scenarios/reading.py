@@ -1,8 +1,7 @@
 """Read other people's files: in this process, or on a server in another one with limits of time and memory.
 
-A command reads its own user's files here, which is fastest; a server calls `set_caller`.
-
-Parsed suites as one process sends them to another: contents of files go once, and fixtures name them by hash.
+A command reads its own user's files here, which is fastest; a server calls `set_caller`. Suites travel between
+processes with each file's content once, and fixtures name contents by hash.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Store equal contents once: fixtures, rubrics, guidance versions and scenario versions.
+"""Store equal contents once: fixtures, rubrics, guidance and scenario versions, by hashes of their contents.
 
-Hash contents: equal contents have equal hashes, however their files are written.
+Equal contents have equal hashes, however their files are written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Find what commands after the agent run, by convention: scripts that they name, the tool, and what runners take.
+"""Find what commands after the agent run: scripts that they name, the tool, and what runners take.
 
-Nothing of a command is interpreted, so it doesn't matter how it starts a script. A name that it computes isn't found.
+What runners take is known by convention. Commands are not interpreted, so it doesn't matter how they
+start a script. A name that one computes isn't found.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""The parsed suites, independent of their format.
-
-Map the values of a document to lines, so every problem can name its line.
-
-Problems of files, with line and fix.
-
-Validate decoded values against a format's models and describe problems in sentences.
-"""
+"""Parsed suites, the problems of files with line and fix, and the validation that finds them."""
 
 from __future__ import annotations
 

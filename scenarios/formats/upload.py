@@ -1,7 +1,4 @@
-"""The uploaded files that formats read, and the results they return.
-
-Find the scenario files of an upload and their formats.
-"""
+"""The uploaded files that formats read, which are scenario files, and the results that formats return."""
 
 from __future__ import annotations
 

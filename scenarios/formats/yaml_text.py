@@ -1,9 +1,7 @@
-"""Read untrusted YAML: check it event by event before building it.
+"""Read untrusted YAML: check it event by event (tags, depth, aliases) before building it.
 
-PyYAML's fast loader accepts duplicate keys silently, and overflows the stack on deep nesting. Scalars follow YAML 1.2 (`no` is text, `010` is ten, a date is text), as in the programs
-that define these formats.
-
-Check the parts of a YAML document before building it: tags, depth, and what aliases make of it.
+PyYAML's fast loader accepts duplicate keys silently, and overflows the stack on deep nesting. Scalars follow YAML
+1.2 (`no` is text, `010` is ten, a date is text), as in the programs that define these formats.
 """
 
 from __future__ import annotations

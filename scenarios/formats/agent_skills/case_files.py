@@ -1,7 +1,4 @@
-"""The files that a skill's cases name: where they are looked for, and which ones a workspace gets.
-
-Read which skill a prompt must load.
-"""
+"""The files that a skill's cases name and a workspace gets, and the skill that a prompt must load."""
 
 from __future__ import annotations
 

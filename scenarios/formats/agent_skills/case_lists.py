@@ -1,8 +1,7 @@
 """Find the cases in a skill's eval file, under whichever name authors have given their list.
 
-The cases of a skill: their keys, and the ids of cases and statements, which suites and imported results share.
-
-The reader accepts other keys, so a case is checked there key by key.
+Also their keys and the ids of their statements, which suites and imported results share. The reader accepts other
+keys, so a case is checked there key by key.
 """
 
 from __future__ import annotations

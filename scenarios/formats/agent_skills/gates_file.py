@@ -1,6 +1,6 @@
-"""Read `evals/gates.yaml`: what a skill's cases are checked by without a judge, and which tool they test.
+"""Read `evals/gates.yaml`: what checks a skill's cases without a judge, and which tool they test.
 
-Find files of a skill that say word for word what its cases are judged by.
+Also finds files of a skill that contain, word for word, what its cases are judged by.
 """
 
 from __future__ import annotations

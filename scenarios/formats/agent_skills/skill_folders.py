@@ -1,8 +1,7 @@
-"""Find the skills of an upload, and the files of one that go into a workspace.
+"""Find the skills of an upload, and which of their files go into a workspace.
 
-Decide what of a skill's folder no agent gets: evals, what judged them, and what a repository has for its authors.
-
-All else is the skill, in whichever folder it lies.
+No agent gets evals, what judged them, and what a repository has for its authors. All else is the skill, in
+whichever folder it lies.
 """
 
 from __future__ import annotations

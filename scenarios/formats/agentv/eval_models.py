@@ -1,7 +1,4 @@
-"""The models of AgentV's eval files.
-
-The models of assertions in eval files of AgentV 2 and later whose files have another form than their class.
-"""
+"""The models of AgentV's eval files, and of assertions whose form in files differs from their class."""
 
 from __future__ import annotations
 

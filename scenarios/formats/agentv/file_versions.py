@@ -1,7 +1,4 @@
-"""What an eval file's keys say about the version of AgentV that it is for.
-
-An eval file within its upload, and the files it may reference.
-"""
+"""Which version of AgentV an eval file is for, by its keys; and the file within its upload."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Read the messages of a case with their files, and build its prompts.
-
-Find the prompts, scripts and working directories of evaluators.
-"""
+"""Read a case's messages with their files, build its prompts, and find files that evaluators name."""
 
 from __future__ import annotations
 

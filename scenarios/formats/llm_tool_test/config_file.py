@@ -1,7 +1,4 @@
-"""Read `llm-tool-test-config.toml` and the tool under test, which it may define.
-
-Read `evaluation.gates`, with a line for every problem.
-"""
+"""Read `llm-tool-test-config.toml`, the tool and `evaluation.gates`, with a line for every problem."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The models of llm-tool-test's scenario, rubric and settings files.
-
-Lints of scenarios: valid, but probably a mistake.
-"""
+"""The models of llm-tool-test's scenario, rubric and settings files, and lints of valid scenarios."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The models of tool-forge's eval files.
-
-Lints of eval cases: valid, but probably a mistake.
-"""
+"""The models of tool-forge's eval files, and lints of valid cases."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Translate one eval case of tool-forge.
-
-Convert `expect` to the contract's shape, with a lint for every converted value.
-
-Read `expect` of an eval case, with a line for every problem.
-"""
+"""Translate an eval case of tool-forge, with a line for each problem and a lint for each converted value."""
 
 from __future__ import annotations
 
