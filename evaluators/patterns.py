@@ -152,7 +152,7 @@ class PatternAnswer(Struct, frozen=True):
 
 
 Runner = Callable[[Engine, str, str | None, float], PatternAnswer]
-"""Search a text, or compile only where it is None, in a process that is killed after so many seconds of processor time."""
+"""Search a text, or compile only where it is None, in a process that is killed after these seconds of processor time."""
 
 _runners: list[Runner] = []
 
@@ -407,7 +407,7 @@ def _in_class(piece: str) -> str:
 
 
 def _escape(piece: str) -> str:
-    """An escape as both engines read it; what is none stays."""
+    """An escape as both engines read it; anything else stays."""
     if len(piece) < 2 or piece[0] != "\\" or piece[1] in _OWN_ESCAPES:
         return piece
     if piece[1] == "u" and len(piece) > 2:

@@ -46,7 +46,7 @@ class TrialCost(Struct, frozen=True):
 
 
 def compute_cost(usage: Usage, price: Price) -> float:
-    """Return what so many tokens cost, in US dollars; a part without a rate costs as much as the whole's others."""
+    """Return what these tokens cost, in US dollars; a part without a rate costs as much as the whole's others."""
     full = price.input_per_million
     written = _known_rate(price.cache_write_per_million, full)
     parts = (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 FEWEST_RUNS = 6
 """Fewest runs in which a change is searched."""
 FEWEST_BETWEEN = 2
-"""Fewest runs between two changes, so that one unusual run is none."""
+"""Fewest runs between two changes, so that one unusual run isn't a change."""
 
 
 class ChangePoint(NamedTuple):

@@ -77,7 +77,7 @@ class Line:
     """The largest window: runs of before the last decision, or of another guidance, are in none."""
 
     def before(self, window: int) -> Runs:
-        """Return the runs that a window of so many is compared with; none where it reaches too far."""
+        """Return the runs that a window of this many is compared with; none where it reaches too far."""
         if window > max(1, self.largest):
             return ()
         if not self.pending:
@@ -324,7 +324,7 @@ def _judge_change(
 
 
 def expected_range(earlier: Sequence[tuple[float, int]], trials: int) -> tuple[float, float] | None:
-    """Return where 95 % of next runs with so many trials are expected, 0 to 1; None for fewer than `FEWEST_RUNS`.
+    """Return where 95 % of next runs with this many trials are expected, 0 to 1; None for fewer than `FEWEST_RUNS`.
 
     Takes pass rates and trials of the line's runs, oldest first, as pictures of many lines have them.
     """

@@ -90,7 +90,7 @@ class Members:
         return self.line[::-1]
 
     def decide(self, since: int) -> None:
-        """Begin windows anew, after so many runs."""
+        """Restart windows after this many runs."""
         self.decided, self.since_fixed = since, {}
 
 

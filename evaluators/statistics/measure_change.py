@@ -21,7 +21,7 @@ class ChangeVerdict(StrEnum):
     SMALL = "small_change"
     EQUIVALENT = "equivalent"
     AS_EXPECTED = "as_expected"
-    """Of a run against its line: it lies where the line's runs let it be expected."""
+    """Of a run against its line: it is within the range that the line's runs predict."""
     NO_EVIDENCE = "no_evidence"
     TOO_LITTLE = "too_little"
     NOT_COMPARABLE = "not_comparable"

@@ -68,7 +68,7 @@ class MeasurePower:
         return 0 if self.is_enough() else smallest_enough(self.is_enough, MOST_TRIALS)
 
     def is_enough(self, more: int = 0) -> bool:
-        """Return whether so many more trials of each scenario, in both runs, find that."""
+        """Return whether this many more trials of each scenario, in both runs, find that."""
         before, after = [n + more for n in self.before], [n + more for n in self.after]
         wanted = on_scale(RELIABLE * self.rule.smallest_effect, self.rule, self.pairs)
         if self.rule.is_outcome:

@@ -52,7 +52,7 @@ from evaluators.statistics.significance import (
 
 CONFIDENCE = 0.95
 FEWEST_FOR_EQUIVALENCE = 10
-"""The fewest scenarios of which runs can be called equivalent."""
+"""The fewest scenarios with which runs can be called equivalent."""
 
 
 def compare_headline(

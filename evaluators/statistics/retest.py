@@ -172,7 +172,7 @@ def _fewest(old: Passes, level: float) -> int:
 
 
 def most_retested(first: int) -> int:
-    """Return the most fresh trials of a run with so many first ones: as many, but a whole batch."""
+    """Return the most fresh trials of a run with this many first ones: as many, but a whole batch."""
     return max(BATCH * MOST, first)
 
 
@@ -186,7 +186,7 @@ def decide_retest(fresh: Passes, old: Passes, level: float) -> RetestOutcome:
 
 
 def share_named(old: Passes, trials: int) -> float:
-    """Return in which share of cases a scenario that breaks is named by a run of so many trials.
+    """Return the share of cases in which a run of this many trials names a scenario that breaks.
 
     It then passes in one of fifty trials; `old` are its trials in the line.
     """

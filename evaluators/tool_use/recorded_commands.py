@@ -53,7 +53,7 @@ class CallingProcess(Struct, frozen=True, omit_defaults=True, gc=False):
     written: bool = False
     """Whether the script did not exist in the workspace when the agent began, and lies where the agent can write."""
     marks: dict[str, str] = {}
-    """Variables by which agent programs tell the model's commands from hooks: `CODEX_TOOL_CALL_ID`, `AI_AGENT`, …"""
+    """Variables by which agent programs distinguish the model's commands from hooks: `CODEX_TOOL_CALL_ID`, `AI_AGENT`, …"""
 
 
 class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):

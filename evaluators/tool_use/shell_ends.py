@@ -1,6 +1,6 @@
 """Derive how each command of a shell line ended from the line's exit code and output.
 
-What follows from the shell's rules (POSIX, Shell Command Language, 2.9) or stands in the output is known; all else is
+What follows from the shell's rules (POSIX, Shell Command Language, 2.9) or is written in the output is known; all else is
 unknown. A line of `&&` that fails is one failure: its last command has the line's code, unless the output says that an
 earlier one failed.
 """

@@ -128,7 +128,7 @@ Node = (
 
 
 def parse(line: str, depth: int = 0) -> Statements:
-    """Return the commands of one or more lines, which stand this deep in compound commands. Never raises."""
+    """Return the commands of one or more lines, at this depth in compound commands. Never raises."""
     return _Parser(split_words(line)).statements(frozenset(), depth)
 
 

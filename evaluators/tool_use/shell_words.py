@@ -75,7 +75,7 @@ class Word(Struct, frozen=True):
 
 
 class Operator(Struct, frozen=True):
-    """What stands between commands: `&&`, `||`, `|`, `;`, `;;`, `&`, a newline, or `(` and `)` of a subshell."""
+    """What separates commands: `&&`, `||`, `|`, `;`, `;;`, `&`, a newline, or `(` and `)` of a subshell."""
 
     text: str
 
@@ -181,7 +181,7 @@ class _ShellReader:
         self.started = self.redirect = self.is_quoted = False
 
     def name_function(self) -> None:
-        """Read the `()` of a function, which may stand apart from its name."""
+        """Read the `()` of a function, which may be apart from its name."""
         if not self.started and self.tokens and isinstance(name := self.tokens[-1], Word):
             self.tokens[-1] = replace(name, value=f"{name.value}()", masked=f"{name.masked}()")
         else:

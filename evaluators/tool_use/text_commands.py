@@ -1,7 +1,7 @@
 """Find the commands of the tool in plain text, a guess (llm-tool-test evaluation, Layer 1, the transcript fallback).
 
 A command needs a sign that it ran: a prompt, the form of a tool call, a program that says so, a fenced block or a list
-that is followed by its output, or a line of its own. What is only proposed is none, nor are lines of the tool's output,
+that is followed by its output, or a line of its own. Proposed commands don't count, nor do lines of the tool's output,
 usage and error messages. All ends are estimated.
 """
 

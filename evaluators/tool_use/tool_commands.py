@@ -376,7 +376,7 @@ def find_commands_of_line(
     unclear = [n for n, end in endings.items() if end.failed or not end.known]
     for n, ending in endings.items():
         command = ended_command(matched_line.matches[n], ending)
-        # The message of one of several commands can't be told from another's.
+        # Messages of several commands can't be told apart.
         is_alone = unclear == [n] and not ending.known and not matched_line.line.segments[n].hides_errors
         if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
             command = msgspec.structs.replace(command, printed_error=not command.help)

@@ -30,7 +30,7 @@ _VERSION = re.compile(r"ATIF-v(\d{1,4})\.(\d{1,4})")
 
 
 def parse(raw: bytes) -> Transcript:
-    """Return the trajectory. Raises `UnreadableTranscript` where it is none."""
+    """Return the trajectory. Raises `UnreadableTranscript` if it isn't one."""
     value = decode_output(raw)
     if not isinstance(value, dict) or not is_atif(value):
         raise UnreadableTranscript(

@@ -49,7 +49,7 @@ CLAUDE_CODE = _patterns(
     r"|Execution stopped by PreToolUse hook|<tool_use_error>Blocked: ",
     cancelled=r"<tool_use_error>(?:Cancelled: |Sibling tool call errored)|Sibling tool call errored"
     r"|\[Tool call (?:skipped|not completed): ",
-    # This tag stands for a result before the tool runs, but for "Error calling tool".
+    # This tag replaces a result before the tool runs, except for "Error calling tool".
     invalid=r"<tool_use_error>(?!Error calling tool|(?:Error: )?No such tool available: mcp__)"
     r"|InputValidationError: ",
 )
@@ -87,7 +87,7 @@ OPENCODE = _patterns(
 
 
 def find_refusal(text: str, known: Refusals) -> NotRun:
-    """Return why a call did not run, by the beginning of what stands for its result; empty if it ran."""
+    """Return why a call did not run, by the beginning of what replaces its result; empty if it ran."""
     begins = text.lstrip()
     return next((kind for kind, pattern in known if pattern.match(begins)), "")
 
@@ -417,7 +417,7 @@ def _usage(fresh: int, *, read: int, created: int, for_hour: int, output: int) -
 def _models_usage(result: Object, lines: list[Object]) -> dict[str, Usage]:
     """Return the usage by model that the result has, which includes that of sub-agents; empty if it has none.
 
-    Only messages tell how long their writes to the cache last.
+    Only messages say how long their writes to the cache last.
     """
     models = {
         name: mapping_or_empty(used) for name, used in mapping_or_empty(result.get("modelUsage")).items()

@@ -65,7 +65,7 @@ def with_cut_ends(transcript: Transcript) -> Transcript:
     """Return the transcript of a session that evalhub ended, by a time limit or otherwise.
 
     A failure that no later turn of its agent follows is unknown: programs report commands that were killed with
-    them as failed, and nothing tells these from others.
+    them as failed, and nothing distinguishes these from others.
     """
     events = transcript.events
     last: dict[Json, int] = {

@@ -199,7 +199,7 @@ class _CallInPieces:
         self._arguments.append(arguments)
 
     def join(self) -> None:
-        """Put the pieces so far together; each time anew would take quadratic time."""
+        """Join the pieces so far; joining all of them each time would take quadratic time."""
         self.call |= {"name": "".join(self._names), "arguments": "".join(self._arguments)}
 
 

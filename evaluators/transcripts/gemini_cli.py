@@ -44,13 +44,13 @@ _LISTED = re.compile(
     r"\nExit Code: (-?\d{1,9})\nSignal: (?:0|\(none\)|undefined|null)?(?:\nBackground PIDs: [^\n]*)?"
     r"(?:\nProcess Group PGID: [^\n]*)?\s*\Z"
 )
-"""The end of what Qwen Code and the first releases of Gemini CLI tell the model of every command."""
+"""How Qwen Code and the first releases of Gemini CLI end what the model reads of every command."""
 _BEGIN = re.compile(r"\A\s*(?:<untrusted_context>\s*)?Output: ")
 _SHORT = re.compile(
     r"(?:\nError: [^\n]*)?(?:\nExit Code: (?P<code>-?\d{1,9}))?(?P<signal>\nSignal: [^\n]*)?"
     r"(?:\nBackground PIDs: [^\n]*)?\nProcess Group PGID: \d+\s*(?:</untrusted_context>\s*)?\Z"
 )
-"""The end of what Gemini CLI tells the model, which names the exit code only if it isn't 0."""
+"""How Gemini CLI ends what the model reads; it names the exit code only if it isn't 0."""
 
 
 def parse(raw: bytes) -> Transcript:

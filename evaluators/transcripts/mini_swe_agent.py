@@ -29,7 +29,7 @@ _REJECTED = re.compile(r"Commands? not executed\b")
 
 
 def parse(raw: bytes) -> Transcript:
-    """Return the trajectory. Raises `UnreadableTranscript` where it is none of mini-swe-agent."""
+    """Return the trajectory. Raises `UnreadableTranscript` if it isn't mini-swe-agent's."""
     value = decode_output(raw)
     if not isinstance(value, dict) or not is_mini_trajectory(value):
         raise UnreadableTranscript(
@@ -112,7 +112,7 @@ def _calls(extra: Object, text: str, number: int, time: str | None) -> Iterator[
 def _result(
     message: Object, extra: Object, text: str, waiting: Sequence[str], time: str | None
 ) -> Event | None:
-    """Return a message as the result of a call, None if it is none."""
+    """Return a message as the result of a call, None if it isn't one."""
     id = text_or_none(message.get("tool_call_id")) or next(iter(waiting), None)
     if "returncode" in extra:
         code, output = extra["returncode"], text_or_none(extra.get("raw_output")) or text

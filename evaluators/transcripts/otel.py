@@ -64,7 +64,7 @@ def read_spans(raw_spans: Sequence[Mapping[str, Json]]) -> Transcript:
     """
     spans = sorted(_once(map(_span, raw_spans)), key=lambda span: span.began)
     has_tools = any(span.is_tool for span in spans)
-    # With spans of tools, the same calls stand in the messages, too.
+    # With spans of tools, messages repeat the same calls.
     by_span = (event for span in spans for event in _events(span))
     events = list(by_span if has_tools else _with_calls_of_messages(spans))
     answers = [event.text for event in events if event.type == "message" and event.role != "user"]
@@ -142,7 +142,7 @@ def _events(span: Span) -> Iterator[Event]:
 def _with_calls_of_messages(spans: Sequence[Span]) -> Iterator[Event]:
     """Yield the events of spans without a tool's own, with the calls in the model's answers.
 
-    A result stands in what the model was asked next. Only its text may say how a command ended.
+    A result is in what the model was asked next. Only its text may say how a command ended.
     """
     lines, answered = dict[str, str | None](), set[str]()
     for span in spans:

@@ -64,7 +64,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def parse_objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
-    """Return the JSON objects of a stream, and sentences on lines that are none.
+    """Return the JSON objects of a stream, and sentences on the other lines.
 
     Also read: one JSON value over all lines, and a list of objects. Raises `UnreadableTranscript` where
     there is no object at all.
@@ -108,7 +108,7 @@ def text_or_none(value: Json) -> str | None:
 
 
 def whole(value: Json) -> int:
-    """Return a count, 0 for anything that is none."""
+    """Return a count, 0 for anything else."""
     return int_or_none(value) or 0
 
 

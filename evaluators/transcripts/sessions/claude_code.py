@@ -134,7 +134,7 @@ def _model(message: Object) -> str:
 
 
 def _mark_refused(event: Event, line: Object) -> Event:
-    """Mark a result that the line itself says is none: its text may hold the person's own words."""
+    """Mark a result that the line itself says isn't one: its text may hold the person's own words."""
     if event.type != "tool_result" or event.not_run:
         return event
     said = line.get("toolUseResult")

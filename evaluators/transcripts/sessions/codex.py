@@ -69,7 +69,7 @@ class Header(Struct, frozen=True):
 
 
 def read_header(text: str) -> Header:
-    """Return the header and the output below it; a header that the output quotes is none."""
+    """Return the header and the output below it; a header that the output quotes isn't one."""
     end = 0
     while line := _HEADER_LINE.match(text, end):
         end = line.end()
@@ -178,7 +178,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
 class _History:
     """The history of another session, with which a fork's or a sub-agent's file begins, and the tokens beyond it.
 
-    It is written anew when the session begins, with its old times or with that of the beginning. The count of tokens
+    It is written again when the session begins, with its old times or with that of the beginning. The count of tokens
     goes on from it, or begins again.
     """
 
@@ -336,7 +336,7 @@ def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int 
         code = int_or_none(mapping_or_empty(decoded.get("metadata")).get("exit_code"))
         return Event("tool_result", id, output=decoded["output"], exit_code=code, timestamp=time), None
     header = read_header(text_of_message(output))
-    # A command's own output stands below a header.
+    # A command's own output follows a header.
     not_run = find_refusal(header.output, CODEX) if header.output == text_of_message(output) else ""
     result = Event(
         "tool_result", id, output=header.output, exit_code=header.exit_code, timestamp=time, not_run=not_run

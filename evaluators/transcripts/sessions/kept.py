@@ -257,7 +257,7 @@ def _join_usage(
 def _join_events(
     pairs: Sequence[tuple[Traced, Command]], one: Traced, other: Traced
 ) -> tuple[tuple[Command, ...], tuple[Event, ...]]:
-    """Return the commands, numbered anew, with their events: of whole transcripts all, else a call and a result each."""
+    """Return the commands, renumbered, with their events: of whole transcripts all, else a call and a result each."""
     if not one.kept.is_whole:
         numbered = number_commands((as_found(command), 2 * n) for n, (_, command) in enumerate(pairs))
         events = tuple(
@@ -297,7 +297,7 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     transcript: Transcript
     """A call and a result for each command; the whole redacted transcript on request."""
     wasted: tuple[Score, ...] = ()
-    """Wasted tokens, if the agent tells the tokens of each turn."""
+    """Wasted tokens, if the agent reports the tokens of each turn."""
     flags: tuple[Confusion, ...] = ()
     """What its failed calls confused; needs the help of all sessions."""
     model: str = ""

@@ -26,7 +26,7 @@ _READERS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
     "copilot_cli": copilot_cli.parse,
 }
 _WITH_ENDS = frozenset(("gemini_cli", "qwen_code", "copilot_cli"))
-"""Agents whose own session file tells what their stream leaves out: the ends of commands, or tokens."""
+"""Agents whose own session file has what their stream leaves out: the ends of commands, or tokens."""
 OWN_ACCOUNT = (
     "The stream has no closing event, although the program ended by itself: commands, answer and tokens are from "
     "its session file, the agent's own account."

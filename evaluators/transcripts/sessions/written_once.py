@@ -23,7 +23,7 @@ def call_key(event: Event) -> str:
 
 
 def digest(*parts: Json) -> str:
-    """Return a hash that is the same in every process, for it may be stored."""
+    """Return a hash that is the same in every process, because it may be stored."""
     return blake2b(_encode(parts), digest_size=8).hexdigest()
 
 
