@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scenarios.formats.parsed import Problem
 
 MOST = 10
-"""GitHub shows at most so many errors of a step."""
+"""GitHub shows at most this many errors of a step."""
 
 
 class Annotation(NamedTuple):

@@ -34,7 +34,7 @@ from scenarios.formats.upload import inside
 def find_files_above(root: Path, files: Mapping[str, bytes]) -> tuple[Path, list[Path]]:
     """Return the nearest folder that holds `root` and all that its eval files name above it, and those files.
 
-    They lie in the same repository; without one, in the folder above `evals/`. No link is followed. `files` are those
+    They are in the same repository; without one, in the folder above `evals/`. No link is followed. `files` are those
     of `root`, which is resolved, by path.
     """
     repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)

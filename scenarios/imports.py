@@ -76,7 +76,7 @@ def restore_version(
 ) -> SuiteVersion | None:
     """Store the suite with a slug from an upload's files, and return its version; None if the files hold no such suite.
 
-    Unless `is_current`, an existing suite goes on with its last upload. Raises `ScenarioFileError`.
+    Unless `is_current`, an existing suite keeps its last upload. Raises `ScenarioFileError`.
     """
     suites = read_suites(bundle, command_pattern=project.command_pattern)
     parsed = next((each for each in suites if slug_of(each) == slug), None)
@@ -89,7 +89,7 @@ def restore_version(
 
 
 def _keep_format(suite: Suite, format: str) -> None:
-    """Set the format of an upload, because results that were imported before may not have told it."""
+    """Set the format of an upload, because results that were imported before may not have named it."""
     if suite.format != format:
         suite.format = format
         suite.save(update_fields=["format"])
@@ -113,7 +113,7 @@ def store_suite(
 ) -> Imported:
     """Store one suite, within the caller's transaction.
 
-    Unless `is_current`, a suite that was uploaded before goes on with its last upload.
+    Unless `is_current`, a suite that was uploaded before keeps its last upload.
     """
     suite, _ = Suite.objects.get_or_create(
         project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}

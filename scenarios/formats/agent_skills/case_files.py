@@ -156,7 +156,7 @@ def read_trigger(
         if wanted is None:
             return ()
     if wanted is None and key and len(context.skills) > 1:
-        # Beside names of skills, null is none of them.
+        # Among names of skills, null means no skill.
         wanted = False
     if wanted is None:
         return ()

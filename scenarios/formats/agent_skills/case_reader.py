@@ -268,7 +268,7 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
                 context.document.problem((*at, name), what, fix=fix, id="format/wrong-type")
             )
             continue
-        # The same statements may stand under two names, for two programs.
+        # The same statements may be under two names, for two programs.
         earlier = set(statements.texts)
         for index, item in enumerate(value):
             _read_statement(item, statements, earlier, context, (*at, name, index))

@@ -295,7 +295,7 @@ def _several_skills(document: PositionedDocument, skills: Sequence[Skill]) -> Pr
 
 
 def _other_name(read: _EvalFile) -> Iterator[Problem]:
-    # A plug-in's name may stand before it.
+    # A plug-in's name may precede it.
     name = read.skill_name.rpartition(":")[2]
     if len(read.skills) != 1 or name in ("", read.skills[0].name):
         return

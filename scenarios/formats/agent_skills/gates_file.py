@@ -92,7 +92,7 @@ def _join(text: str) -> str:
 
 
 def _mark(answer: str) -> str:
-    """Return the longest word that stands between spaces wherever the text does; empty without one."""
+    """Return the longest word that has spaces around it wherever the text occurs; empty without one."""
     words = (word for word in answer.split(" ")[1:-1] if word.isascii() and word.isalnum())
     return max(words, key=len, default="")
 

@@ -37,7 +37,7 @@ SPELLINGS = {
 }
 """The names of fields in all versions; the first that is written counts."""
 LIMITS = ("max_", "target_")
-"""How the names of limits begin, of which a kind needs one."""
+"""How names of limits begin; a kind needs at least one."""
 
 
 @dataclass

@@ -237,7 +237,7 @@ def _cases_of_folder(folder: str, context: EvalFileContext) -> list[str]:
 
 
 def cases_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> list[Case]:
-    """Return the cases of a file, folder or glob that stands in the place of a list, or of a case."""
+    """Return the cases of a file, folder or glob that replaces a list or a case."""
     shown = name.removeprefix(PREFIX)
     try:
         paths = find_case_files(name, context)

@@ -253,7 +253,7 @@ def _kinds(writer: SchemaWriter) -> Mapping[str, Schema]:
 
 
 def _short_values(writer: SchemaWriter, kind: str) -> list[Schema]:
-    """Return what may stand in the place of a kind's value."""
+    """Return what may replace a kind's value."""
     if kind == "trajectory:tool-used":
         texts: Schema = writer.of(eval_models.TextsFile)["properties"]["value"]
         return [texts]
@@ -291,7 +291,7 @@ def _aliases_of(aggregator: str) -> list[str]:
 
 
 def _allow_variables(schema: Schema) -> None:
-    """Let a variable stand in the place of a value that isn't text, as in files whose assertions are filled in."""
+    """Let a variable replace a value that isn't text, as in files whose assertions are filled in."""
     properties = schema["properties"]
     for name, value in properties.items():
         if name not in TEMPLATES and name not in ("type", "include") and not _takes_text(value):

@@ -106,7 +106,7 @@ RateOf = Callable[[str, str], float | None]
 """Returns a model's known rate per million tokens, by its name and `input` or `output`; None for an unknown one."""
 
 _ABOVE_ALL = {"input": 0.5, "output": 1.0}
-"""US dollars per 1,000 tokens that no list price reaches: the dearest models cost 0.15 and 0.6."""
+"""US dollars per 1,000 tokens that no list price reaches: the most expensive models cost 0.15 and 0.6."""
 _FACTOR = 1000
 _ABOUT = (300, 3000)
 """The ratios to a known rate that count as a thousand times, because list prices change."""

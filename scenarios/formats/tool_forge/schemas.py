@@ -45,7 +45,7 @@ def eval_file_schema() -> Schema:
 
 
 def _add_shapes(properties: dict[str, Schema]) -> None:
-    """Let single values stand in the place of lists, as `expect_shapes` reads them."""
+    """Let single values replace lists, as `expect_shapes` reads them."""
     for key in NAME_KEYS:
         properties[key] = any_of(properties[key], _item(properties[key]))
     for key in VALUE_KEYS:
