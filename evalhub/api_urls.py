@@ -36,7 +36,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 @login_not_required
 def answer_nothing(request: HttpRequest, rest: str) -> HttpResponse:
-    """Answer for an address that is none, in the shape of every refusal (`ApiErrors`)."""
+    """Answer for an address that doesn't exist, in the shape of every refusal (`ApiErrors`)."""
     raise Http404
 
 

@@ -44,7 +44,7 @@ def may_read(request: HttpRequest) -> bool:
 def sees_details(request: HttpRequest) -> bool:
     """Return whether the client may see versions, queue and workers.
 
-    These are members who are signed in, tokens of admins, the token for metrics, and whoever is on the machine of an
+    These are members who are signed in, tokens of admins, the token for metrics, and anyone on the machine of an
     embedded evalhub. Two queries at most.
     """
     if (settings.METRICS_TOKEN or settings.EMBEDDED) and may_read(request):

@@ -138,7 +138,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return an address as Python writes it, IPv4 in IPv6 as IPv4; empty where it is none."""
+    """Return an address as Python writes it, IPv4 in IPv6 as IPv4; empty if it isn't one."""
     try:
         parsed = ipaddress.ip_address(text)
     except ValueError:

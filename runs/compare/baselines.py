@@ -97,7 +97,7 @@ def run_of_import(project_id: int, run_id: str) -> int | None:
 def baseline_of(run: Run, choice: str = "") -> Run | None:
     """Return the run's baseline, None if there is none.
 
-    Runs with too many errors (`MOSTLY_MEASURED`) are none. In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier
+    Runs with too many errors (`MOSTLY_MEASURED`) don't qualify. In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier
     finished run of the same line, with any outcome: choosing only runs that passed would make chance look like a
     regression. With `last-pass` it is the newest earlier one in which everything passed. A run until a verdict keeps
     the one of its first look.

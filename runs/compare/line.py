@@ -166,7 +166,7 @@ def line_runs(run: Run) -> QuerySet[Run]:
 
 
 class _History:
-    """The runs before one, of which lines are made."""
+    """The runs before one, from which lines are made."""
 
     def __init__(self, run: Run) -> None:
         related = line_runs(run).select_related("project").prefetch_related("alerts")
@@ -364,7 +364,7 @@ def draw_large(line: LineOfRuns, label: str) -> SafeString:
 
 
 def _flags(runs: Sequence[DrawnRun]) -> dict[int, str]:
-    """Return where the tool's version changed last: one flag, so that names don't lie over each other."""
+    """Return where the tool's version changed last: one flag, so that names don't overlap."""
     versions = [run.tool_version for run in runs]
     changes = [n for n in range(1, len(runs)) if versions[n] and versions[n] != versions[n - 1]]
     return {changes[-1]: versions[changes[-1]][:LONGEST_FLAG]} if changes else {}

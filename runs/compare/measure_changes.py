@@ -46,7 +46,7 @@ SMALLEST_SHARE = 0.1
 _POINTS = frozenset(("rate", "score", "ratio"))
 """Units of values from 0 to 1."""
 _OUTCOMES = frozenset(("gates", "assertions"))
-"""Layers of which every value is passed or failed."""
+"""Layers whose values are all passed or failed."""
 
 MeasureSamples = tuple[MeasureRule, dict[str, Sample], dict[str, Sample]]
 """A measure's rule, and its samples before and after by scenario key."""

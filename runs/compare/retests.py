@@ -24,7 +24,7 @@ from scenarios.models import Suite
 MOST_NAMED = 5
 """Scenarios, and targets, that a sentence names."""
 REPEATING = frozenset(("mock", "replay", IMPORTED))
-"""Providers of which a fresh trial says nothing new: they start no agent."""
+"""Providers whose fresh trials say nothing new: they start no agent."""
 
 
 def asks_retest(options: RunOptions, suite: Suite, target: Target) -> bool:

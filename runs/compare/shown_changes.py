@@ -243,7 +243,7 @@ def measure_table(
 ) -> Table:
     """Return measures as CSV; differences are from 0 to 1, on the relative scale shares of the first side.
 
-    Trials aren't `tested`: only their values stand there.
+    Trials aren't `tested`: only their values are listed.
     """
     columns = ("measure", "unit", *sides)
     if not tested:

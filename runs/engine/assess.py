@@ -94,7 +94,7 @@ def assess(
 ) -> TrialResult:
     """Return the trial's result. Output that can't be parsed is an error; its files are stored.
 
-    The workspace is stored as the agent left it; then protected files are laid again, before scripts and gates.
+    The workspace is stored as the agent left it; then protected files are restored, before scripts and gates.
     """
     stored = KeptFiles()
     if safeguards:

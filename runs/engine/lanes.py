@@ -341,7 +341,7 @@ class LaneThread(threading.Thread):
         self._lock = threading.Lock()
 
     def wait_or_give_up(self, seconds: float) -> None:
-        """Wait for the end of a lane that has begun, at most so many seconds; one that has not never begins.
+        """Wait at most these seconds for the end of a lane that has begun; one that hasn't never begins.
 
         Ctrl-C may interrupt `start`, and then nobody knows whether the thread runs.
         """

@@ -124,7 +124,7 @@ def _look_at(run: Run, plan: _Plan | None) -> tuple[int, ...]:
 
 
 def _plan_of(run_id: int) -> _Plan | None:
-    """Return the plan of an arm's or a run's looks; None if there is nothing to compare with. Reads the runs anew."""
+    """Return the plan of an arm's or a run's looks; None if there is nothing to compare with. Reads the runs again."""
     runs = Run.objects.select_related(*RELATED)
     run = runs.get(pk=run_id)
     reference = run.pk if run.arm == Arm.REFERENCE else run.reference_id
@@ -142,7 +142,7 @@ def _plan_of(run_id: int) -> _Plan | None:
 
 
 def _plan_of_extension(launch: Launch) -> _Plan:
-    """Return the plan of two runs' further trials. Reads the runs anew."""
+    """Return the plan of two runs' further trials. Reads the runs again."""
     runs = Run.objects.select_related(*RELATED).in_bulk([launch.request["base"], launch.about_id])
     base, new = runs[launch.request["base"]], runs[launch.about_id or 0]
     looks = stored_looks(launch.stop["looks"])

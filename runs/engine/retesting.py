@@ -56,7 +56,7 @@ def may_retest(run: Run, options: RunOptions) -> bool:
 def retest(ended: Collection[int]) -> tuple[int, ...]:
     """Queue fresh trials in runs of a launch whose trials have ended; return the runs to close.
 
-    Requires a transaction with the launch's lock. Reads the runs anew.
+    Requires a transaction with the launch's lock. Reads the runs again.
     """
     closing: list[int] = []
     related = ("project", "launch", "suite", "target")
@@ -198,7 +198,7 @@ def _next_of_line(
     candidates = {key: each for key, each in first.items() if key not in named and key not in done}
     if not any(each.passed < each.trials for each in candidates.values()):
         return []
-    # The line is found by the scenarios of which a run has results.
+    # The line is found by the scenarios that a run has results of.
     write_measures(run)
     old = retests.old_passes(run, options.baseline)
     batch = 1 + max((each.batch for each in known), default=0)
@@ -289,7 +289,7 @@ def _retest_beside(old: Run, new: Run) -> bool:
 
 
 def add_trials(run: Run, numbers: Mapping[str, int], *, is_retest: bool = False) -> int:
-    """Queue so many further trials of scenarios, by key; return their number. Requires a transaction.
+    """Queue this many further trials of scenarios, by key; return their number. Requires a transaction.
 
     They are a round of their own, which `Run.trials` doesn't count.
     """

@@ -132,7 +132,7 @@ class Task:
 
     @property
     def judging_files(self) -> tuple[FixtureFile, ...]:
-        """The files beside the workspace that judge, laid when the agent has ended."""
+        """The files beside the workspace that judge, written when the agent has ended."""
         if not self.spec.bundle:
             return ()
         return tuple(file for file in self._scenario_files if file.path in self._judging_paths)

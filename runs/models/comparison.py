@@ -132,7 +132,7 @@ class Alert(models.Model):
     drift = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     """Of a drift, the decline as `runs.compare.amounts.decline_of` finds it."""
     decided = models.DateTimeField(null=True)
-    """When it was closed, or was not confirmed: from then on its line goes on (`runs.compare.line`)."""
+    """When it was closed, or was not confirmed: from then on its line continues (`runs.compare.line`)."""
     triaged = models.BooleanField(default=False, db_default=False)
     """Whether a person changed it; a confirmation doesn't."""
     evidence = models.CharField(

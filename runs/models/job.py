@@ -12,7 +12,7 @@ from runs.models.trial import Trial
 
 
 class Job(models.Model):
-    """Work for one worker at a time. What was asked, and what came of it, is in its subject's own table.
+    """Work for one worker at a time. The request and its result are in the subject's own table.
 
     waiting ──taken──▶ at work (`token`, `lease_until`) ──done──▶ deleted
        ▲                  └── put off until `due` ──┐

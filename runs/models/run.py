@@ -33,7 +33,7 @@ MAINLINE = ("", "main", "master")
 NOT_CONFIRMING = ~models.Q(trigger=Trigger.CONFIRM)
 """Runs of a line: a confirmation runs some scenarios only, and half of it on an older configuration."""
 TRIALS_FOR_AN_ERROR = 3
-"""From one error in so many finished trials on, a run has no verdict: what is left of it may be a biased sample."""
+"""From one error in this many finished trials on, a run has no verdict: what is left of it may be a biased sample."""
 MOSTLY_MEASURED = models.Q(not_started="") & (
     models.Q(errors=0)
     | models.Q(passed__gt=models.F("errors") * (TRIALS_FOR_AN_ERROR - 1) - models.F("failed"))
@@ -133,7 +133,7 @@ def has_too_many_errors(passed: int, failed: int, errors: int) -> bool:
 
 
 class Outcomes(Protocol):
-    """What came of a run's trials, whether the run is read as a model or as a row."""
+    """The outcomes of a run's trials, whether the run is read as a model or as a row."""
 
     @property
     def passed(self) -> int: ...

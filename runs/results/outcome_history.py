@@ -36,7 +36,7 @@ LENGTH = 20
 CHUNK = 4
 """Runs read at once."""
 MOST_TRIALS = 400
-"""Stop searching older runs after so many trials: twenty for each of twenty scenarios."""
+"""Stop searching older runs after this many trials: twenty for each of twenty scenarios."""
 
 
 Standards = Mapping[int, Mapping[int, Standard]]

@@ -101,7 +101,7 @@ def _equal(numbers: tuple[int, ...]) -> list[_Test]:
 
 
 def _fail(tests: list[_Test], code: int) -> list[Instruction]:
-    """Return the part that lets the calls that pass a test fail with an error number, and goes on for all others."""
+    """Return the part that makes calls that pass a test fail with an error number, and continues for all others."""
     last = len(tests) - 1
     return [
         *((test, last - at, int(at == last), number) for at, (test, number) in enumerate(tests)),

@@ -118,7 +118,7 @@ def _end(helper: subprocess.Popen[bytes]) -> None:
 
 
 def _read(descriptor: int, length: int, until: float) -> bytes:
-    """Return exactly so many bytes. Raises `EOFError` and `TimeoutError`."""
+    """Return exactly this many bytes. Raises `EOFError` and `TimeoutError`."""
     content = bytearray()
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)

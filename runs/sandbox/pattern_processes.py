@@ -13,7 +13,7 @@ from runs.sandbox.helper_processes import HelperEnded, HelperProcesses, HelpersB
 
 HELPER = Path(__file__).with_name("pattern_helper.py")
 PATIENCE = 5.0
-"""Seconds to wait for a free process, and for its answer: several times its processor time, for a busy machine."""
+"""Seconds to wait for a free process, and for its answer: several times its processor time, because the machine may be busy."""
 
 _Decoded = tuple[tuple[int, int, int, int] | None, float, str, str]
 _decoder = msgpack.Decoder(_Decoded)
@@ -27,7 +27,7 @@ class PatternProcesses(HelperProcesses):
         super().__init__([sys.executable, "-I", str(HELPER)], most=4, wait=PATIENCE, patience=PATIENCE)
 
     def __call__(self, engine: Engine, source: str, text: str | None, seconds: float) -> PatternAnswer:
-        """Return a helper's answer within so many seconds of processor time."""
+        """Return a helper's answer within these seconds of processor time."""
         try:
             answer = self.ask(msgpack.encode((engine, source, text, seconds)))
             spans, used, invalid, stopped = _decoder.decode(answer)

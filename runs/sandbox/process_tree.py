@@ -224,7 +224,7 @@ def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
     marked: list[LiveProcess] = []
     complete = True
     newest = _newest_pid()
-    # Up to so many new process ids are probed one by one; beyond that, processes are listed.
+    # Up to this many new process ids are probed one by one; beyond that, processes are listed.
     near = root <= newest <= root + 512
     # Possible descendants: every process if the ids wrapped.
     for pid in (

@@ -33,7 +33,7 @@ PROGRAM = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from runs.sandbox.rea
 WAIT = 5.0
 """Seconds to wait for a free process."""
 PATIENCE = 30.0
-"""Seconds to wait for its answer: several times its processor time, for a busy machine."""
+"""Seconds to wait for its answer: several times its processor time, because the machine may be busy."""
 BUSY = "Other files are being read. Nothing was stored; try again in a minute."
 
 

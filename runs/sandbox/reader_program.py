@@ -40,7 +40,7 @@ class ReadingJob(Struct, frozen=True):
 
 
 class ReadingAnswer(Struct, frozen=True):
-    """What came of a job: its result in MessagePack, or what is wrong with the file."""
+    """The outcome of a job: its result in MessagePack, or what is wrong with the file."""
 
     result: msgspec.Raw = msgspec.Raw(b"\xc0")
     problems: list[Problem] = []
@@ -87,7 +87,7 @@ def _refuse(name: str, what: str, fix: str, id: str) -> ScenarioFileError:
 
 
 def answer_job(job: ReadingJob) -> ReadingAnswer:
-    """Return what came of a job."""
+    """Do a job and return its outcome."""
     module, _, name = job.reader.partition(":")
     file = ""
     try:

@@ -39,7 +39,7 @@ def entries_beneath(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def files_beneath(root: Path, *, most: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield at most so many regular files beneath a folder."""
+    """Yield at most this many regular files beneath a folder."""
     files = (each for each in entries_beneath(root) if stat.S_ISREG(each[1].st_mode))
     return islice(files, most)
 

@@ -414,7 +414,7 @@ class Sandbox:
     def base_env(self) -> dict[str, str]:
         """Return the variables of every command. Raises `ProviderError` if its home can't be made."""
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
-        # Namespaces make both anew for each command.
+        # Namespaces create both for each command.
         if not self._bwrap:
             suffix = f"-{secrets.token_hex(6)}" if self.profile.fresh_home else ""
             home = str(Path.home())

@@ -25,7 +25,7 @@ from runs.workers.claims import LaneSlot, is_ours
 from runs.workers.labels import labels_suffice
 
 STARVED_SECONDS = 300.0
-"""A project or launch that has no lane for so long gets the next one, for a trial at least."""
+"""A project or launch without a lane for this long gets the next one, for at least one trial."""
 STARVED = max(Priority) + 1
 
 

@@ -67,7 +67,7 @@ def finish(job: Job) -> None:
 
 
 def put_off(job: Job, seconds: float) -> None:
-    """Let a job wait again and be due in so many seconds, unless its worker has lost it or it became due again."""
+    """Let a job wait again and be due in these seconds, unless its worker has lost it or it became due again."""
     later = {"token": "", "due": DatabaseNow() + seconds}
     retry_when_lost(
         lambda: _own_row(job).filter(due=job.due).update(**later) or _own_row(job).update(token="")

@@ -120,7 +120,7 @@ def wake(job: Job) -> None:
 
 
 def wake_for_waiting_jobs() -> None:
-    """Ask workers to do the oldest jobs that are due, so many of each kind."""
+    """Ask workers to do the oldest jobs that are due, at most this many of each kind."""
     online, sent = labels_online(), Counter[str]()
     for job in jobs.due_jobs().order_by("pk").iterator():
         if sent[job.kind] < MOST_WOKEN:

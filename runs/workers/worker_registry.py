@@ -36,7 +36,7 @@ _written: dict[str, set[datetime]] = {}
 
 
 def heartbeat(capacity: int, store_id: str = "") -> None:
-    """Store that this process is running, with so many lanes, and its state."""
+    """Store that this process is running, with its lanes and state."""
     now = timezone.now()
     # Take another name if another process stored heartbeats under this one: each would hide the other's
     # labels.

@@ -106,7 +106,7 @@ class AlertCard:
 
     @property
     def is_of_suite(self) -> bool:
-        """Return whether scenarios and headline measures tell of it."""
+        """Return whether scenarios or headline measures show it."""
         return self.alert.kind in OF_SUITE
 
 
@@ -280,7 +280,7 @@ class AlertForm(forms.Form):
         initial = {"state": alert.state, "note": alert.note, "link": alert.link}
         initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
         self.drawn = {name: _form_text(value) for name, value in initial.items()}
-        """Stored values that the form sends back, to tell what was edited."""
+        """Stored values that the form sends back, to find what was edited."""
         super().__init__(data, initial=initial, auto_id=f"alert-{alert.pk}-%s")
         field = self.fields["assignee"]
         if isinstance(field, forms.ChoiceField):

@@ -41,7 +41,7 @@ def new_secret() -> str:
 
 
 def decode_key(secret: str) -> bytes:
-    """Return the key of `whsec_` and base64. Raises `ValueError` if it is none, or not of 24 to 64 bytes."""
+    """Return the key of `whsec_` and base64. Raises `ValueError` if it isn't one, or not of 24 to 64 bytes."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error as error:

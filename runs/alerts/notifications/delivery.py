@@ -100,7 +100,7 @@ SHORTEST_SECRET = 8
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of an attempt."""
+    """The result of an attempt."""
 
     sent: bool
     response: str
@@ -254,7 +254,7 @@ def _next_due(channel_id: int) -> Delivery | None:
 
 
 def _deliver(job: Job, delivery: Delivery) -> bool:
-    """Attempt a delivery and record what came of it; return whether the channel's next one may follow."""
+    """Attempt a delivery and record the result; return whether the channel's next one may follow."""
     queued = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.QUEUED)
     try:
         message = _message(delivery.notification)

@@ -102,7 +102,7 @@ def is_lift(before: Guidance, after: Guidance) -> bool:
 
 
 def without_bare_arms(versions: Sequence[Guidance], adopted: Guidance | None) -> list[Guidance]:
-    """Return a suite's versions without those that a lift made by taking the skill away; all where it uses no skill."""
+    """Return a suite's versions without those that a lift made by removing the skill; all where it uses no skill."""
     if adopted is None or not skill_files(guidance_files(adopted)):
         return list(versions)
     return [each for each in versions if skill_files(guidance_files(each))]

@@ -60,7 +60,7 @@ def _depth(content: bytes) -> int:
 
 
 def read_head(content: bytes) -> dict[str, Any]:
-    """Return what can be told of a message that can't be read: `id`, `method`, `result`, `error`, a tool's name."""
+    """Return what is known of a message that can't be read: `id`, `method`, `result`, `error`, a tool's name."""
     head: dict[str, Any] = {}
     depth, path, key, is_key = 0, [""] * 3, "", False
     for match in _TOKEN.finditer(content):

@@ -201,7 +201,7 @@ def _content(place: Place) -> bytes | None:
 
 
 def _put(place: Place, content: bytes | None) -> None:
-    """Write a file anew, or remove it without content."""
+    """Rewrite a file, or remove it without content."""
     root, path = place
     mode = 0o644
     with suppress(OSError):

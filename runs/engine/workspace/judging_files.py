@@ -1,4 +1,4 @@
-"""Keep the files that judge a trial from its agent: they are laid when the agent has ended.
+"""Keep the files that judge a trial from its agent: they are written when the agent has ended.
 
 Of a bundle's files these are the ones that judging names: eval files, judges' scripts with their folders, the files
 that those scripts name, prompts and files of expected messages. All else stays, because the target's program may be

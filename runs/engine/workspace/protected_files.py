@@ -1,7 +1,7 @@
 """Files that are not the task: kept as they are after setup, and restored when the agent has ended.
 
 Hidden files are removed before the setup, which may commit what it finds, and restored with the protected ones.
-`git status` doesn't show what evalhub lays after the agent, so a gate on a clean tree still passes.
+`git status` doesn't show what evalhub writes after the agent, so a gate on a clean tree still passes.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class FileChanges:
     """What the agent did to protected and hidden files."""
 
     restored: tuple[str, ...] = ()
-    """Changed or removed, and laid again."""
+    """Changed or removed, and restored."""
     set_aside: tuple[str, ...] = ()
-    """Added where a pattern matches, and taken away."""
+    """Added where a pattern matches, and removed."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ class ProtectedFiles:
         return bool(self._aside)
 
     def keep(self) -> None:
-        """Copy the files as they stand now, and take the hidden ones away. Raises `ProviderError` (kind `setup`)."""
+        """Copy the files as they are now, and remove the hidden ones. Raises `ProviderError` (kind `setup`)."""
         if not self._patterns:
             return
         self._kept.mkdir(exist_ok=True)

@@ -219,7 +219,7 @@ class Safeguards:
 
     @classmethod
     def after_setup(cls, task: Task, folder: TrialFolder, workspace: LocalWorkspace) -> Safeguards:
-        """Run the setup without the hidden files; then keep and hash what matters, and take them away again.
+        """Run the setup without the hidden files; then keep and hash what matters, and remove them again.
 
         Raises `ProviderError` (kind `setup`).
         """

@@ -121,7 +121,7 @@ def _text(lines: Iterable[str]) -> str:
 
 
 def index_trials(trial_ids: Sequence[int]) -> None:
-    """Write the entries of stored trials anew, from their rows; call it in a transaction."""
+    """Rewrite the entries of stored trials, from their rows; call it in a transaction."""
     SearchEntry.objects.filter(pk__in=trial_ids).delete()
     trials = list(Trial.objects.filter(pk__in=trial_ids, state=TrialState.FINISHED).defer("scores", "detail"))
     transcripts = {each.pk: each.unpack() for each in TranscriptRecord.objects.filter(pk__in=trial_ids)}
@@ -155,7 +155,7 @@ PASSAGE = 160
 COLUMNS = {"commands": 2.0, "judge": 1.5, "outputs": 1.0, "answer": 1.0}
 """What can be searched, with the weight of a match: a command says most about how a tool was used."""
 _WEIGHTS = {"commands": "A", "outputs": "B", "judge": "C", "answer": "D"}
-"""PostgreSQL's weights, which tell the columns of the index apart."""
+"""PostgreSQL's weights, which distinguish the columns of the index."""
 _WORD = re.compile(r"[^\W_]+")
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
 

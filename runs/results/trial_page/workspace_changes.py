@@ -129,7 +129,7 @@ def _remarks(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _start(trial: Trial) -> tuple[FixtureFile, ...]:
-    """Return the workspace's start: the scenario's fixture with the run's guidance laid over it."""
+    """Return the workspace's start: the scenario's fixture with the run's guidance on top."""
     content = trial.scenario_version.content
     if content.get("bundle"):
         return ()

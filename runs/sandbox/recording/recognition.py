@@ -21,7 +21,7 @@ LONGEST_ENVIRONMENT = 1 << 18
 SHOWN_ARGUMENTS = 4_000
 """Bytes of the arguments of processes that lead to a call."""
 MOST_PARENTS = 8
-"""Of the ancestors, so many of the nearest and of the topmost."""
+"""The most of the nearest ancestors, and of the topmost."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -52,7 +52,7 @@ def status(pid: int, name: str) -> int:
 
 
 def read_arguments(pid: int, most: int = LONGEST_ARGUMENTS) -> list[str]:
-    """Return a process's arguments, cut to so many bytes. Raises `OSError`."""
+    """Return a process's arguments, at most this many bytes. Raises `OSError`."""
     return os.fsdecode(read(pid, "cmdline", most)).rstrip("\0").split("\0")
 
 
@@ -277,7 +277,7 @@ class WantedProgram:
         self.name = name
         self.places = places
         self.by_name = by_name
-        """Whether any program of that name is the tool, wherever it lies."""
+        """Whether any program of that name is the tool, wherever it is."""
         self.known: dict[File, Content] = {}
         self.namesakes: set[File] = set()
         self.is_one_of_many = False

@@ -116,7 +116,7 @@ class ToolRecord:
         self.ended_at = min(self.ended_at, time.time())
 
     def _ends_within(self, seconds: float) -> bool:
-        """Return whether the recorder ends within so many seconds: then its pipe is closed."""
+        """Return whether the recorder ends within these seconds: then its pipe is closed."""
         return self._alive is not None and bool(select.select([self._alive], [], [], seconds)[0])
 
     def _end(self, pid: int) -> None:

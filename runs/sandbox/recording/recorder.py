@@ -125,7 +125,7 @@ class Recorder:
             self.ended(pid, None, time.time())
 
     def patience(self) -> int:
-        """Return for how many milliseconds to wait: nothing tells when an untraced process executes its program."""
+        """Return how many milliseconds to wait: nothing reports when an untraced process executes its program."""
         if not self.untraced:
             return 1000
         latest = max(each.asked.began for each in self.untraced.values())

@@ -188,7 +188,7 @@ class CostLimit:
             return transcript.cost_usd
         if transcript.usage is None:
             return None
-        # What is not known yet only makes the agent dearer.
+        # What isn't known yet can only add to the cost.
         so_far = structs.replace(transcript.usage, output_unknown=False)
         computed = compute(so_far, transcript.usage_by_model, self._model, self._price_of)
         return computed.usd if computed else None

@@ -257,7 +257,7 @@ class Cli:
         return uses_placeholder(self._options.command_template, "OUTPUT_FILE")
 
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
-        # Judges' scripts are laid among the bundle's files later: read-only.
+        # Judges' scripts are added to the bundle's files later: read-only.
         bundle = [invocation.bundle] if invocation.bundle else []
         trial_folders = (invocation.workspace, *bundle)
         elsewhere = cwd not in trial_folders and not any(
@@ -379,7 +379,7 @@ class Cli:
         return f"The command of the target '{self._target.name}'"
 
     def _unread(self, answer: str | None) -> str:
-        """Return why an answer that is a stream of events is none, in a sentence; empty for any other."""
+        """Return why a stream of events isn't an answer, in a sentence; empty for any other text."""
         if answer is None or not is_agent_stream(answer):
             return ""
         return (

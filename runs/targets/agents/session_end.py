@@ -106,7 +106,7 @@ _TURNS = re.compile(
     rb"assistant|user|message|text|tool_use|tool_result|step_start|turn\.started|item\.\w+"
     rb"|assistant\.(?:message|turn_start)|tool\.execution_\w+"
 )
-"""Kinds of lines by which a session goes on: Claude Code wakes up for what its background commands did."""
+"""Kinds of lines that continue a session: Claude Code wakes up for what its background commands did."""
 _TASK = re.compile(rb"task_(?:started|notification|updated)")
 
 

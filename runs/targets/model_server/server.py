@@ -96,7 +96,7 @@ class ScriptPlayer:
 
 
 def _turns_passed(turns: list[ScriptedTurn], calls: int) -> int:
-    """Return how many turns made so many calls; faults without a turn of their own count as one."""
+    """Return how many turns made this many calls; faults without a turn of their own count as one."""
     passed = 0
     while calls > 0 and passed < len(turns):
         calls -= 1 + len(turns[passed].also)

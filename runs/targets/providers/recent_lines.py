@@ -72,7 +72,7 @@ class WrittenLines:
     def __init__(self, file: Path) -> None:
         self._file = file
         self.missed = False
-        """Whether any bytes were let go, or the file was written anew."""
+        """Whether any bytes were dropped, or the file was rewritten."""
         self._read = 0
         """Bytes from the beginning that were returned or let go."""
 
@@ -93,7 +93,7 @@ class WrittenLines:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
             return b""
-        # A file that became shorter was written anew.
+        # A file that became shorter was rewritten.
         begin = self._read if self._read <= state.st_size else 0
         begin = max(begin, state.st_size - KEPT)
         self.missed |= begin != self._read

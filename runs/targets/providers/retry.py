@@ -170,7 +170,7 @@ class _Call(Generic[T]):
 def within(call: Callable[[], T], patience: TimeLimit) -> T:
     """Return the call's result or raise its exception, within the time limit.
 
-    Raises `Cancelled` or `TimeLimitExceeded`; the call then goes on in its thread, and nobody hears of its end. It should have
+    Raises `Cancelled` or `TimeLimitExceeded`; the call then continues in its thread, and nobody reads its result. It should have
     the time that is left as its own limit, so that it ends soon after: a call of litellm has it for each wait on its
     connection, which a server that sends a byte now and then can draw out.
     """
