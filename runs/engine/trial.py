@@ -1,6 +1,6 @@
 """Execute one trial, from its workspace to its result, or try a target with one prompt.
 
-`recording` stores a trial's result; a try is no trial.
+`recording` stores a trial's result; that of a try isn't stored as one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from scenarios.formats.parsed import (
 MAX_BYTES = 2 * 1024 * 1024
 """The largest document that is decoded; fixture files may be larger."""
 EMPTY = "format/empty-file"
-"""The problem of a file without a value, which is no problem beside other files."""
+"""The problem of a file without a value; beside other files it is ignored."""
 MAX_DEPTH = 40
 """The deepest nesting of lists and mappings; libyaml's only limit is the stack."""
 
