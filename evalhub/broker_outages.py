@@ -1,4 +1,4 @@
-"""Keeps a worker working while its broker is away, and connects it again.
+"""Keep a worker working while its broker is away, and reconnect it.
 
 See docs/decisions/0014-workers-outlive-their-broker.md.
 """

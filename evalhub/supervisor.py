@@ -1,4 +1,4 @@
-"""Keeps child processes running and stops them all at its end.
+"""Keep child processes running, and stop them all at its end.
 
 Linux ends children whose supervisor is killed (PR_SET_PDEATHSIG). Elsewhere they are stopped by
 the supervisor's own signal handlers only.

@@ -1,4 +1,4 @@
-"""Reads the version from the newest heading of CHANGELOG.md."""
+"""Read the version from the newest heading of CHANGELOG.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creates and revokes tokens, for pages, REST and the command line."""
+"""Create and revoke tokens, for pages, REST and the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that what trials are written to works: disks have space, and the file store answers."""
+"""Check that trials can be stored: disks have space, and the file store answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns a recording into a result: reads it, judges it and stores its files."""
+"""Turn a recording into a result: read it, judge it and store its files."""
 
 from __future__ import annotations
 

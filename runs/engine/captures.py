@@ -1,4 +1,4 @@
-"""Captures the snapshot of live values and the tool registry just before a run."""
+"""Capture the snapshot of live values and the tool registry just before a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selects the judge, a target of the project or a model, and says whether it may decide."""
+"""Select the judge, a target of the project or a model, and say whether it may decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requeues the work of lost workers and closes finished runs."""
+"""Requeue the work of lost workers and close finished runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Execute the runs of a launch in this process, or wait for workers; gives up if none is running."""
+"""Execute the runs of a launch in this process, or wait for workers and give up if none is running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the command line that starts the same runs as the page."""
+"""Build the command line that starts the same runs as the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates the cost, time and statistical power of a plan from recent runs."""
+"""Estimate the cost, time and statistical power of a plan from recent runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns a request into queued trials, for pages, REST and the command line."""
+"""Turn a request into queued trials, for pages, REST and the command line."""
 
 from __future__ import annotations
 

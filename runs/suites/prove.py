@@ -1,4 +1,4 @@
-"""Proves one scenario by trials of a null agent and of its reference solution, graded as any trial is."""
+"""Prove one scenario by trials of a null agent and of its reference solution, graded as any trial is."""
 
 from __future__ import annotations
 

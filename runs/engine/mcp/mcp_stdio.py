@@ -1,4 +1,4 @@
-"""Lists the tools of an MCP server: the exchange in both eras, and its transport over standard input and output.
+"""List the tools of an MCP server: the exchange in both eras, and its transport over standard input and output.
 
 Servers of the revision 2026-07-28 take requests that name it and have no sessions; earlier ones start with `initialize`.
 A server may lock a connection to the era of its first message, so each era that is tried has its own.
