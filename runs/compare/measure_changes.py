@@ -35,7 +35,7 @@ from runs.compare.looks import Extension, levels_of
 from runs.models import LaterMeasure, Measure, Run, RunMeasure
 from runs.models.run import reason_without_verdict
 from runs.results.comparability import gates_changed_since, parts_changed_since
-from runs.results.counting import compared_ends
+from runs.results.counting import find_common_exit_sources
 
 PASS = "trial/pass"  # noqa: S105 (a measure's name, not a password)
 HEADLINE = (PASS, "judge/judge", "interaction/first_try_success_rate", "interaction/error_rate")
@@ -266,7 +266,7 @@ def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:
         if layer == LAYER_1
         for key in sides.get(before.pk, {}).keys() & sides.get(after.pk, {}).keys()
     }
-    return tuple(compared_ends(before.counting, after.counting, sorted(keys)))
+    return tuple(find_common_exit_sources(before.counting, after.counting, sorted(keys)))
 
 
 def _compare(

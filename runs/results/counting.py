@@ -1,4 +1,4 @@
-"""How a run's commands are counted: the version of the rules, and the source of the commands' ends."""
+"""How a run's commands are counted: the version of the rules, and the source of the commands' codes."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any, NamedTuple, Protocol
 from evalhub.lib.numbers import counted
 from evaluators.statistics.comparability import READS_COMMANDS, Standard
 from evaluators.tool_use.interaction import describe_unknown
-from runs.results.layer_totals import EndTotals
+from runs.results.layer_totals import ExitCodeTotals
 from scenarios.models import Scenario, SuiteEntry
 
 
-def unknown_ends(ends: EndTotals) -> str:
-    """Return how many ends are unknown, and how many of these commands printed an error; empty if all are known."""
-    return describe_unknown(ends.commands, ends.commands - ends.known, ends.printed_errors)
+def describe_unknown_exits(codes: ExitCodeTotals) -> str:
+    """Return how many exit codes are unknown, and how many of these commands printed an error; empty if all are known."""
+    return describe_unknown(codes.commands, codes.commands - codes.known, codes.printed_errors)
 
 
-def ends_texts(ends: EndTotals) -> list[str]:
-    """Return notes on these ends, besides the number of unknown ones; none if every call counts."""
+def describe_exit_codes(codes: ExitCodeTotals) -> list[str]:
+    """Return notes on these exit codes, besides the number of unknown ones; none if every call counts."""
     texts = list[str]()
-    if ends.estimated:
-        texts.append(f"{ends.estimated:,} estimated from text")
-    if ends.not_run:
-        texts.append(f"{ends.not_run:,} not run")
-    if ends.unread:
-        texts.append(f"{counted(ends.unread, 'shell line')} not read in time")
-    if ends.others:
-        texts.append(f"n/a in {counted(ends.others, 'trial')} from another source")
-    texts += [f"and {counted(n, 'call')} by {program}" for program, n in ends.indirect_by.items()]
+    if codes.estimated:
+        texts.append(f"{codes.estimated:,} estimated from text")
+    if codes.not_run:
+        texts.append(f"{codes.not_run:,} not run")
+    if codes.unread:
+        texts.append(f"{counted(codes.unread, 'shell line')} not read in time")
+    if codes.others:
+        texts.append(f"n/a in {counted(codes.others, 'trial')} from another source")
+    texts += [f"and {counted(n, 'call')} by {program}" for program, n in codes.indirect_by.items()]
     return texts
 
 
@@ -49,13 +49,13 @@ class Counting(NamedTuple):
 
     rules: str
     """The version of the rules; runs of 0.1.2 may have several, by commas."""
-    ends: str
-    """The source of ends; runs of 0.1.2 may have several, by commas."""
+    exit_source: str
+    """Where exit codes come from; runs of 0.1.2 may have several, by commas."""
 
     @property
     def words(self) -> str:
         """Return both in words, such as `rules 2, recorded`."""
-        return f"rules {self.rules}, {self.ends}"
+        return f"rules {self.rules}, {self.exit_source}"
 
 
 class Measured(Protocol):
@@ -84,7 +84,7 @@ def choose_countings(trials: Iterable[tuple[int, Measured]]) -> dict[int, Counti
     return {
         scenario: max(
             known,
-            key=lambda each: (known[each], -_BEST_FIRST.index(each.ends), int(each.rules)),
+            key=lambda each: (known[each], -_BEST_FIRST.index(each.exit_source), int(each.rules)),
             default=None,
         )
         for scenario, known in countings.items()
@@ -134,12 +134,12 @@ def counts_alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None)
     return countings_of(one) == countings_of(other)
 
 
-def ends_of_run(run: Mapping[str, Any] | None) -> str:
-    """Return the sources of ends over the run's scenarios, such as `recorded`."""
-    return ", ".join(dict.fromkeys(each.ends for each in countings_of(run) if each.ends))
+def list_exit_sources(run: Mapping[str, Any] | None) -> str:
+    """Return the sources of exit codes over the run's scenarios, such as `recorded`."""
+    return ", ".join(dict.fromkeys(each.exit_source for each in countings_of(run) if each.exit_source))
 
 
-def rules_of_run(run: Mapping[str, Any] | None) -> str:
+def list_rule_versions(run: Mapping[str, Any] | None) -> str:
     """Return the versions of the rules over the run's scenarios, such as `2`; empty if nothing was measured."""
     return ", ".join(dict.fromkeys(each.rules for each in countings_of(run)))
 
@@ -150,18 +150,18 @@ def why_not_recorded(notes: Iterable[object]) -> str:
     return next(reasons, "").removeprefix(NOT_RECORDED)
 
 
-def compared_ends(
+def find_common_exit_sources(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, keys: Iterable[str]
 ) -> list[str]:
-    """Return the sources of ends by which the scenarios of two runs are compared, without those that can't be."""
+    """Return the sources of exit codes by which the scenarios of two runs are compared, without those that can't be."""
     pairs = ((counting_of(before, key), counting_of(after, key)) for key in keys)
-    return list(dict.fromkeys(old.ends for old, new in pairs if old and old == new))
+    return list(dict.fromkeys(old.exit_source for old, new in pairs if old and old == new))
 
 
 def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where neither counts any."""
     keys = {key for run in (before, after) for key in (run or {}).get(_BY_SCENARIO, ())} or {""}
-    if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
+    if sentence := describe_exit_sources(find_common_exit_sources(before, after, sorted(keys))):
         return sentence
     return "" if counts_alike(before, after) else NOT_COMPARED
 
@@ -233,7 +233,7 @@ def with_counting(
     one, other = (
         standard._replace(
             rules=counting.rules,
-            ends=counting.ends,
+            ends=counting.exit_source,
             gate_counting=counting.words if gate else "",
             composite_counting=counting.words if composite else "",
         )
@@ -242,12 +242,12 @@ def with_counting(
     return one, other
 
 
-def ends_sentence(ends: Sequence[str]) -> str:
+def describe_exit_sources(sources: Sequence[str]) -> str:
     """Return by which exit codes layer 1 is compared, as a sentence; empty if unknown."""
     words = {
         RECORDED: "recorded exit codes",
         REPORTED: "exit codes that the agent reported",
         ESTIMATED: "exit codes estimated from text",
     }
-    phrases = [words.get(each, each) for each in ends]
+    phrases = [words.get(each, each) for each in sources]
     return f"Tool use is compared by {' and '.join(phrases)}." if phrases else ""

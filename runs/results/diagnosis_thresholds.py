@@ -12,7 +12,7 @@ from evalhub.teams.models import Project
 from evaluators.statistics.run_diagnosis import DiagnosisThresholds
 from evaluators.tool_use.diagnosis import Thresholds
 from runs.models import RunMeasure
-from runs.results.counting import rules_of_run
+from runs.results.counting import list_rule_versions
 
 FEWEST_RUNS = 20
 """Earlier runs with layer 1 from which thresholds are taken."""
@@ -52,8 +52,8 @@ def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
         rows = rows.filter(run__lt=before)
     columns = ("measure__name", "mean", "run__counting")
     newest = list(rows.order_by("-run_id").values_list(*columns)[: MOST_RUNS * len(_MEASURES)])
-    rules = rules_of_run(newest[0][2]) if newest else ""
-    return _group((_MEASURES[name], mean) for name, mean, own in newest if rules_of_run(own) == rules)
+    rules = list_rule_versions(newest[0][2]) if newest else ""
+    return _group((_MEASURES[name], mean) for name, mean, own in newest if list_rule_versions(own) == rules)
 
 
 def _group(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:

@@ -66,7 +66,7 @@ class GateKind(Struct, frozen=True):
     passed: int
     total: int
     scenarios: int = 0
-    """Number of scenarios with it; 0 in digests of older releases."""
+    """Number of scenarios with it; 0 in runs without one."""
 
 
 class LostGate(Struct, frozen=True):
@@ -93,13 +93,13 @@ class JudgeTotals(Struct, frozen=True):
         return self.thresholds[0] if len(self.thresholds) == 1 else None
 
 
-class EndTotals(Struct, frozen=True):
-    """How the ends of commands are known, and what isn't among them."""
+class ExitCodeTotals(Struct, frozen=True):
+    """How the exit codes of commands are known, and what isn't among them."""
 
     commands: int = 0
     known: int = 0
     estimated: int = 0
-    """Known ends that are estimated from text."""
+    """Known exit codes that are estimated from text."""
     not_run: int = 0
     """Calls that never ran."""
     indirect_by: dict[str, int] = {}
@@ -109,7 +109,7 @@ class EndTotals(Struct, frozen=True):
     unread: int = 0
     """Shell calls that were not read in time."""
     printed_errors: int = 0
-    """Commands with an unknown end that printed an error."""
+    """Commands with an unknown exit code that printed an error."""
     printed_in: int | None = None
     """The trial with the most of them."""
     others: int = 0
@@ -133,7 +133,7 @@ class LayerTotals(Struct, frozen=True):
     judge: JudgeTotals = JudgeTotals()
     recorded: int = 0
     """Trials with recorded commands."""
-    ends: EndTotals = EndTotals()
+    exit_codes: ExitCodeTotals = ExitCodeTotals()
     not_recorded: dict[str, int] = {}
     """Trials whose tool was not recorded, by the reason."""
 
@@ -173,12 +173,12 @@ def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
         lost=most_lost(trials),
         judge=_judge(run, trials),
         recorded=sources[RECORDED],
-        ends=_ends(trials),
+        exit_codes=_total_exit_codes(trials),
         not_recorded=dict(Counter(trial.not_recorded for trial in trials if trial.not_recorded)),
     )
 
 
-def _ends(trials: Sequence[TotalledTrial]) -> EndTotals:
+def _total_exit_codes(trials: Sequence[TotalledTrial]) -> ExitCodeTotals:
     metrics = [trial.interaction for trial in trials if trial.interaction and trial.counts]
     printed = {
         trial.pk: len(trial.interaction.printed_errors)
@@ -188,7 +188,7 @@ def _ends(trials: Sequence[TotalledTrial]) -> EndTotals:
     by: Counter[str] = Counter()
     for interaction in metrics:
         by.update(interaction.indirect_by)
-    return EndTotals(
+    return ExitCodeTotals(
         commands=sum(interaction.total_commands for interaction in metrics),
         known=sum(interaction.total_commands - interaction.unknown_exit for interaction in metrics),
         estimated=sum(interaction.estimated for interaction in metrics),

@@ -17,7 +17,7 @@ from runs.results.counting import (
     ESTIMATED,
     FEWEST_KNOWN,
     counts_alike,
-    ends_of_run,
+    list_exit_sources,
 )
 from runs.results.run_filters import RunListFilters, with_tag_lines
 from runs.results.run_list import runs_of
@@ -189,7 +189,7 @@ def usage(
         len(parts.now),
         _rows(now, before),
         _confusions(parts.now),
-        sum(ESTIMATED in ends_of_run(run.counting) for run in read if run.pk in parts.now),
+        sum(ESTIMATED in list_exit_sources(run.counting) for run in read if run.pk in parts.now),
         parts.left_out,
         parts.versions,
         compared=bool(parts.before),

@@ -23,7 +23,7 @@ from runs.compare.shown_changes import reference_json
 from runs.exchange.exports.scenario_classes import run_strips, scenarios_json
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
-from runs.results.counting import ends_of_run, rules_of_run
+from runs.results.counting import list_exit_sources, list_rule_versions
 from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.run_list import release_result
@@ -76,7 +76,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "compared_with": reference_json(run),
         "looks": [look_json(each) for each in looks_of(run)],
         "retests": [retest_json(each) for each in retests_of(run)],
-        "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},
+        "counting": {"rules": list_rule_versions(run.counting), "ends": list_exit_sources(run.counting)},
         "scenarios": scenarios_json(run.suite, run_strips(run), run.retests),
         "release_rule": result.as_json() if (result := release_result(run)) else None,
     }

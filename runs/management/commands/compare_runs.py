@@ -19,7 +19,7 @@ from runs.exchange.exports.files import write_summary
 from runs.exchange.exports.measure_table import plain_measure_table
 from runs.exchange.exports.summary_markdown import comparison_summary
 from runs.models import Run
-from runs.results.counting import ends_sentence
+from runs.results.counting import describe_exit_sources
 from runs.results.find_run import find_run_or_refuse
 from scenarios.commands import (
     NOT_MEASURED,
@@ -136,7 +136,7 @@ def _text(after: ComparedRun, document: dict[str, Any]) -> str:
     lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]
     if after.divergences.sentence:
         lines.append(after.divergences.sentence)
-    if sentence := ends_sentence(compared.exit_sources):
+    if sentence := describe_exit_sources(compared.exit_sources):
         lines.append(sentence)
     if after.pooled:
         lines.append(f"With further trials of runs {', '.join(map(str, after.pooled))}.")

@@ -21,8 +21,8 @@ from runs.results.counting import (
     FEWEST_KNOWN,
     compared_by,
     counts_alike,
-    ends_texts,
-    unknown_ends,
+    describe_exit_codes,
+    describe_unknown_exits,
 )
 from runs.results.digests import Digest, RunTrials
 from runs.results.measures import CRITERION, INTERACTION, unit_of
@@ -134,19 +134,19 @@ class Layers:
 
     @property
     def has_rates(self) -> bool:
-        """Return whether enough ends are known for a rate."""
-        ends = self.digest.layers.ends
-        return not ends.commands or ends.known >= FEWEST_KNOWN
+        """Return whether enough exit codes are known for a rate."""
+        codes = self.digest.layers.exit_codes
+        return not codes.commands or codes.known >= FEWEST_KNOWN
 
     @property
-    def ends(self) -> list[str]:
-        """Return how the known ends are known and what isn't counted, as short texts."""
-        return ends_texts(self.digest.layers.ends)
+    def exit_notes(self) -> list[str]:
+        """Return how the known exit codes are known and what isn't counted, as short texts."""
+        return describe_exit_codes(self.digest.layers.exit_codes)
 
     @property
     def unknown(self) -> str:
-        """Return how many ends are unknown; empty where every end is known."""
-        return unknown_ends(self.digest.layers.ends)
+        """Return how many exit codes are unknown; empty if all are known."""
+        return describe_unknown_exits(self.digest.layers.exit_codes)
 
     @property
     def judge_caption(self) -> str:

@@ -25,9 +25,9 @@ from runs.models import (
     Trial,
     TrialAttempt,
 )
-from runs.results.counting import FEWEST_KNOWN, ends_texts, unknown_ends, why_not_recorded
+from runs.results.counting import FEWEST_KNOWN, describe_exit_codes, describe_unknown_exits, why_not_recorded
 from runs.results.failure_reasons import fail_reason
-from runs.results.layer_totals import DECIDING, EndTotals, ReadScore, is_single, is_vacuous
+from runs.results.layer_totals import DECIDING, ExitCodeTotals, ReadScore, is_single, is_vacuous
 from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.outcome_history import OutcomeHistory, Sibling, strip_around
 from runs.results.rates import Rate
@@ -233,14 +233,14 @@ class TrialPage:
         """Return how many of the tool's commands succeeded at the first try; None if unknown."""
         # The subcommands' sum is lower: calls for help and commands without a subcommand count too.
         rate = self.interaction.get("first_try_success_rate")
-        return None if rate is None else round(rate * self.ends.known)
+        return None if rate is None else round(rate * self.exit_codes.known)
 
     @cached_property
-    def ends(self) -> EndTotals:
-        """Return how the ends of its commands are known."""
+    def exit_codes(self) -> ExitCodeTotals:
+        """Return how the exit codes of its commands are known."""
         metrics = self.interaction
         total = metrics.get("total_commands") or 0
-        return EndTotals(
+        return ExitCodeTotals(
             commands=total,
             known=total - metrics.get("unknown_exit", 0),
             estimated=metrics.get("estimated", 0),
@@ -259,27 +259,27 @@ class TrialPage:
     @property
     def rates_are_missing(self) -> bool:
         """Return whether there is no rate although commands were found."""
-        return bool(self.ends.commands) and (not self.has_rates or self.first_tries is None)
+        return bool(self.exit_codes.commands) and (not self.has_rates or self.first_tries is None)
 
     @property
-    def ends_texts(self) -> list[str]:
-        """Return notes on these ends, besides the number of unknown ones."""
-        return ends_texts(self.ends)
+    def exit_notes(self) -> list[str]:
+        """Return notes on its exit codes, besides the number of unknown ones."""
+        return describe_exit_codes(self.exit_codes)
 
     @property
     def unknown(self) -> str:
-        """Return how many ends are unknown; empty where every end is known."""
-        return unknown_ends(self.ends)
+        """Return how many exit codes are unknown; empty if all are known."""
+        return describe_unknown_exits(self.exit_codes)
 
     @property
     def printed_address(self) -> str:
-        """Return the link to the first command that printed an error and whose end is unknown; empty without one."""
+        """Return the link to the first command that printed an error and whose exit code is unknown; empty without one."""
         return self.timeline.address_of(self.interaction.get("printed_errors", ()))
 
     @property
     def has_rates(self) -> bool:
-        """Return whether enough ends are known for a rate."""
-        return self.ends.known >= FEWEST_KNOWN
+        """Return whether enough exit codes are known for a rate."""
+        return self.exit_codes.known >= FEWEST_KNOWN
 
     @cached_property
     def answer_start(self) -> TimelineStep | None:

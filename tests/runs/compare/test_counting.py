@@ -13,7 +13,7 @@ from runs.compare.measure_changes import RunComparison, compare_run_measures
 from runs.compare.trend_series import TrendFilters, newest_runs_of_suite
 from runs.compare.trends_page.views import trend_page
 from runs.models import Run, RunMeasure
-from runs.results.counting import NOT_COMPARED, ends_of_run
+from runs.results.counting import NOT_COMPARED, list_exit_sources
 from runs.results.digests import digest_of
 from runs.results.outcome_history import strips
 from scenarios.models import ScenarioVersion, SuiteVersion
@@ -83,13 +83,13 @@ def test_the_source_of_most_trials_counts(version, sources, expected):
     run = run_of(version, *(metrics(source, rates[source]) for source in sources))
     rows = RunMeasure.objects.filter(run=run, scenario=None)
     rate = rows.get(measure__layer="interaction", measure__name="error_rate")
-    assert (rate.mean, ends_of_run(run.counting)) == expected
+    assert (rate.mean, list_exit_sources(run.counting)) == expected
     assert [rows.get(measure__name=name).n for name in ("pass", "completed")] == [1, 1]
     assert RunMeasure.objects.get(run=run, scenario__isnull=False, measure__name="pass").n == len(sources)
     others = sum(source != max(sources, key=sources.count) for source in sources)
     layers = digest_of(run).layers
     assert layers is not None
-    assert (layers.ends.others, layers.ends.commands) == (others, 4 * (len(sources) - others))
+    assert (layers.exit_codes.others, layers.exit_codes.commands) == (others, 4 * (len(sources) - others))
 
 
 @pytest.mark.parametrize(
