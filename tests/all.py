@@ -90,7 +90,9 @@ def find_tests(word: str) -> list[str]:
     if package not in (*SOURCE, *ROOMS) or not (ROOT / path).exists():
         return [word]
     if package == "templates":
-        found = [f"tests/web/{parts[0]}", "tests/web/test_*.py"] if parts else ["tests/web"]
+        found = (
+            [f"tests/web/{parts[0]}", f"tests/{parts[0]}", "tests/web/test_*.py"] if parts else ["tests/web"]
+        )
     elif package in ROOMS:
         rooms = ROOMS[package]
         found = next((rooms[part] for part in parts if part in rooms), rooms[""])

@@ -38,6 +38,12 @@ def addresses(project):
     return {name: path.format(run=run.pk, trial=trial.pk) for name, path in PAGES.items()}
 
 
+@pytest.mark.parametrize("embedded", [True, False])
+def test_only_an_embedded_evalhub_names_the_command_that_signs_in(client, settings, embedded):
+    settings.EMBEDDED = embedded
+    assert ("signin_link" in parse(client.get("/sign-in/"))) is embedded
+
+
 def test_the_home_shows_recent_activity(signed_in, project):
     audit.append_event(project, make_member(project, "author", "grace"), "suite.upload", "stock")
     assert "grace uploaded the suite stock" in parse(signed_in().get("/p/tools/"))

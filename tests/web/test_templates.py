@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -100,6 +101,13 @@ def test_the_forms_of_a_page_share_a_token(rf):
     token = page.split()[0]
     assert page == f'{token} <input type="hidden" name="csrfmiddlewaretoken" value="{token}">'
     assert len(token) == 64
+
+
+def test_every_form_that_posts_has_the_token():
+    for path in TEMPLATES:
+        text = (settings.BASE_DIR / "templates" / path).read_text(encoding="utf-8")
+        for form in re.findall(r"<form\b[^>]*method=.post.*?</form>", text, re.DOTALL):
+            assert "{{ csrf_input" in form, path
 
 
 @pytest.mark.parametrize("turn", [1, 2])
