@@ -66,6 +66,13 @@ def test_an_admin_changes_the_project(signed_in, project):
     assert AuditEvent.objects.get().detail["changed"] == ["command_pattern", "judge", "smallest_effect"]
 
 
+@pytest.mark.parametrize(("labels", "rate", "stored"), [("25", "0.6", (25, 0.6)), ("", "", (30, 0.7))])
+def test_an_admin_says_when_a_judge_is_calibrated(signed_in, project, labels, rate, stored):
+    signed_in().post(ADDRESS, {**SETTINGS, "judge_labels": labels, "judge_rate": rate})
+    project.refresh_from_db()
+    assert (project.judge_labels, project.judge_rate) == stored
+
+
 def test_smallest_effects_are_set_by_measure(signed_in, project):
     client = signed_in()
     client.post(ADDRESS, {**SETTINGS, "smallest_effects": "trial/cost_usd 0.2, judge/judge 0.1"})
