@@ -29,9 +29,10 @@ from runs.compare.side_by_side import (
 from runs.compare.trend_series import moments_by_measure
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, OPEN
-from runs.results.lookup import find_runs, find_suite
+from runs.results.lookup import find_runs
 from runs.results.run_rows import listed_runs
 from runs.results.schemas import RunRowOut
+from scenarios.api.suites import find_suite
 from scenarios.models import Suite
 
 MOST_RUNS = 100

@@ -8,15 +8,6 @@ from evalhub.teams.bearer import ApiRequest
 from evalhub.web.rest.errors import not_found
 from runs.models import Run, Trial
 from runs.results.run_list import runs_of
-from scenarios.models import Suite
-
-
-def find_suite(request: ApiRequest, slug: str) -> Suite:
-    """Return the project's suite. Raises `ApiError` 404."""
-    suite = Suite.objects.filter(project=request.access.project, slug=slug).first()
-    if suite is None:
-        raise not_found("suite", slug)
-    return suite
 
 
 def find_run(request: ApiRequest, run_id: int) -> Run:
