@@ -16,7 +16,7 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from evalhub.health import broker_problem
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.web.commands import ensure_database
 from runs.db.disk import disk_shortage, folders_to_write, free_bytes
 from runs.db.transactions import database_now
@@ -59,7 +59,7 @@ class PartStatus:
     advice: str = ""
 
 
-def examine() -> Iterator[PartStatus]:
+def run_checks() -> Iterator[PartStatus]:
     """Yield what each check finds; a check that breaks is a problem, and the others go on."""
     for part, check in CHECKS.items():
         try:
@@ -80,7 +80,9 @@ def _database() -> Iterator[PartStatus]:
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         advice = "Run 'manage.py migrate'."
-        yield PartStatus("database", State.PROBLEM, f"{counted(len(missing), 'migration')} missing.", advice)
+        yield PartStatus(
+            "database", State.PROBLEM, f"{format_count(len(missing), 'migration')} missing.", advice
+        )
     else:
         name = settings.DATABASES["default"]["NAME"]
         yield PartStatus("database", State.OK, f"{connection.display_name}, {name}.")

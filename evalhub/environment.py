@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 
-def text(name: str, default: str = "") -> str:
+def read_text(name: str, default: str = "") -> str:
     """Return the variable, or the content of the file that `<name>_FILE` names, or the default."""
     path = os.environ.get(f"{name}_FILE")
     if path:
@@ -26,14 +26,14 @@ def text(name: str, default: str = "") -> str:
     return os.environ.get(name, default)
 
 
-def words(name: str) -> list[str]:
+def read_words(name: str) -> list[str]:
     """Return a comma separated variable as its words."""
-    return [word.strip() for word in text(name).split(",") if word.strip()]
+    return [word.strip() for word in read_text(name).split(",") if word.strip()]
 
 
-def roots(name: str) -> list[str]:
+def read_roots(name: str) -> list[str]:
     """Return a comma separated variable of absolute paths, each perhaps with `:rw` after it."""
-    paths = words(name)
+    paths = read_words(name)
     if wrong := [word for word in paths if not Path(word.removesuffix(":rw")).is_absolute()]:
         raise ImproperlyConfigured(
             f"{name} has '{wrong[0]}', which isn't an absolute path. Write /srv/recordings, "
@@ -42,9 +42,9 @@ def roots(name: str) -> list[str]:
     return paths
 
 
-def integer(name: str, default: int) -> int:
+def read_integer(name: str, default: int) -> int:
     """Return a whole number."""
-    value = text(name)
+    value = read_text(name)
     try:
         return int(value) if value else default
     except ValueError as error:
@@ -53,15 +53,15 @@ def integer(name: str, default: int) -> int:
         ) from error
 
 
-def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+def read_choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     """Return one of the allowed words."""
-    value = text(name, default)
+    value = read_text(name, default)
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} is '{value}'. Give it one of: {', '.join(allowed)}.")
     return value
 
 
-def networks(name: str, addresses: list[str]) -> list[str]:
+def read_networks(name: str, addresses: list[str]) -> list[str]:
     """Return addresses and networks as they were given, such as 10.0.0.0/8, or `unix`, checked."""
     for address in addresses:
         try:
@@ -76,7 +76,7 @@ def networks(name: str, addresses: list[str]) -> list[str]:
 
 def readable_file(name: str) -> str:
     """Return the path of a file that this process can read; empty where the variable is not set."""
-    path = text(name)
+    path = read_text(name)
     try:
         if path:
             Path(path).open("rb").close()
@@ -108,7 +108,7 @@ def make_directory(name: str, path: Path) -> None:
 
 def kept_secret(name: str, file: Path) -> str:
     """Return the variable, else a secret that is made once and kept in `file`, readable by its owner only."""
-    value = text(name)
+    value = read_text(name)
     if value:
         return value
     try:
@@ -166,7 +166,7 @@ def _database_hosts(netloc: str) -> tuple[str, str]:
     return hosts, ",".join(match[2] or "5432" for match in known)
 
 
-def database(url: str) -> dict[str, Any]:
+def parse_database_url(url: str) -> dict[str, Any]:
     """Return Django's settings for `sqlite:///path` or `postgresql://user:password@host:port/name?option=value`.
 
     Several hosts, `host1:port1,host2:port2`, are tried in turn, as libpq does.
@@ -218,7 +218,7 @@ def database(url: str) -> dict[str, Any]:
 
 def web_address(name: str, default: str) -> str:
     """Return the address that links begin with, such as `https://evals.example.org`, without a slash at its end."""
-    address = text(name) or default
+    address = read_text(name) or default
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ImproperlyConfigured(
@@ -229,7 +229,7 @@ def web_address(name: str, default: str) -> str:
 
 def mail_server(name: str) -> dict[str, Any]:
     """Return Django's EMAIL_ settings of `smtp://user:password@host:587?tls=yes` or `smtps://…`; none if not set."""
-    address = text(name)
+    address = read_text(name)
     if not address:
         return {}
     wrong = ImproperlyConfigured(
@@ -267,7 +267,7 @@ def file_store(name: str) -> dict[str, Any]:
 
     Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else from where Amazon's clients look for them.
     """
-    address = text(name)
+    address = read_text(name)
     if not address:
         return {"BACKEND": "runs.results.files.artifacts.LocalStore", "OPTIONS": {"allow_overwrite": True}}
     parts, options = urlsplit(address), dict(parse_qsl(urlsplit(address).query))
@@ -286,8 +286,8 @@ def file_store(name: str) -> dict[str, Any]:
         "location": parts.path.strip("/"),
         "endpoint_url": options.get("endpoint"),
         "region_name": options.get("region"),
-        "access_key": text("AWS_ACCESS_KEY_ID"),
-        "secret_key": text("AWS_SECRET_ACCESS_KEY"),
+        "access_key": read_text("AWS_ACCESS_KEY_ID"),
+        "secret_key": read_text("AWS_SECRET_ACCESS_KEY"),
         "client_config": Config(
             connect_timeout=STORE_SECONDS,
             read_timeout=STORE_SECONDS,

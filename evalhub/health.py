@@ -83,7 +83,7 @@ def queue_health(now: datetime) -> dict[str, Any]:
     return {"queued": waiting.count(), "oldest_seconds": (now - oldest).total_seconds() if oldest else None}
 
 
-def workers(now: datetime) -> list[dict[str, Any]]:
+def list_workers(now: datetime) -> list[dict[str, Any]]:
     """Return every worker with the seconds since it was last heard. One query."""
     columns = ("name", "seen", "lanes", "sandbox", "version", "problem", "free_bytes", "labels")
     rows = Worker.objects.values(*columns)
@@ -94,12 +94,16 @@ def read_queue_state(now: datetime) -> tuple[dict[str, Any], str]:
     """Return queue and workers from the database, or nothing and the reason why it doesn't answer."""
     try:
         connection.ensure_connection()
-        return {"queue": queue_health(now), "workers": workers(now), "waiting": waiting_runs_by_labels()}, ""
+        return {
+            "queue": queue_health(now),
+            "workers": list_workers(now),
+            "waiting": waiting_runs_by_labels(),
+        }, ""
     except Error as error:
         return {}, f"The database does not answer: {type(error).__name__}."
 
 
-def state() -> dict[str, Any]:
+def read_health() -> dict[str, Any]:
     """Return how evalhub is: `ok` needs the database, the broker, room on the disks and the file store."""
     known, database = read_queue_state(timezone.now())
     broker = broker_problem()
@@ -119,8 +123,8 @@ def state() -> dict[str, Any]:
 
 
 def visible_state(request: HttpRequest) -> dict[str, Any]:
-    """Return the part of `state` that the client may see: without rights only the status."""
-    full_state = state()
+    """Return the part of `read_health` that the client may see: without rights only the status."""
+    full_state = read_health()
     # Without a database no client can be identified.
     with suppress(Error):
         if full_state["database"] == "ok" and sees_details(request):

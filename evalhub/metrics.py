@@ -57,7 +57,7 @@ def _number(value: float) -> str:
 def collect_metrics() -> Iterator[Metric]:
     """Yield every metric. Eight queries, and a few more when a counter changed."""
     now = timezone.now()
-    queue, workers = health.queue_health(now), health.workers(now)
+    queue, workers = health.queue_health(now), health.list_workers(now)
     yield Metric("evalhub_info", "gauge", "Version.", [(f'{{version="{settings.VERSION}"}}', 1)])
     yield Metric("evalhub_trials_queued", "gauge", "Trials that wait.", [("", queue["queued"])])
     oldest = queue["oldest_seconds"] or 0.0

@@ -20,21 +20,21 @@ INSTALLED = _packaged.is_dir()
 ASSETS = _packaged if INSTALLED else BASE_DIR
 """The folder of templates, static files, gunicorn.conf.py and CHANGELOG.md; a wheel has them in the package."""
 DATA_DIR = Path(
-    environment.text("EVALHUB_DATA", str(environment.user_data() if INSTALLED else BASE_DIR / "var"))
+    environment.read_text("EVALHUB_DATA", str(environment.user_data() if INSTALLED else BASE_DIR / "var"))
 ).resolve()
 environment.make_directory("EVALHUB_DATA", DATA_DIR)
 
-DATABASE_URL = environment.text("DATABASE_URL")
-BROKER_URL = environment.text("EVALHUB_BROKER_URL")
+DATABASE_URL = environment.read_text("DATABASE_URL")
+BROKER_URL = environment.read_text("EVALHUB_BROKER_URL")
 BROKER_OPTIONS: dict[str, Any] = {
-    "master": environment.text("EVALHUB_BROKER_MASTER"),
+    "master": environment.read_text("EVALHUB_BROKER_MASTER"),
     "ca": environment.readable_file("EVALHUB_BROKER_CA"),
     "certificate": environment.readable_file("EVALHUB_BROKER_CERTIFICATE"),
     "key": environment.readable_file("EVALHUB_BROKER_KEY"),
 }
 if BROKER_URL:
     BrokerAddress(BROKER_URL, **BROKER_OPTIONS).check()
-EVALHUB_HOSTS = environment.words("EVALHUB_HOSTS")
+EVALHUB_HOSTS = environment.read_words("EVALHUB_HOSTS")
 
 EMBEDDED = not BROKER_URL and not EVALHUB_HOSTS and DATABASE_URL.split(":")[0] in ("", "sqlite")
 """One machine, one owner, loopback only. Decides defaults, never what the code does."""
@@ -42,13 +42,15 @@ EMBEDDED = not BROKER_URL and not EVALHUB_HOSTS and DATABASE_URL.split(":")[0] i
 SECRET_KEY = (
     environment.kept_secret("EVALHUB_SECRET_KEY", DATA_DIR / "secret_key")
     if EMBEDDED
-    else environment.text("EVALHUB_SECRET_KEY")
+    else environment.read_text("EVALHUB_SECRET_KEY")
 )
-DEBUG = environment.choice("EVALHUB_DEBUG", "no", ("yes", "no")) == "yes"
+DEBUG = environment.read_choice("EVALHUB_DEBUG", "no", ("yes", "no")) == "yes"
 ALLOWED_HOSTS = EVALHUB_HOSTS or ["localhost", "127.0.0.1"]
 VERSION = read_version(ASSETS / "CHANGELOG.md")
 
-DATABASES = {"default": environment.database(DATABASE_URL or f"sqlite:///{DATA_DIR / 'evalhub.sqlite3'}")}
+DATABASES = {
+    "default": environment.parse_database_url(DATABASE_URL or f"sqlite:///{DATA_DIR / 'evalhub.sqlite3'}")
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
@@ -118,14 +120,14 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 # Served over TLS everywhere but on loopback.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not EMBEDDED
-TRUSTED_PROXIES = environment.networks(
-    "EVALHUB_TRUSTED_PROXIES", environment.words("EVALHUB_TRUSTED_PROXIES")
+TRUSTED_PROXIES = environment.read_networks(
+    "EVALHUB_TRUSTED_PROXIES", environment.read_words("EVALHUB_TRUSTED_PROXIES")
 )
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_SSL_REDIRECT = environment.choice("EVALHUB_SSL_REDIRECT", "no", ("yes", "no")) == "yes"
+SECURE_SSL_REDIRECT = environment.read_choice("EVALHUB_SSL_REDIRECT", "no", ("yes", "no")) == "yes"
 # Health checks and monitoring on the machine itself come without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
-SECURE_HSTS_SECONDS = environment.integer("EVALHUB_HSTS_SECONDS", 0)
+SECURE_HSTS_SECONDS = environment.read_integer("EVALHUB_HSTS_SECONDS", 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
 # HSTS preload affects the whole domain, so it isn't ours to set.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
@@ -158,7 +160,7 @@ TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
 # A container brings its files collected, on a file system that is not written to.
-STATIC_ROOT = Path(environment.text("EVALHUB_STATIC", str(DATA_DIR / "static")))
+STATIC_ROOT = Path(environment.read_text("EVALHUB_STATIC", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [ASSETS / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -176,34 +178,34 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 5_000
 ARTIFACTS_DIR = DATA_DIR / "artifacts"
 WORK_DIR = DATA_DIR / "work"
 SYSTEM_FILES_DIR = DATA_DIR / "etc"
-SANDBOX = environment.choice(
+SANDBOX = environment.read_choice(
     "EVALHUB_SANDBOX", "prefer" if EMBEDDED else "require", ("require", "prefer", "off")
 )
-SANDBOX_READ = [path for path in environment.text("EVALHUB_SANDBOX_READ").split(os.pathsep) if path]
-EGRESS = environment.choice(
+SANDBOX_READ = [path for path in environment.read_text("EVALHUB_SANDBOX_READ").split(os.pathsep) if path]
+EGRESS = environment.read_choice(
     "EVALHUB_EGRESS", "full" if EMBEDDED else "internet", ("none", "internet", "full")
 )
-EGRESS_ALLOW = environment.words("EVALHUB_EGRESS_ALLOW")
-EGRESS_UNENFORCED = environment.choice("EVALHUB_EGRESS_UNENFORCED", "0", ("0", "1")) == "1"
-MAX_PROCESSES = environment.integer("EVALHUB_MAX_PROCESSES", 512)
-MAX_MEMORY_MB = environment.integer("EVALHUB_MAX_MEMORY_MB", 4096)
+EGRESS_ALLOW = environment.read_words("EVALHUB_EGRESS_ALLOW")
+EGRESS_UNENFORCED = environment.read_choice("EVALHUB_EGRESS_UNENFORCED", "0", ("0", "1")) == "1"
+MAX_PROCESSES = environment.read_integer("EVALHUB_MAX_PROCESSES", 512)
+MAX_MEMORY_MB = environment.read_integer("EVALHUB_MAX_MEMORY_MB", 4096)
 # 0 is three quarters of what the machine has.
-WORKER_MEMORY_MB = environment.integer("EVALHUB_WORKER_MEMORY_MB", 0)
-TARGET_ROOTS = environment.roots("EVALHUB_TARGET_ROOTS") or ([str(Path.home())] if EMBEDDED else [])
-ENV_ALLOW = environment.words("EVALHUB_ENV_ALLOW")
-HTTP_ALLOW = environment.words("EVALHUB_HTTP_ALLOW")
-WORKER_LABELS = environment.words("EVALHUB_WORKER_LABELS")
-WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)
+WORKER_MEMORY_MB = environment.read_integer("EVALHUB_WORKER_MEMORY_MB", 0)
+TARGET_ROOTS = environment.read_roots("EVALHUB_TARGET_ROOTS") or ([str(Path.home())] if EMBEDDED else [])
+ENV_ALLOW = environment.read_words("EVALHUB_ENV_ALLOW")
+HTTP_ALLOW = environment.read_words("EVALHUB_HTTP_ALLOW")
+WORKER_LABELS = environment.read_words("EVALHUB_WORKER_LABELS")
+WORKER_THREADS = environment.read_integer("EVALHUB_WORKER_THREADS", 8)
 # Celery's: two at least, so that preparations need not wait for a task that takes minutes.
 TASK_THREADS = max(2, WORKER_THREADS)
-PRELOAD = environment.words("EVALHUB_PRELOAD")
-LEASE_SECONDS = environment.integer("EVALHUB_LEASE_SECONDS", 60)
-LINE_DAYS = environment.integer("EVALHUB_LINE_DAYS", 30)
-MIN_FREE_MB = environment.integer("EVALHUB_MIN_FREE_MB", 200)
-METRICS_TOKEN = environment.text("EVALHUB_METRICS_TOKEN")
-TOKENIZER = environment.text("EVALHUB_TOKENIZER")
-OUTPUT_DIR = environment.text("EVALHUB_OUTPUT_DIR")
-DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
+PRELOAD = environment.read_words("EVALHUB_PRELOAD")
+LEASE_SECONDS = environment.read_integer("EVALHUB_LEASE_SECONDS", 60)
+LINE_DAYS = environment.read_integer("EVALHUB_LINE_DAYS", 30)
+MIN_FREE_MB = environment.read_integer("EVALHUB_MIN_FREE_MB", 200)
+METRICS_TOKEN = environment.read_text("EVALHUB_METRICS_TOKEN")
+TOKENIZER = environment.read_text("EVALHUB_TOKENIZER")
+OUTPUT_DIR = environment.read_text("EVALHUB_OUTPUT_DIR")
+DEFAULT_JUDGE = environment.read_text("LLM_TOOL_TEST_JUDGE")
 
 # A leading dot matches all subdomains and * any host, so neither can be linked to.
 _named = [host for host in EVALHUB_HOSTS if host[0] not in ".*"]
@@ -219,7 +221,7 @@ EMAIL_HOST_PASSWORD = _mail.get("EMAIL_HOST_PASSWORD", "")
 EMAIL_USE_SSL = _mail.get("EMAIL_USE_SSL", False)
 EMAIL_USE_TLS = _mail.get("EMAIL_USE_TLS", False)
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = environment.text("EVALHUB_EMAIL_FROM") or "evalhub@localhost"
+DEFAULT_FROM_EMAIL = environment.read_text("EVALHUB_EMAIL_FROM") or "evalhub@localhost"
 
 # Without it litellm asks for prices over the network when it is imported.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -231,7 +233,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": environment.text("EVALHUB_LOG_LEVEL", "WARNING")},
+    "root": {"handlers": ["console"], "level": environment.read_text("EVALHUB_LOG_LEVEL", "WARNING")},
     # It logs whole addresses, and those of webhooks and targets may contain tokens.
     "loggers": {"httpx": {"level": "WARNING"}},
 }

@@ -75,12 +75,12 @@ def indent_json(value: Json, *, most: int) -> str:
     return "".join(pieces)
 
 
-def equal(left: Json, right: Json) -> bool:
+def are_equal(left: Json, right: Json) -> bool:
     """Compare JSON values: 3 equals 3.0, but true does not equal 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equal, left, right))
+        return len(left) == len(right) and all(map(are_equal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(are_equal(left[key], right[key]) for key in left)
     return bool(left == right)

@@ -56,13 +56,13 @@ AS_TUPLE = BeforeValidator(_as_tuple)
 """Takes a list for a tuple where types are strict."""
 
 
-class Value(BaseModel):
+class StrictModel(BaseModel):
     """An immutable value that rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Kind(Value):
+class Kind(StrictModel):
     """One of several kinds, named by `type` in the file."""
 
     type: str
@@ -238,7 +238,7 @@ class Transcript(Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Execution:
+class AgentResult:
     """What became of an agent: its answer, and what it took."""
 
     answer: str | None = None
@@ -253,7 +253,7 @@ class Execution:
     @property
     def facts(self) -> dict[str, Any]:
         """Return these fields alone by name, for a class that has further ones."""
-        return {each.name: getattr(self, each.name) for each in fields(Execution)}
+        return {each.name: getattr(self, each.name) for each in fields(AgentResult)}
 
 
 class FoundCommand(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -49,7 +49,7 @@ def prepare(run_id: int) -> None:
     """Prepare a run, this one or another that is next by fair share, and wake lanes for it."""
     if (prepared := preparation.prepare_next(run_id)) is not None:
         lane_pool.wake()
-        wakeups.lanes(prepared)
+        wakeups.wake_free_lanes(prepared)
 
 
 @task
@@ -68,7 +68,7 @@ def follow_batch(job: Job) -> None:
     """Ask a provider about a run's batch; start the run's trials when it has ended."""
     if not batches.check_batch(job):
         lane_pool.wake()
-        wakeups.lanes(job.subject)
+        wakeups.wake_free_lanes(job.subject)
 
 
 WORK: dict[str, Callable[[Job], object]] = {

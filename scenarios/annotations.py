@@ -16,7 +16,7 @@ MOST = 10
 """GitHub shows at most this many errors of a step."""
 
 
-class Annotation(NamedTuple):
+class FileAnnotation(NamedTuple):
     """A sentence at a place of the checkout."""
 
     file: str
@@ -34,10 +34,10 @@ def shows_annotations() -> bool:
     return os.environ.get("GITHUB_ACTIONS", "") == "true"
 
 
-def annotations_of(problems: Iterable[Problem], roots: Sequence[str]) -> list[Annotation]:
+def annotations_of(problems: Iterable[Problem], roots: Sequence[str]) -> list[FileAnnotation]:
     """Return the annotations of files' problems; `roots` are the paths that were read."""
     return [
-        Annotation(
+        FileAnnotation(
             on_disk(problem.file, roots),
             problem.line,
             f"{problem.what} {problem.fix}".strip(),

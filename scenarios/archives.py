@@ -157,7 +157,7 @@ _BROKEN = (
 """Exceptions of the standard library for truncated, encrypted or invalid archives."""
 
 
-def is_archive(name: str, data: bytes) -> bool:
+def is_archive_file(name: str, data: bytes) -> bool:
     """Return whether data is an archive, by its first bytes or its extension."""
     begins = data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or data[_TAR_MAGIC] == b"ustar"
     return begins or name.lower().endswith((".zip", ".tar", ".tar.gz", ".tgz"))

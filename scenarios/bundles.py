@@ -19,7 +19,7 @@ from scenarios.archives import (
     Member,
     bundle_error,
     collect,
-    is_archive,
+    is_archive_file,
     read_members,
 )
 from scenarios.formats import companions_of, decode_by_extension, detect_format
@@ -28,7 +28,7 @@ from scenarios.formats.agent_skills.gates_file import name_tool
 from scenarios.formats.agentv import FORMAT
 from scenarios.formats.parsed import PositionedDocument
 from scenarios.formats.solutions import FOLDER as SOLUTIONS
-from scenarios.formats.upload import inside
+from scenarios.formats.upload import resolve_inside
 
 
 def find_files_above(root: Path, files: Mapping[str, bytes]) -> tuple[Path, list[Path]]:
@@ -107,8 +107,8 @@ def read_path(path: Path) -> Bundle:
         raise bundle_error(
             str(path), "", f"The path cannot be read: {reason}.", "Check the path.", "bundle/unreadable"
         ) from error
-    if is_archive(path.name, content):
-        return read_archive(path.name, content)
+    if is_archive_file(path.name, content):
+        return unpack_archive(path.name, content)
     return _with_files_above(_with_companions(path, content), path.resolve().parent)
 
 
@@ -133,15 +133,15 @@ def with_tool(bundle: Bundle, tool: str) -> Bundle:
     return replace(bundle, files=files)
 
 
-def read_upload(name: str, data: bytes) -> Bundle:
+def unpack_upload(name: str, data: bytes) -> Bundle:
     """Read an uploaded archive or single file."""
-    if is_archive(name, data):
-        return read_archive(name, data)
+    if is_archive_file(name, data):
+        return unpack_archive(name, data)
     file = posixpath.basename(name.replace("\\", "/")) or "upload.yaml"
     return Bundle(_stem(file), {file: data})
 
 
-def read_archive(name: str, data: bytes) -> Bundle:
+def unpack_archive(name: str, data: bytes) -> Bundle:
     """Read a zip or tar archive. A single top folder is the bundle itself and its name.
 
     Raises `ScenarioFileError` for archives that write outside, hide files or expand without limit.
@@ -195,7 +195,7 @@ def _with_companions(path: Path, content: bytes) -> Bundle:
     members = [Member(path.name, content)]
     document = decode_by_extension(path.name, content)
     for named in companions_of(document) if document else ():
-        companion = root / (inside("", named) or path.name)
+        companion = root / (resolve_inside("", named) or path.name)
         if companion == root or companion.name == path.name or not companion.resolve().is_relative_to(root):
             continue
         if companion.is_dir():

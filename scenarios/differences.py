@@ -11,17 +11,17 @@ from typing import Any
 import yaml
 
 from evaluators.model import Json
-from evaluators.statistics.comparability import DECIDING, Standard, comparability
+from evaluators.statistics.comparability import DECIDING, Standard, find_changed_parts
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.yaml_text import BlockDumper
 from scenarios.guidance import named_guidelines
 from scenarios.models import Fixture, SuiteEntry, SuiteVersion
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import (
+    dump_plain,
     fixture_hash,
     gates_hash,
     judge_hash,
-    plain,
     rubric_hash,
     scenario_hash,
     task_fixture_hashes,
@@ -151,7 +151,7 @@ class Changed:
         """The changed parts: task, gates, judge, rubric; none if only descriptions changed."""
         if self.before is None or self.after is None:
             return []
-        return list(comparability(self.before.parts, self.after.parts))
+        return list(find_changed_parts(self.before.parts, self.after.parts))
 
     @property
     def text(self) -> TextDifference | None:
@@ -205,11 +205,11 @@ def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, C
     contents: dict[int, dict[str, Content]] = {version.pk: {} for version in versions}
     end = 3 + len(PARTS)
     for row in rows:
-        contents[row[0]][row[1]] = Content(row[2], standard(row[3:end]), row[end] if whole else None)
+        contents[row[0]][row[1]] = Content(row[2], make_standard(row[3:end]), row[end] if whole else None)
     return list(contents.values())
 
 
-def standard(columns: Iterable[str | None]) -> Standard:
+def make_standard(columns: Iterable[str | None]) -> Standard:
     """Return the standard of a scenario version from the columns in `PARTS`."""
     return Standard(*(value or "" for value in columns))
 
@@ -234,7 +234,7 @@ def _content(spec: ScenarioSpec, fixture: str, task_fixture: str) -> Content:
         rubric_hash(judge.rubric) if judge else "",
         tool.command_pattern if tool else "",
     )
-    return Content(scenario_hash(spec, fixture), parts, plain(spec))
+    return Content(scenario_hash(spec, fixture), parts, dump_plain(spec))
 
 
 def _text(content: Content | None) -> list[str]:

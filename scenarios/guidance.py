@@ -149,7 +149,7 @@ def _place(path: str, paths: Sequence[str], *, alone: bool) -> str:
     raise Unplaced(f"'{path}' could take the place of several documents: {', '.join(paths)}.")
 
 
-def overlay(
+def lay_guidance_over(
     fixture: Fixture,
     guidance: Guidance,
     *,
@@ -169,7 +169,7 @@ def overlay(
 
 
 def guidance_documents(guidance: Guidance, *, name: str, names: Collection[str]) -> Guidance:
-    """Return the documents of a run's guidance for one fixture, as `overlay` lays them."""
+    """Return the documents of a run's guidance for one fixture, as `lay_guidance_over` lays them."""
     common = [file for file in guidance if _owner(file.path, names) is None]
     specific = [
         FixtureFile(file.path.removeprefix(name + "/"), file.content, file.executable)

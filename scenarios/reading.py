@@ -119,11 +119,11 @@ def set_caller(caller: Caller) -> None:
 @FileReader
 def read_upload(name: str, data: bytes) -> Bundle:
     """Return the files of an uploaded archive, or the single file."""
-    return bundles.read_upload(name, data)
+    return bundles.unpack_upload(name, data)
 
 
 @FileReader
-def read_yaml(file: str, content: bytes) -> PositionedDocument:
+def read_yaml_document(file: str, content: bytes) -> PositionedDocument:
     """Return a YAML document."""
     return yaml_text.read_yaml(content, file)
 

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from evaluators.grading.evaluate import Criteria
 from evaluators.grading.gates.base_gate import CommandGate
-from evaluators.model import AS_TUPLE, Amount, Json, Seconds, Text, TextOrNone, Value
+from evaluators.model import AS_TUPLE, Amount, Json, Seconds, StrictModel, Text, TextOrNone
 
 
-class PostScript(Value):
+class PostScript(StrictModel):
     """A script that runs between agent and gates; its failure is only recorded."""
 
     command: Text
@@ -19,7 +19,7 @@ class PostScript(Value):
     network: bool = False
 
 
-class TrialLimits(Value):
+class TrialLimits(StrictModel):
     """Limits of a trial; None leaves them to the target or the request."""
 
     timeout_seconds: float | None = None
@@ -27,7 +27,7 @@ class TrialLimits(Value):
     """The most turns of the agent."""
 
 
-class Cost(Value):
+class Cost(StrictModel):
     """The cost limit of a trial."""
 
     max_usd: Amount | None = None
@@ -36,7 +36,7 @@ class Cost(Value):
     """Read and stored; no pass is ever reused."""
 
 
-class MatrixEntry(Value):
+class MatrixEntry(StrictModel):
     """One entry of `tool_matrix`: a target and its models."""
 
     target: str
@@ -45,7 +45,7 @@ class MatrixEntry(Value):
     """Another name of the target, if there is none with the first one (AgentV's `id` beside `label`)."""
 
 
-class ScenarioTask(Value):
+class ScenarioTask(StrictModel):
     """What an agent is asked, and where."""
 
     key: str
@@ -58,7 +58,7 @@ class ScenarioTask(Value):
     limits: TrialLimits = Field(default_factory=TrialLimits)
 
 
-class ScenarioOptions(Value):
+class ScenarioOptions(StrictModel):
     """How a scenario is chosen, limited and recorded; a file of llm-tool-test says it with the same keys."""
 
     tags: Annotated[tuple[TextOrNone, ...], AS_TUPLE] = ()

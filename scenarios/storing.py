@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.db.models import Max
 from pydantic import BaseModel
 
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from evalhub.teams.models import Project
 from evaluators.grading.evaluate import Criteria
 from evaluators.grading.judges.rubric import JudgeCriteria, RubricCriteria
@@ -84,7 +84,7 @@ def task_fixture_hash(fixture: Sequence[FixtureFile], tool: Tool | None, extra: 
     return files_hash(rest)
 
 
-def plain(value: BaseModel, exclude: set[str] | None = None) -> Json:
+def dump_plain(value: BaseModel, exclude: set[str] | None = None) -> Json:
     """Return a value as JSON without defaults, so new fields do not change hashes."""
     return value.model_dump(mode="json", exclude=exclude, exclude_defaults=True)
 
@@ -94,30 +94,30 @@ def task_hash(spec: ScenarioSpec, fixture: str = "") -> str:
 
     The fixture counts by content, not by name. The command pattern only changes which commands are measured.
     """
-    task = plain(spec, _NO_TASK | {"fixture"})
+    task = dump_plain(spec, _NO_TASK | {"fixture"})
     tool = spec.criteria.tool
-    checked_tool = plain(tool, _NO_TASK_OF_TOOL) if tool else None
+    checked_tool = dump_plain(tool, _NO_TASK_OF_TOOL) if tool else None
     return content_hash({"task": task, "tool": checked_tool, "fixture": fixture})
 
 
 def gates_hash(criteria: Criteria) -> str:
     """Return the hash of all deterministic checks."""
-    return content_hash(plain(criteria, _NO_GATES))
+    return content_hash(dump_plain(criteria, _NO_GATES))
 
 
 def rubric_hash(rubric: RubricCriteria) -> str:
     """Return the hash of a rubric, without its name."""
-    return content_hash(plain(rubric, {"name"}))
+    return content_hash(dump_plain(rubric, {"name"}))
 
 
 def judge_hash(judge: JudgeCriteria | None) -> str:
     """Return the hash of a judge without its rubric, empty without a judge."""
-    return content_hash(plain(judge, {"rubric"})) if judge else ""
+    return content_hash(dump_plain(judge, {"rubric"})) if judge else ""
 
 
 def scenario_hash(spec: ScenarioSpec, fixture: str = "") -> str:
     """Return the hash of a scenario version, without file and line."""
-    content = plain(spec, {"file", "line"})
+    content = dump_plain(spec, {"file", "line"})
     return content_hash({"spec": content, "fixture": fixture})
 
 
@@ -240,7 +240,7 @@ def _document(file: FixtureFile) -> dict[str, Any]:
     """Return a document as it is stored; a skill's picture or archive in Base64, beside what is shown of it."""
     document: dict[str, Any] = {
         "path": file.path,
-        "content": storable(file.content.decode("utf-8", "replace")),
+        "content": make_storable(file.content.decode("utf-8", "replace")),
     }
     if file.executable:
         document["executable"] = True
@@ -301,7 +301,7 @@ def _version(
     return ScenarioVersion(
         scenario=scenario,
         sha256=scenario_hash(spec, fixture_sha),
-        content=plain(spec),
+        content=dump_plain(spec),
         fixture=fixture,
         rubric=keep_rubric(suite.project, criteria.judge.rubric) if criteria.judge else None,
         task_hash=task_hash(spec, task_fixture),

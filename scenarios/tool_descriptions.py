@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from evaluators.model import Json
 from scenarios.formats.parsed import Mirror, Problem, ScenarioFileError, validate
-from scenarios.reading import read_yaml
+from scenarios.reading import read_yaml_document
 
 
 def _text_alone(value: Json) -> Json:
@@ -37,7 +37,7 @@ class ToolDescriptions(Mirror):
 
 def read_descriptions(content: bytes, file: str) -> ToolDescriptions:
     """Return the descriptions in a YAML or JSON file. Raises `ScenarioFileError` with every error and its line."""
-    document = read_yaml(file, content)
+    document = read_yaml_document(file, content)
     descriptions, problems = validate(ToolDescriptions, document.value, document)
     if descriptions is None or problems:
         empty = Problem(file, 1, "", "The file is empty.", "Write 'tools'.", "tool-descriptions/empty")

@@ -45,6 +45,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+NAMED_ALIKE = _names("Command Config companions fixture_folders lints main matches parse read")
+"""What one caller calls of each format, program or command."""
 FACES: Mapping[str, frozenset[str]] = {
     "sandbox": _names("""
         egress outbound outbound_http process profiles recording.record safe_paths safe_walk sandbox
@@ -207,6 +209,19 @@ def test_no_private_module_of_a_library_is_imported() -> None:
         and not within(name, *ORDER, "tests")
     ]
     assert found == []
+
+
+def test_a_public_name_has_one_meaning() -> None:
+    found: dict[str, list[str]] = {}
+    for path in modules(*ORDER):
+        if path.name == "template_filters.py" or {"migrations", "examples"} & {*path.parts}:
+            continue
+        for node in read(path).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert len(found) > 1000
+    twice = {name: paths for name, paths in found.items() if len(paths) > 1 and name not in NAMED_ALIKE}
+    assert twice == {}
 
 
 def test_private_access_has_three_exceptions_at_most() -> None:

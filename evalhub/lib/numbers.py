@@ -12,12 +12,12 @@ MANY = 1_000
 """Observations from which a decimal of a percentage means something."""
 
 
-def percent(value: float | None, n: int = 0) -> str:
+def format_percent(value: float | None, n: int = 0) -> str:
     """Return a share of 0 to 1 in percent, with one decimal if it is of at least `MANY` observations."""
     return UNMEASURED if value is None else f"{value * 100:.{1 if n >= MANY else 0}f}\N{NO-BREAK SPACE}%"
 
 
-def points(value: float | None) -> str:
+def format_points(value: float | None) -> str:
     """Return a change of a rate, 0 to 1, in percentage points either way; one that no rate can make is `none`."""
     if value is None:
         return UNMEASURED
@@ -29,7 +29,7 @@ def in_points(change: float | None) -> str:
     return UNMEASURED if change is None else f"{abs(change) * 100:.0f} pts"
 
 
-def decimals(value: float | None, places: int = 2) -> str:
+def format_decimals(value: float | None, places: int = 2) -> str:
     """Return a number with fixed decimals, so that columns align."""
     if value is None:
         return UNMEASURED
@@ -38,23 +38,23 @@ def decimals(value: float | None, places: int = 2) -> str:
     return text.replace("-", "−")
 
 
-def integer(value: float | None) -> str:
+def format_integer(value: float | None) -> str:
     """Return a count with thousands apart."""
     return UNMEASURED if value is None else f"{value:,.0f}".replace("-", "−")
 
 
-def money(value: float | None) -> str:
+def format_money(value: float | None) -> str:
     """Return US dollars: with cents from ten cents up, below with two significant digits."""
     if value is None:
         return UNMEASURED
     if value == 0 or value >= 0.0995:
-        return f"${decimals(value)}"
+        return f"${format_decimals(value)}"
     if value < 0.001:
         return "<$0.001"
     return f"${value:.3f}" if value >= 0.00995 else f"${value:.4f}"
 
 
-def duration(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Return a duration of seconds with two significant digits, from minutes on in the two units that matter."""
     if seconds is None:
         return UNMEASURED
@@ -71,7 +71,7 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def file_size(size: int) -> str:
+def format_file_size(size: int) -> str:
     """Return a number of bytes in the unit that keeps it short."""
     amount = float(size)
     for unit in ("B", "kB", "MB"):
@@ -81,23 +81,23 @@ def file_size(size: int) -> str:
     return f"{amount:.1f} GB"
 
 
-def measured(value: float | None, unit: str) -> str:
+def format_measure(value: float | None, unit: str) -> str:
     """Return a value in the manner of its measure's unit."""
     if unit == "USD":
-        return money(value)
+        return format_money(value)
     if unit == "s":
-        return duration(value)
+        return format_duration(value)
     if unit == "tokens":
-        return integer(value)
+        return format_integer(value)
     if unit in ("rate", "ratio"):
-        return percent(value)
-    return decimals(value, 1) if unit in ("commands", "calls") else decimals(value)
+        return format_percent(value)
+    return format_decimals(value, 1) if unit in ("commands", "calls") else format_decimals(value)
 
 
 NOTHING, MINUTE, HOUR, HALF_A_DAY = timedelta(), timedelta(minutes=1), timedelta(hours=1), timedelta(hours=12)
 
 
-def age(at: datetime, *, now: datetime) -> str:
+def format_age(at: datetime, *, now: datetime) -> str:
     """Return how old something is, in its largest unit."""
     old = max(now - at, NOTHING)
     if old < MINUTE:
@@ -122,20 +122,20 @@ def format_day(at: datetime, *, now: datetime) -> str:
     days = (now.date() - at.date()).days
     if days in (0, 1):
         return "yesterday" if days else "today"
-    return f"on {at:%A}" if 1 < days < 7 else f"on {date_of(at)}"
+    return f"on {at:%A}" if 1 < days < 7 else f"on {format_date(at)}"
 
 
 def date_and_time(at: datetime) -> str:
     """Return a moment such as `1 Nov 2026, 14:05`."""
-    return f"{date_of(at)}, {at:%H:%M}"
+    return f"{format_date(at)}, {at:%H:%M}"
 
 
-def date_of(at: date) -> str:
+def format_date(at: date) -> str:
     """Return a day such as `1 Nov 2026`."""
     return f"{at.day} {at:%b %Y}"
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Return a number with its noun, in the plural but for one."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 

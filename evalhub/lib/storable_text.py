@@ -23,7 +23,7 @@ def storable_text(text: str) -> str:
 Text = Annotated[str, AfterValidator(storable_text)]
 
 
-def storable(text: str) -> str:
+def make_storable(text: str) -> str:
     """Return the text without NUL and lone surrogates, which databases reject."""
     if text.isascii() and "\x00" not in text:
         return text
@@ -44,9 +44,9 @@ def storable_json(value: Any) -> str:
 def storable_parts(value: Any) -> Any:
     """Return a JSON value whose texts are storable."""
     if isinstance(value, str):
-        return storable(value)
+        return make_storable(value)
     if isinstance(value, dict):
-        return {storable(str(key)): storable_parts(item) for key, item in value.items()}
+        return {make_storable(str(key)): storable_parts(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [storable_parts(item) for item in value]
     return value

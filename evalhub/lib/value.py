@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import ConfigDict, PlainSerializer
 
-from evalhub.lib.timestamps import moment
+from evalhub.lib.timestamps import format_timestamp
 
-Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
+Moment = Annotated[datetime, PlainSerializer(format_timestamp, return_type=str)]
 
 
 class Value:

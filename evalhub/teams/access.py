@@ -21,7 +21,7 @@ from django_htmx.middleware import HtmxDetails
 
 from evalhub.lib.busy import asking_project
 from evalhub.teams.models import ApiToken, Membership, Project
-from evalhub.teams.roles import Role, allows, lesser
+from evalhub.teams.roles import Role, allows, find_lower_role
 
 
 class Users(ModelBackend):
@@ -29,7 +29,7 @@ class Users(ModelBackend):
 
     def get_user(self, user_id: int) -> User | None:
         """Return the person with this key who may sign in, else None; with their memberships, which pages ask for."""
-        user = member(user_id) or get_user_model().objects.filter(pk=user_id).first()
+        user = find_member(user_id) or get_user_model().objects.filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 
 
@@ -118,7 +118,7 @@ def access_among(memberships: Iterable[Membership], user: User, slug: str) -> Ac
 def memberships_of(user: User | AnonymousUser) -> list[Membership]:
     """Return a person's memberships with their projects, by the projects' names.
 
-    One query, or none where `member` has read them with the person. Who is not signed in has none.
+    One query, or none where `find_member` has read them with the person. Who is not signed in has none.
     """
     if user.pk is None:
         return []
@@ -131,7 +131,7 @@ def may_create_projects(user: User | AnonymousUser) -> bool:
     return user.is_superuser or any(each.role == Role.ADMIN for each in memberships_of(user))
 
 
-def member(pk: int) -> User | None:
+def find_member(pk: int) -> User | None:
     """Return the person with this key, with their memberships; None where they are a member of nothing. One query."""
     memberships = list(_memberships(pk))
     if not memberships:
@@ -150,7 +150,7 @@ def _memberships(user: int) -> QuerySet[Membership]:
 def of_token(token: ApiToken) -> Access | None:
     """Return a token's access to its project: never more than its owner's, None when the owner has left."""
     role = token.owner_role if hasattr(token, "owner_role") else _owner_role(token)
-    return Access(token.project, token.user, lesser(token.role, role)) if role else None
+    return Access(token.project, token.user, find_lower_role(token.role, role)) if role else None
 
 
 def _owner_role(token: ApiToken) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from evalhub.teams.models import AuditEvent, Project
-from evalhub.web.sanitize import show_text, visible
+from evalhub.web.sanitize import mark_invisible, show_text
 
 ACTIONS = {
     "alert.confirm": "asked to confirm the regression of",
@@ -124,7 +124,7 @@ def shown_subject(event: AuditEvent) -> str:
 
 def _redact_text(event: AuditEvent, text: str) -> str:
     # Admins see whom they invited; anything else that looks like a secret or an address is redacted.
-    return visible(text[:400]) if event.action.startswith("member.") else show_text(text[:400])
+    return mark_invisible(text[:400]) if event.action.startswith("member.") else show_text(text[:400])
 
 
 def action_text(action: str) -> str:

@@ -15,7 +15,7 @@ from evalhub.teams.roles import Role
 from evalhub.web.commands import Refused
 
 
-def person(name: str | None, what: str) -> User:
+def find_person(name: str | None, what: str) -> User:
     """Return the account with this name, or the local owner's without a name. Raises `Refused`; `what` names the purpose."""
     if name is None and settings.EMBEDDED:
         return local_owner()

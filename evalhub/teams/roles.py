@@ -37,6 +37,6 @@ def allows(role: str | None, action: str) -> bool:
     return role is not None and _RANK[role] >= _RANK[ACTIONS[action]]
 
 
-def lesser(first: str, second: str) -> str:
+def find_lower_role(first: str, second: str) -> str:
     """Return the lower of two roles, such as a token's and its owner's."""
     return min(first, second, key=_RANK.__getitem__)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from evalhub.teams import audit
 from evalhub.teams.access import Access
 from evalhub.teams.models import ApiToken
-from evalhub.teams.roles import Role, lesser
+from evalhub.teams.roles import Role, find_lower_role
 
 
 class TokenRefused(Exception):
@@ -32,7 +32,7 @@ def issue_token(
 
     `latest` is when the token ends that asks for it; a new one ends no later. Raises `TokenRefused`.
     """
-    if lesser(role, access.role) != role:
+    if find_lower_role(role, access.role) != role:
         raise TokenRefused(
             f"Your role here is {access.role}, so a token can't be {role}. Choose a lower role."
         )
@@ -53,7 +53,7 @@ def revoke_token(access: Access, token_id: int, *, within: str = Role.ADMIN.valu
     token = tokens_of(access).filter(pk=token_id).first()
     if token is None:
         return False
-    if lesser(token.role, within) != token.role:
+    if find_lower_role(token.role, within) != token.role:
         raise TokenRefused(
             f"This token's role is {within}, so it can't revoke a token that is {token.role}. "
             "Use a token of that role, or the page of your tokens."

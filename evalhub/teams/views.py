@@ -29,7 +29,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from evalhub.lib.numbers import duration
+from evalhub.lib.numbers import format_duration
 from evalhub.teams import audit
 from evalhub.teams.models import PasswordGuesses, SignInLink, hash_token
 from evalhub.web.middleware import client_address, form_expired
@@ -39,7 +39,9 @@ class TooManyGuesses(ValidationError):
     """Password guesses are delayed; no password is checked before the delay is over."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"Too many failed attempts. Try again in {duration(seconds)}.", code="throttled")
+        super().__init__(
+            f"Too many failed attempts. Try again in {format_duration(seconds)}.", code="throttled"
+        )
         self.seconds = seconds
 
 

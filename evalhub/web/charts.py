@@ -14,14 +14,14 @@ from typing import NamedTuple
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from evalhub.lib.numbers import percent
+from evalhub.lib.numbers import format_percent
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "error": "error", "none": "not run", "running": "running"}
 INTERVAL_WIDTH = 110
 SPARK_WIDTH, SPARK_HEIGHT = 168, 30
 
 
-def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
+def draw_dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of trials, oldest first; `gap` draws the line of a version change, `here` rings one."""
     # Sessions have no outcome.
     marks = tuple([each or "none" for each in outcomes])
@@ -33,7 +33,7 @@ def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     )
 
 
-def interval(
+def draw_interval(
     low: float,
     estimate: float,
     high: float,
@@ -50,7 +50,7 @@ def interval(
         return f"{4 + (INTERVAL_WIDTH - 8) * share:.1f}"
 
     # On a scale of shares the label says per cents, else the values.
-    show = percent if (start, end) == (0.0, 1.0) else "{:.3g}".format
+    show = format_percent if (start, end) == (0.0, 1.0) else "{:.3g}".format
     line = (
         mark_safe("")
         if mark is None
@@ -73,7 +73,7 @@ def interval(
     )
 
 
-def bar(
+def draw_bar(
     parts: Iterable[tuple[str, float]], *, total: float, label: str, threshold: float | None = None
 ) -> SafeString:
     """Return one bar of parts (class, amount) out of total; it stretches to its cell."""
@@ -93,7 +93,7 @@ def bar(
     )
 
 
-def spark(
+def draw_sparkline(
     values: Sequence[float],
     *,
     label: str,
@@ -134,7 +134,7 @@ def spark(
     )
 
 
-def day_bars(days: Sequence[tuple[str, float]], *, label: str) -> SafeString:
+def draw_day_bars(days: Sequence[tuple[str, float]], *, label: str) -> SafeString:
     """Return a bar for each day (its name, an amount), the highest as high as the figure."""
     most = max((amount for _, amount in days), default=0.0) or 1.0
     bars = [
@@ -171,7 +171,7 @@ def dumbbell(
         '<line class="track" x1="4" x2="116" y1="7" y2="7"/>{}<line class="move" x1="{}" x2="{}" y1="7" y2="7"/>'
         '<circle class="old" cx="{}" cy="7" r="3.5"/><circle class="new" cx="{}" cy="7" r="4"/></svg>',
         look,
-        label or f"{percent(before)} to {percent(after)}",
+        label or f"{format_percent(before)} to {format_percent(after)}",
         _draw_band(*band) if band else "",
         *(f"{each:.1f}" for each in (old, new, old, new)),
     )

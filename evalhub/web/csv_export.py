@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.http import Http404, HttpRequest, StreamingHttpResponse
 
-from evalhub.lib.timestamps import moment
+from evalhub.lib.timestamps import format_timestamp
 from evaluators.redaction import redact_patterns
 
 FORMAT, TABLE, CSV = "format", "table", "csv"
@@ -79,7 +79,7 @@ def _cell(value: Cell) -> str | int | float:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
-        return moment(value) or ""
+        return format_timestamp(value) or ""
     if isinstance(value, date):
         return value.isoformat()
     return value if isinstance(value, int | float) else _text(value)

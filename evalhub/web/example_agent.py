@@ -21,12 +21,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def command(port: int) -> list[str]:
+def agent_command(port: int) -> list[str]:
     """Return the command line of the agent behind HTTP."""
     return [sys.executable, str(SCRIPT), str(port)]
 
 
-def addresses(port: int) -> dict[str, str]:
+def agent_addresses(port: int) -> dict[str, str]:
     """Return the variables with the agent's addresses."""
     return {name: f"http://127.0.0.1:{port}/v{number}/chat" for number, name in enumerate(VARIABLES, start=1)}
 

@@ -19,7 +19,7 @@ def _mark(character: str) -> str:
     return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
 
 
-def visible(text: str) -> str:
+def mark_invisible(text: str) -> str:
     """Return the text with control, bidirectional and other invisible characters replaced by marks.
 
     Newlines and tabs stay. Without this a transcript could show other words than it holds (Unicode TR 36).
@@ -51,7 +51,7 @@ class Cut:
 
 def show_text(text: str) -> str:
     """Return a text as pages show it: what is hidden made visible, what looks like a secret redacted."""
-    return redact_patterns(visible(text))
+    return redact_patterns(mark_invisible(text))
 
 
 def cut_text(text: str, *, characters: int = LONGEST, lines: int = MOST_LINES) -> Cut:

@@ -41,31 +41,32 @@ def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     def shown(value: Any) -> str:
         return show(_none_if_undefined(value))
 
+    shown.__name__ = show.__name__.removeprefix("format_")
     return shown
 
 
 points, in_points, integer, money, duration, file_size = map(
     _number,
     (
-        *(numbers.points, numbers.in_points, numbers.integer),
-        *(numbers.money, numbers.duration, numbers.file_size),
+        *(numbers.format_points, numbers.in_points, numbers.format_integer),
+        *(numbers.format_money, numbers.format_duration, numbers.format_file_size),
     ),
 )
 
 
 def percent(value: Any, n: int = 0) -> str:
     """Return a share of 0 to 1 of n observations in percent."""
-    return numbers.percent(_none_if_undefined(value), n)
+    return numbers.format_percent(_none_if_undefined(value), n)
 
 
 def decimals(value: Any, places: int = 2) -> str:
     """Return a number with fixed decimals."""
-    return numbers.decimals(_none_if_undefined(value), places)
+    return numbers.format_decimals(_none_if_undefined(value), places)
 
 
 def measured(value: Any, unit: str) -> str:
     """Return a value in the manner of its measure's unit."""
-    return numbers.measured(_none_if_undefined(value), unit)
+    return numbers.format_measure(_none_if_undefined(value), unit)
 
 
 def visible(text: Any) -> str:
@@ -114,7 +115,7 @@ def in_json(value: Any) -> str:
 
 def date_of(at: date) -> str:
     """Return a day as text, for names and labels."""
-    return numbers.date_of(at)
+    return numbers.format_date(at)
 
 
 def badge(state: str, word: str = "") -> SafeString:
@@ -165,7 +166,7 @@ def on_day(at: datetime | None) -> SafeString:
 
 def age(at: datetime | None) -> SafeString:
     """Return how old something is as a `time` element, for a narrow place."""
-    return timed(at, "" if at is None else numbers.age(at, now=datetime.now(UTC)))
+    return timed(at, "" if at is None else numbers.format_age(at, now=datetime.now(UTC)))
 
 
 def ago(at: datetime | None) -> str:
@@ -195,8 +196,8 @@ def day(at: date | None) -> SafeString:
     if at is None:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
     if isinstance(at, datetime):
-        return timed(at, numbers.date_of(at))
-    return format_html('<time datetime="{}">{}</time>', at.isoformat(), numbers.date_of(at))
+        return timed(at, numbers.format_date(at))
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), numbers.format_date(at))
 
 
 def rate(passed: int, n: int, mean: float | None = None) -> SafeString:
@@ -205,7 +206,7 @@ def rate(passed: int, n: int, mean: float | None = None) -> SafeString:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
     return format_html(
         '<span class="nowrap">{}<span class="of">{}/{}</span></span>',
-        numbers.percent(passed / n if mean is None else mean, n),
+        numbers.format_percent(passed / n if mean is None else mean, n),
         passed,
         n,
     )
@@ -213,7 +214,7 @@ def rate(passed: int, n: int, mean: float | None = None) -> SafeString:
 
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of outcomes."""
-    return charts.dots(outcomes, here)
+    return charts.draw_dots(outcomes, here)
 
 
 def spark(
@@ -223,26 +224,26 @@ def spark(
     band: Sequence[tuple[float, float]] = (),
 ) -> SafeString:
     """Return a series of shares as a small line, within their intervals where these are given."""
-    return charts.spark(values, label=label, baseline=baseline, band=band)
+    return charts.draw_sparkline(values, label=label, baseline=baseline, band=band)
 
 
 def interval(
     low: float, estimate: float, high: float, mark: float | None = None, state: str = ""
 ) -> SafeString:
     """Return a share with its interval on the scale from 0 to 1."""
-    return charts.interval(low, estimate, high, mark=mark, state=state)
+    return charts.draw_interval(low, estimate, high, mark=mark, state=state)
 
 
 def share_bar(passed: int, total: int) -> SafeString:
     """Return a bar of passed and failed."""
     parts = [("passed", passed), ("failed", total - passed)]
-    return charts.bar(parts, total=total, label=f"{passed} of {total} passed")
+    return charts.draw_bar(parts, total=total, label=f"{passed} of {total} passed")
 
 
 def score_bar(score: float, threshold: float | None = None) -> SafeString:
     """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
     text = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
-    return charts.bar(
+    return charts.draw_bar(
         [("new", min(max(score, 0.0), 1.0) * 100)],
         total=100,
         label=text,
@@ -255,7 +256,7 @@ def length_bar(share: float | None, longest: float) -> SafeString:
     if share is None:
         return mark_safe("")
     text = f"{share * 100:.0f} points"
-    return charts.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
+    return charts.draw_bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
 
 
 def progress_bar(run: Any) -> SafeString:
@@ -265,13 +266,15 @@ def progress_bar(run: Any) -> SafeString:
     amounts = (run.passed, run.failed, run.errors, run.running, run.waiting)
     label = ", ".join(f"{amount} {name}" for name, amount in zip(names, amounts, strict=True))
     # The trials of a retest are waiting or running beside those of the run.
-    return charts.bar(parts, total=max(run.trials, sum(amounts)), label=label)
+    return charts.draw_bar(parts, total=max(run.trials, sum(amounts)), label=label)
 
 
 def day_bars(days: Sequence[tuple[date, float | None]]) -> SafeString:
     """Return a bar for the cost of each day, with its figures as its label."""
     named = [(f"{day:%a}", cost or 0.0) for day, cost in days]
-    return charts.day_bars(named, label=", ".join(f"{day} {numbers.money(cost)}" for day, cost in named))
+    return charts.draw_day_bars(
+        named, label=", ".join(f"{day} {numbers.format_money(cost)}" for day, cost in named)
+    )
 
 
 @pass_context

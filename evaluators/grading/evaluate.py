@@ -10,20 +10,20 @@ from msgspec import Struct
 
 from evaluators.grading import assertions, gates
 from evaluators.grading.assertions.expect import Expect
-from evaluators.grading.evaluator import Case, Evidence
+from evaluators.grading.evaluator import Case, TrialEvidence
 from evaluators.grading.gates import Gate, informing_scripts
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.judges import rubric_judge
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.grading.scores import Evaluator
 from evaluators.grading.scores import weighted_score as scoring
-from evaluators.model import Amount, Outcome, Score, Share, Value
+from evaluators.model import Amount, Outcome, Score, Share, StrictModel
 from evaluators.patterns import pattern_budget
 from evaluators.tool_use import interaction
 from evaluators.tool_use.tool import Tool
 
 
-class CompositeWeights(Value):
+class CompositeWeights(StrictModel):
     """The weights of the composite score; each has llm-tool-test's default."""
 
     gate_weight: Amount = 0.35
@@ -31,7 +31,7 @@ class CompositeWeights(Value):
     interaction_weight: Amount = 0.10
 
 
-class Checks(Value):
+class Checks(StrictModel):
     """What checks a trial, layer by layer."""
 
     tool: Tool | None = None
@@ -71,35 +71,43 @@ class Layer(Protocol):
     """A function from evidence to scores. `so_far` are the scores of earlier layers."""
 
     def __call__(
-        self, criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]
+        self, criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]
     ) -> tuple[Score, ...]: ...
 
 
 # Layers define the parts of `Criteria`, so they cannot import it: each gets its part.
 
 
-def interaction_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return tuple(interaction.scores(evidence.interaction))
+def interaction_layer(
+    criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]
+) -> tuple[Score, ...]:
+    return tuple(interaction.score_interaction(evidence.interaction))
 
 
-def gates_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return gates.scores(criteria.gates, evidence)
+def gates_layer(criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return gates.score_gates(criteria.gates, evidence)
 
 
-def assertions_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return assertions.scores(criteria.expect, evidence)
+def assertions_layer(
+    criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]
+) -> tuple[Score, ...]:
+    return assertions.score_assertions(criteria.expect, evidence)
 
 
-def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return scoring.scores(criteria.evaluators, criteria.threshold, criteria, evidence)
+def evaluators_layer(
+    criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]
+) -> tuple[Score, ...]:
+    return scoring.score_evaluators(criteria.evaluators, criteria.threshold, criteria, evidence)
 
 
-def scripts_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return informing_scripts.scores(criteria.scripts, evidence)
+def scripts_layer(
+    criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]
+) -> tuple[Score, ...]:
+    return informing_scripts.score_scripts(criteria.scripts, evidence)
 
 
-def judge_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return rubric_judge.scores(criteria.judge, evidence, so_far)
+def judge_layer(criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return rubric_judge.score_with_judge(criteria.judge, evidence, so_far)
 
 
 LAYERS: tuple[Layer, ...] = (
@@ -125,26 +133,26 @@ class Evaluation(Struct, frozen=True):
     """Why a layer has no result, even if the trial failed anyway."""
 
 
-def evaluate(criteria: Criteria, evidence: Evidence, layers: Sequence[Layer] = LAYERS) -> Evaluation:
+def evaluate(criteria: Criteria, evidence: TrialEvidence, layers: Sequence[Layer] = LAYERS) -> Evaluation:
     """Run every layer in order, then compute outcome and composite from the scores."""
     scores: tuple[Score, ...] = ()
     with pattern_budget():
         for layer in layers:
             scores += layer(criteria, evidence, scores)
-    decided = outcome(scores)
-    number, weights = composite(criteria.composite, scores, decided)
+    decided = decide_outcome(scores)
+    number, weights = compute_composite(criteria.composite, scores, decided)
     errors = dict.fromkeys(score.error for score in scores if score.error)
     return Evaluation(decided, scores, number, weights, " ".join(errors))
 
 
-def outcome(scores: Sequence[Score]) -> Outcome:
+def decide_outcome(scores: Sequence[Score]) -> Outcome:
     """Return `fail` if any score failed, else `error` if any layer broke, else `pass`."""
     if any(score.passed is False for score in scores):
         return "fail"
     return "error" if any(score.error for score in scores) else "pass"
 
 
-def composite(
+def compute_composite(
     weighting: CompositeWeights | None, scores: Sequence[Score], decided: Outcome
 ) -> tuple[float | None, dict[str, float]]:
     """Return the composite score between 0 and 1 and the weights used.

@@ -15,18 +15,18 @@ from pydantic_core import PydanticKnownError
 from evalhub.lib.limits import LONGEST_NAME
 from evaluators.model import (
     FROM_FILE,
+    AgentResult,
     Amount,
     Complete,
-    Execution,
     Json,
     Judging,
     Kind,
     LayerName,
     Score,
+    StrictModel,
     Text,
     TextOrNone,
     Transcript,
-    Value,
     Workspace,
 )
 from evaluators.tool_use.interaction import Interaction, analyse
@@ -36,7 +36,7 @@ from evaluators.transcripts.traces import as_trace, has_trace, summarize_trace
 
 
 @dataclass(frozen=True)
-class Evidence(Execution):
+class TrialEvidence(AgentResult):
     """Everything a layer may read. Workspace and model are injected."""
 
     transcript: Transcript
@@ -88,7 +88,7 @@ class Evidence(Execution):
         )
 
 
-class ExpectedCall(Value):
+class ExpectedCall(StrictModel):
     """An expected tool call; without `input` any input matches, and `output` is not compared."""
 
     tool: Text
@@ -100,7 +100,7 @@ def _read_calls(value: Json) -> Json:
     return tuple(value or ()) if isinstance(value, list | None) else value
 
 
-class Message(Value):
+class Message(StrictModel):
     """One message of a conversation; `content` is text or a list of parts."""
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -111,7 +111,7 @@ class Message(Value):
     ] = ()
 
 
-class Case(Value):
+class Case(StrictModel):
     """The question and the expected answer."""
 
     question: str = ""
@@ -190,11 +190,11 @@ class BaseEvaluator(Kind):
         """The name of its score."""
         return self.name or self.type
 
-    def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
+    def evaluate(self, case: Case, evidence: TrialEvidence) -> tuple[Score, ...]:
         """Return its score, then those of its members. Never raises."""
         return (self.score(self.find(case, evidence)),)
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         """Evaluate the evidence."""
         raise NotImplementedError
 
@@ -261,7 +261,7 @@ def trimmed_texts(value: Json, *, most: int | None = None) -> tuple[str, ...]:
     return tuple(texts[:most])
 
 
-def trace_context(evidence: Evidence) -> dict[str, Json]:
+def trace_context(evidence: TrialEvidence) -> dict[str, Json]:
     """Return `candidate_trace` and `candidate_trace_summary`, both None without a trace."""
     if not has_trace(evidence.transcript):
         return {"candidate_trace": None, "candidate_trace_summary": None}
@@ -272,7 +272,7 @@ def trace_context(evidence: Evidence) -> dict[str, Json]:
     }
 
 
-def judged_answer(evidence: Evidence) -> str:
+def judged_answer(evidence: TrialEvidence) -> str:
     """Return the judged answer."""
     return evidence.answer or evidence.transcript.answer
 

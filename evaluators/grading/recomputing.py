@@ -25,7 +25,7 @@ def judge_from_criteria(judge: Score, criteria: Sequence[Score], threshold: floa
     if not sum(weight for _, weight in known):
         return judge
     mean = round(weighted_mean(known), 12)
-    reached = rubric_judge.reaches(mean, threshold)
+    reached = rubric_judge.reaches_threshold(mean, threshold)
     informs = judge.passed is None and not judge.error
     message = f"Judge score {score_and_threshold(mean, threshold, reached=reached)}, from overruled criteria."
     return msgspec.structs.replace(

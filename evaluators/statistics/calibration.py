@@ -9,7 +9,7 @@ from math import ceil, sqrt
 from msgspec import Struct
 
 from evalhub.lib.value import Value
-from evaluators.statistics.descriptive import Z_95, wilson
+from evaluators.statistics.descriptive import Z_95, wilson_interval
 
 FEWEST_FOR_NORMAL = 30
 """The fewest labels for a normal interval of kappa."""
@@ -83,7 +83,7 @@ def judge_rate(answers: Sequence[bool]) -> JudgeRate:
     """Return the share of true answers with the interval of Wilson (1927)."""
     if not answers:
         return JudgeRate(0)
-    interval = wilson(sum(answers), len(answers))
+    interval = wilson_interval(sum(answers), len(answers))
     return JudgeRate(len(answers), sum(answers) / len(answers), interval.lower, interval.upper)
 
 
@@ -119,7 +119,7 @@ def flip_rate(judgings: Iterable[Sequence[bool]]) -> JudgeRate:
     if not shares:
         return JudgeRate(0)
     value = sum(shares) / len(shares)
-    interval = wilson(value * len(shares), len(shares))
+    interval = wilson_interval(value * len(shares), len(shares))
     return JudgeRate(len(shares), value, interval.lower, interval.upper)
 
 

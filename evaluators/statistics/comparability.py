@@ -78,7 +78,7 @@ def parts_of(layer: str, name: str) -> frozenset[str]:
     return _BY_LAYER.get(layer, DECIDING)
 
 
-def comparability(before: Standard, after: Standard) -> Reasons:
+def find_changed_parts(before: Standard, after: Standard) -> Reasons:
     """Return the parts of a scenario that changed; results that depend on none of them can be compared."""
     pairs = zip(Standard._fields, before, after, strict=True)
     return tuple(part for part, old, new in pairs if old != new)
@@ -86,7 +86,7 @@ def comparability(before: Standard, after: Standard) -> Reasons:
 
 def outcome_parts(before: Standard, after: Standard) -> Reasons:
     """Return the parts that changed of those that decide outcomes; nothing where outcomes can be compared."""
-    return tuple(part for part in comparability(before, after) if part in DECIDING)
+    return tuple(part for part in find_changed_parts(before, after) if part in DECIDING)
 
 
 def outcome_reasons(reasons: Mapping[str, Reasons]) -> dict[str, Reasons]:
@@ -97,7 +97,7 @@ def outcome_reasons(reasons: Mapping[str, Reasons]) -> dict[str, Reasons]:
 
 def not_comparable(before: Mapping[str, Standard], after: Mapping[str, Standard]) -> dict[str, Reasons]:
     """Return the changed parts of each scenario that both have, by key; nothing for those that did not change."""
-    reasons = {key: comparability(before[key], after[key]) for key in after if key in before}
+    reasons = {key: find_changed_parts(before[key], after[key]) for key in after if key in before}
     return {key: found for key, found in reasons.items() if found}
 
 

@@ -22,7 +22,7 @@ class Interval(Struct, frozen=True):
     """The middle of the interval, nearer to one half than the observed rate."""
 
 
-def wilson(passes: float, total: float, z: float = Z_95) -> Interval:
+def wilson_interval(passes: float, total: float, z: float = Z_95) -> Interval:
     """Return the Wilson score interval of a rate; 0 to 1 without trials. Effective sample sizes may be fractions.
 
     Raises `ValueError` if `passes` is not between 0 and `total`.
@@ -37,12 +37,12 @@ def wilson(passes: float, total: float, z: float = Z_95) -> Interval:
     return Interval(max(0.0, center - half), min(1.0, center + half), center)
 
 
-def newcombe(before: int, trials_before: int, after: int, trials_after: int) -> tuple[float, float]:
+def newcombe_interval(before: int, trials_before: int, after: int, trials_after: int) -> tuple[float, float]:
     """Return the 95 % interval of a difference of two rates, after minus before (Newcombe 1998, method 10).
 
     Raises `ValueError` if passes are not between 0 and their trials.
     """
-    old, new = wilson(before, trials_before), wilson(after, trials_after)
+    old, new = wilson_interval(before, trials_before), wilson_interval(after, trials_after)
     p, q = after / trials_after, before / trials_before
     low = p - q - sqrt((p - new.lower) ** 2 + (old.upper - q) ** 2)
     high = p - q + sqrt((new.upper - p) ** 2 + (q - old.lower) ** 2)
@@ -60,7 +60,7 @@ def mean_difference(rates: Sequence[tuple[int, int, int, int]]) -> tuple[float, 
     below = above = mean = 0.0
     for before, trials_before, after, trials_after in rates:
         difference = after / trials_after - before / trials_before
-        low, high = newcombe(before, trials_before, after, trials_after)
+        low, high = newcombe_interval(before, trials_before, after, trials_after)
         mean += difference / len(rates)
         below += (difference - low) ** 2
         above += (high - difference) ** 2

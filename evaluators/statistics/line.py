@@ -451,7 +451,7 @@ def _scenario(
     )
 
 
-class Drift(NamedTuple):
+class LineDrift(NamedTuple):
     """A line that fell by the smallest effect."""
 
     before: float
@@ -461,7 +461,7 @@ class Drift(NamedTuple):
     """Whether chance doesn't explain it; else it is on its way."""
 
 
-def find_drift(rates: Sequence[float], smallest: float) -> Drift | None:
+def find_drift(rates: Sequence[float], smallest: float) -> LineDrift | None:
     """Return how a line fell from its oldest to its newest runs; None for one that didn't.
 
     Takes each run's distance from its scenarios' means, or its pass rate, oldest first; Welch's t with equal numbers.
@@ -475,4 +475,4 @@ def find_drift(rates: Sequence[float], smallest: float) -> Drift | None:
         return None
     error = sqrt((variance(old) + variance(new)) / DRIFT_ENDS)
     is_certain = student_p(fall, error, 2 * DRIFT_ENDS - 2) < DRIFT_LEVEL
-    return Drift(fmean(old), fmean(new), is_certain)
+    return LineDrift(fmean(old), fmean(new), is_certain)

@@ -20,7 +20,13 @@ import msgspec
 
 from evalhub.lib.value import Value
 from evaluators.statistics.measure_change import Sample, arms_of
-from evaluators.statistics.significance import Arms, benjamini_hochberg, boschloo_p, holm, within_scenario_p
+from evaluators.statistics.significance import (
+    Arms,
+    adjust_holm,
+    benjamini_hochberg,
+    boschloo_p,
+    within_scenario_p,
+)
 
 ALPHA = 0.05
 """The share of false alarms of a comparison as a whole."""
@@ -68,7 +74,7 @@ def share_error(
     is_passed_on = first is not None and first < shares.pass_rate
     share = shares.others + (shares.pass_rate if is_passed_on else 0.0)
     tested = [p for p in others if p is not None]
-    corrected = iter(holm(tested))
+    corrected = iter(adjust_holm(tested))
     parts: list[tuple[float | None, float]] = []
     if first is not None:
         parts.append((scale_p(first, shares.pass_rate), shares.pass_rate))
@@ -194,7 +200,7 @@ def spent_error(fraction: float, alpha: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def levels_of(information: tuple[float, ...], errors: tuple[float, ...]) -> tuple[float, ...]:
+def plan_levels(information: tuple[float, ...], errors: tuple[float, ...]) -> tuple[float, ...]:
     """Return the two-sided level of each look, so that all looks up to it raise no more than its error.
 
     Takes the information at each look, growing, on any scale, and the error spent up to it. The joint distribution of
@@ -254,7 +260,7 @@ def planned_levels(fractions: Sequence[tuple[float, float]]) -> Levels:
     That of the table is what it has spent by then, because its exact tests raise at most a fifth of their level.
     """
     passes, tables = (_growing(each) for each in zip(*fractions, strict=True))
-    level = levels_of(passes, tuple(spent_error(each, PASS_RATE_SHARE) for each in passes))[-1]
+    level = plan_levels(passes, tuple(spent_error(each, PASS_RATE_SHARE) for each in passes))[-1]
     return Levels(level, max(_LEAST, spent_error(tables[-1], SCENARIOS_SHARE)))
 
 
@@ -269,8 +275,8 @@ def unplanned_levels(information: Sequence[tuple[float, float]]) -> Levels:
     passes, tables = (_growing(each) for each in zip(*information, strict=True))
     left = [1 - 1 / n for n in range(1, len(passes) + 1)]
     return Levels(
-        levels_of(passes, tuple(PASS_RATE_SHARE + LATER_PASS_RATE * each for each in left))[-1],
-        levels_of(tables, tuple(SCENARIOS_SHARE + LATER_SCENARIOS * each for each in left))[-1],
+        plan_levels(passes, tuple(PASS_RATE_SHARE + LATER_PASS_RATE * each for each in left))[-1],
+        plan_levels(tables, tuple(SCENARIOS_SHARE + LATER_SCENARIOS * each for each in left))[-1],
     )
 
 
@@ -364,8 +370,8 @@ def state_of(
         key: ScenarioState(boschloo_p(pair), _is_large(pair.difference, smallest), _then(pair, limits[key]))
         for key, pair in arms.items()
     }
-    final_information = [information([limits[key]]) for key in arms]
-    current_information = [information([pair]) for pair in listed]
+    final_information = [compute_information([limits[key]]) for key in arms]
+    current_information = [compute_information([pair]) for pair in listed]
     alone = may_change(table)
     return LookState(
         _p(listed),
@@ -373,7 +379,7 @@ def state_of(
         _trend([pair for key, pair in arms.items() if key not in alone]),
         _is_large(effect, smallest),
         table,
-        min(1.0, information(listed) / information(list(limits.values()))),
+        min(1.0, compute_information(listed) / compute_information(list(limits.values()))),
         min(1.0, max(now / then for now, then in zip(current_information, final_information, strict=True))),
     )
 
@@ -387,7 +393,7 @@ def _trend(arms: Sequence[Arms]) -> float:
     return _p(arms) if abs(sum(each.difference for each in arms)) > 1e-12 else 1.0
 
 
-def information(arms: Sequence[Arms]) -> float:
+def compute_information(arms: Sequence[Arms]) -> float:
     """Return the information about the mean difference, in units of one trial's variance."""
     return len(arms) ** 2 / sum(1 / each.trials_before + 1 / each.trials_after for each in arms)
 

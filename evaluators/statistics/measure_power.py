@@ -13,8 +13,8 @@ from evaluators.statistics.power import (
     POWER,
     RELIABLE,
     RateTestLevel,
-    detectable,
     expected_rates,
+    find_detectable_drop,
     is_found,
     most_power,
     smallest_enough,
@@ -45,7 +45,7 @@ class MeasurePower:
     def detectable_with(self, before: Sequence[int], after: Sequence[int]) -> float | None:
         """Return it for these trials of each scenario instead, as if they varied as the present ones do."""
         if self.rule.is_outcome:
-            return detectable(self._rates, before, after, self._level)
+            return find_detectable_drop(self._rates, before, after, self._level)
         error, freedom = self._error(before, after), sum(before) + sum(after) - len(before) - 1
         if freedom < 1:
             return None

@@ -64,7 +64,7 @@ def _lower(rates: Sequence[float], drop: float) -> list[float]:
     return [max(0.0, rate - lost) for rate in rates]
 
 
-def power(
+def compute_power(
     rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: RateTestLevel
 ) -> float:
     """Return in which share of comparisons a drop of the mean pass rate is found, 0 to 1.
@@ -117,7 +117,7 @@ def most_power(
     return _power(_with_room(rates), [0.0] * len(rates), before, after, level)
 
 
-def detectable(
+def find_detectable_drop(
     rates: Sequence[float], before: Sequence[int], after: Sequence[int], level: RateTestLevel
 ) -> float | None:
     """Return the smallest change of the mean pass rate that is found with `POWER`; None where none is.
@@ -138,7 +138,7 @@ def _detectable(
     # Halvings of the interval in which the detectable change is sought.
     for _ in range(12):
         middle = (low + high) / 2
-        is_enough = power(olds, before, after, middle, level) >= POWER
+        is_enough = compute_power(olds, before, after, middle, level) >= POWER
         low, high = (low, middle) if is_enough else (middle, high)
     return high
 
@@ -151,8 +151,8 @@ def _with_room(rates: Sequence[float]) -> Sequence[float]:
 def is_found(
     rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: RateTestLevel
 ) -> bool:
-    """Return whether a drop of the mean pass rate is found with `POWER`. Takes what `power` does."""
-    return power(rates, before, after, drop, level) >= POWER
+    """Return whether a drop of the mean pass rate is found with `POWER`. Takes what `compute_power` does."""
+    return compute_power(rates, before, after, drop, level) >= POWER
 
 
 def smallest_enough(is_enough: Callable[[int], bool], most: int) -> int | None:

@@ -148,7 +148,7 @@ def compare_scenarios(
     }
 
 
-def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
+def decide_overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
     """Return the verdict of a whole comparison from its headline measures, the pass rate first.
 
     Regressed where any scenario broke or any measure regressed, else improved where any improved, else the verdict of
@@ -169,7 +169,7 @@ def find_deciding(headline: Sequence[MeasureChange]) -> MeasureChange:
 
     The pass rate where scenarios broke or improved, else the first with the verdict.
     """
-    verdict = overall(headline)
+    verdict = decide_overall(headline)
     named = (each for each in headline if (each.broke if verdict is ChangeVerdict.REGRESSED else each.mended))
     if verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED) and (first := next(named, None)):
         return first

@@ -199,7 +199,7 @@ def _boschloo_exact(after: int, trials_after: int, before: int, trials_before: i
     return float(boschloo_exact(table, "two-sided").pvalue)
 
 
-def holm(ps: Sequence[float]) -> list[float]:
+def adjust_holm(ps: Sequence[float]) -> list[float]:
     """Return the p of several tests corrected so that any false alarm among them is as rare as one (Holm 1979)."""
     order = sorted(range(len(ps)), key=ps.__getitem__)
     corrected, highest = [0.0] * len(ps), 0.0

@@ -23,7 +23,7 @@ TESTS = {
 }
 
 
-def size(change: MeasureChange, effect: float | None, *, signed: bool = True) -> str:
+def describe_size(change: MeasureChange, effect: float | None, *, signed: bool = True) -> str:
     """Return an effect of the change's measure, such as `−12 points` or `+8 %`; a dash without one."""
     if effect is None:
         return "–"
@@ -36,7 +36,7 @@ def size(change: MeasureChange, effect: float | None, *, signed: bool = True) ->
     return f"{sign}{amount}"
 
 
-def interval(change: MeasureChange) -> str:
+def describe_interval(change: MeasureChange) -> str:
     """Return the effect's 95 % interval, such as `−30 to +5`; empty without one, or where nothing varied."""
     if change.lower is None or change.upper is None or change.lower == change.upper:
         return ""
@@ -55,7 +55,7 @@ def worse_undecided(verdict: ChangeVerdict, pass_rate: MeasureChange) -> str:
     # Differences of rates are this exact.
     if verdict not in UNDECIDED or effect is None or effect > 1e-9 - pass_rate.smallest_effect:
         return ""
-    return f"Worse by {size(pass_rate, effect, signed=False)}, undecided"
+    return f"Worse by {describe_size(pass_rate, effect, signed=False)}, undecided"
 
 
 def scenarios_worse(change: MeasureChange) -> str:
@@ -71,7 +71,7 @@ def scenarios_worse(change: MeasureChange) -> str:
     return f"{count} of {change.scenarios} comparable {noun} {word}"
 
 
-def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) -> str:
+def explain_verdict(change: MeasureChange, *, dollars_a_trial: float | None = None) -> str:
     """Return what the verdict rests on, and for an undecided one what it could have shown.
 
     `dollars_a_trial` is the mean cost of one trial, for the price of more trials.
@@ -100,7 +100,7 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     if change.verdict is ChangeVerdict.EQUIVALENT:
         return f"The change is smaller than {_smallest(change)} either way."
     if change.below_threshold:
-        limits = f" (95 % interval {interval(change)})" if interval(change) else ""
+        limits = f" (95 % interval {describe_interval(change)})" if describe_interval(change) else ""
         return f"The change is real{limits}, and smaller than your threshold of {_smallest(change)}."
     if change.expected is not None:
         # Where the line expects the run, such as `90 %, expected 84 to 95 %.`.
@@ -122,7 +122,7 @@ def could_show(change: MeasureChange) -> str:
             missed = f"{1 - change.most_found:.0%}".replace("%", " %")
             return f"Of comparisons this small, {missed} miss even the loss of every pass."
         return "So few trials can't reach a verdict, whatever they show."
-    shown = size(change, change.detectable, signed=False)
+    shown = describe_size(change, change.detectable, signed=False)
     if change.verdict is ChangeVerdict.NO_EVIDENCE:
         return f"A change of {shown} or more would have been found four times out of five."
     if change.effect is not None and abs(change.effect) >= change.detectable:
@@ -150,14 +150,14 @@ def sign_of_p(p: float | None) -> str:
 
 
 def _smallest(change: MeasureChange) -> str:
-    return size(change, change.smallest_effect, signed=False)
+    return describe_size(change, change.smallest_effect, signed=False)
 
 
 def _more(change: MeasureChange, dollars: float | None) -> str:
     """Return how many more trials would show a little more than the smallest effect of interest, with their price."""
     if change.test is ComparisonTest.NONE or change.more_trials == 0:
         return ""
-    wanted = size(change, RELIABLE * change.smallest_effect, signed=False)
+    wanted = describe_size(change, RELIABLE * change.smallest_effect, signed=False)
     if change.more_trials is None:
         return f"To show {wanted} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
     noun = "trial" if change.more_trials == 1 else "trials"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from evaluators.model import Command, Json, Transcript
-from evaluators.tool_use.calls import MCP_MARK, Call, calls
+from evaluators.tool_use.calls import MCP_MARK, Call, pair_calls
 from evaluators.tool_use.shell import without_ansi
 
 MOST_ERRORS = 5
@@ -33,7 +33,7 @@ class Attempts(Struct, frozen=True, omit_defaults=True):
     """Failures by message."""
 
 
-def attempts(transcript: Transcript, commands: Sequence[Command]) -> dict[str, Attempts]:
+def find_attempts(transcript: Transcript, commands: Sequence[Command]) -> dict[str, Attempts]:
     """Return the attempts at each subcommand, from the commands of `number_commands`. Help calls are not attempts.
 
     Messages are known only for commands in the transcript's events.
@@ -59,7 +59,7 @@ def _errors(transcript: Transcript, commands: Sequence[Command]) -> dict[str, di
     failed = [each for each in commands if each.failed and each.subcommand and not each.help]
     if not failed or not transcript.events:
         return {}
-    paired = {call.index: call for call in calls(transcript.events)}
+    paired = {call.index: call for call in pair_calls(transcript.events)}
     errors: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for command in failed:
         call = paired.get(command.event) if command.event is not None else None

@@ -88,7 +88,7 @@ def _code(event: Event) -> int | None:
     return int(not event.success)
 
 
-def calls(events: Sequence[Event]) -> list[Call]:
+def pair_calls(events: Sequence[Event]) -> list[Call]:
     """Return the tool calls in order, paired with their results by id, else first in, first out."""
     all_calls: list[Call] = []
     pending = _Pending()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from evalhub.lib.limits import LONGEST_NAME
-from evaluators.tool_use.shell import segments
+from evaluators.tool_use.shell import split_commands
 
 MOST_ALIGNED = 200
 """The most commands of a trial that are aligned: the time grows with the product of both numbers."""
@@ -33,7 +33,7 @@ def command_key(line: str, subcommand: str = "") -> str:
     if arguments.startswith("{"):
         return _cut(" ".join([subcommand or name, *_argument_names(arguments)]))
     # Characters of a line that are searched for flags.
-    words = next((part.words for part in segments(line[:4_000]) if part.words), (name,))
+    words = next((part.words for part in split_commands(line[:4_000]) if part.words), (name,))
     flags = sorted({word.partition("=")[0] for word in words[1:] if _is_flag(word)} - {subcommand})
     return _cut(" ".join([subcommand or _program(words), *flags]))
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evaluators.model import Command, Score, Transcript
 from evaluators.tool_use.attempts import call_message
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import Interaction
 
 FAILED, HELP, AFTER = "tokens_in_failed_commands", "tokens_in_repeated_help", "tokens_after_done"
@@ -157,7 +157,7 @@ def error_messages(transcript: Transcript, metrics: Interaction) -> dict[int, st
     failed = [each for each in metrics.commands if each.failed and each.event is not None]
     if not failed or metrics.source == "transcript":
         return {}
-    by_event = {call.index: call for call in calls(transcript.events)}
+    by_event = {call.index: call for call in pair_calls(transcript.events)}
     messages = {each.n: call_message(by_event[each.event]) for each in failed if each.event in by_event}
     return {n: message for n, message in messages.items() if message}
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 from evalhub.lib.limits import LONGEST_TRANSCRIPT
 from evaluators.model import Event, Json, Transcript
 from evaluators.tool_use.attempts import call_message
-from evaluators.tool_use.calls import SKILL_MARK, Call, calls
-from evaluators.tool_use.shell import segments
+from evaluators.tool_use.calls import SKILL_MARK, Call, pair_calls
+from evaluators.tool_use.shell import split_commands
 
 LEVELS = ("delivered", "in_context", "opened", "quoted")
 """From the weakest evidence to the strongest; none implies another."""
@@ -86,7 +86,7 @@ def opened_paths(paths: Sequence[str], transcript: Transcript) -> tuple[str, ...
 
     A tool's call that failed opened nothing.
     """
-    read_paths = {path for call in calls(transcript.events) for path in paths if _opens(call, path)}
+    read_paths = {path for call in pair_calls(transcript.events) for path in paths if _opens(call, path)}
     return tuple(path for path in paths if path in read_paths)
 
 
@@ -94,12 +94,12 @@ def find_failed_loads(path: str, transcript: Transcript) -> tuple[str, ...]:
     """Return what the agent's program said of its calls of a skill that failed: the skill could not be read."""
     return tuple(
         call_message(call).strip()
-        for call in calls(transcript.events)
+        for call in pair_calls(transcript.events)
         if call.exit_code and not call.not_run and _names_skill(call.event, path)
     )
 
 
-def quotes(
+def find_quoted_lines(
     documents: Sequence[ExposedDocument], transcript: Transcript, prompt: str = ""
 ) -> tuple[Quote, ...]:
     """Return the distinctive lines that occur in the agent's messages or commands, each once.
@@ -130,7 +130,7 @@ def _opens(call: Call, path: str) -> bool:
         return any(
             PurePosixPath(part.words[0]).name in _READERS
             and any(_is_path(word, path) for word in part.words[1:])
-            for part in segments(event.command)
+            for part in split_commands(event.command)
             if part.words
         )
     if not _has_worked(call):

@@ -172,11 +172,11 @@ class Confusion(Struct, frozen=True, order=True):
 
 
 def confused_subcommands(commands: Iterable[Command]) -> list[str]:
-    """Return the subcommands of failed calls, whose help pages `confusions` needs."""
+    """Return the subcommands of failed calls, whose help pages `find_confusions` needs."""
     return sorted({each.subcommand for each in commands if each.failed and each.subcommand and not each.help})
 
 
-def confusions(commands: Sequence[Command], pages: Mapping[str, HelpPage]) -> list[Confusion]:
+def find_confusions(commands: Sequence[Command], pages: Mapping[str, HelpPage]) -> list[Confusion]:
     """Return what failed calls confused, by the help pages of the tool (`TOOL`) and its subcommands."""
     return _count_confusions(commands, lambda line, subcommand: _confusions(line, subcommand, pages))
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from evaluators.model import Command, End, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError, pattern_budget
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, pair_calls
 from evaluators.tool_use.mcp_calls import McpFailure, find_mcp_calls
 from evaluators.tool_use.recorded_commands import RecordedCall, find_recorded
 from evaluators.tool_use.text_commands import find_in_text
@@ -135,7 +135,7 @@ def analyse(
     Without a tool, every tool call is a command; with one, only its own commands are.
     `completed` is whether the agent's process exited with code 0 before the time limit.
     """
-    paired = calls(transcript.events)
+    paired = pair_calls(transcript.events)
     source = _source(transcript, has_calls=bool(paired))
     try:
         found_commands = _find_commands(transcript, paired, tool, is_text=source == "transcript")
@@ -144,7 +144,7 @@ def analyse(
     if found_commands is None:
         return Interaction(completed=completed)
     counted = msgspec.structs.replace(
-        metrics(found_commands.commands, source=source, completed=completed),
+        compute_metrics(found_commands.commands, source=source, completed=completed),
         not_run=found_commands.not_run,
         mentioned=found_commands.mentioned,
         unrecorded=found_commands.unrecorded,
@@ -203,7 +203,7 @@ def _measure_record(
     except (PatternError, TooManyCommands) as error:
         return Interaction(source="recorded", completed=counted.completed, problem=str(error))
     recorded = msgspec.structs.replace(
-        metrics(found_commands.commands, source="recorded", completed=counted.completed),
+        compute_metrics(found_commands.commands, source="recorded", completed=counted.completed),
         not_run=counted.not_run,
         indirect=sum(found_commands.indirect_by.values()),
         indirect_by=dict(found_commands.indirect_by),
@@ -241,7 +241,7 @@ def _with_failures(counted: Interaction) -> Interaction:
     return msgspec.structs.replace(counted, failures={each.value: counts[each.value] for each in McpFailure})
 
 
-def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> Interaction:
+def compute_metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> Interaction:
     """Return the metrics of commands from `number_commands`."""
     total = len(commands)
     if not total:
@@ -319,7 +319,7 @@ def _sum(name: str, groups: _Groups) -> int:
     return sum(getattr(own, name) for own in groups.values())
 
 
-def scores(interaction: Interaction) -> Iterator[Score]:
+def score_interaction(interaction: Interaction) -> Iterator[Score]:
     """Yield the metrics as scores that inform and never decide; without commands, rates are not measured."""
     for name in COUNTS:
         count = float(getattr(interaction, name))

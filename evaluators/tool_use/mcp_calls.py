@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from evaluators.model import Event, FoundCommand, Json, Source, Transcript
 from evaluators.tool_use.attempts import call_message
-from evaluators.tool_use.calls import MCP_MARK, Call, calls
+from evaluators.tool_use.calls import MCP_MARK, Call, pair_calls
 from evaluators.tool_use.mcp_arguments import ArgumentProblem, ArgumentProblemKind, argument_problems
 from evaluators.tool_use.mcp_record import McpSurface, RecordedRequest, join_surfaces
 from evaluators.tool_use.tool import McpServer
@@ -189,7 +189,7 @@ def mark_calls(
     whether the run has other servers, so that calls name theirs.
     """
     shown_as = server.name if has_others else ""
-    paired = calls(transcript.events)
+    paired = pair_calls(transcript.events)
     surface = join_surfaces(request.surface for request in record or () if request.surface) or surface
     events, pending = list(transcript.events), _Pending(record or (), paired)
     for call in paired:

@@ -190,7 +190,7 @@ def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedR
     return tuple(requests if was_cut else map(_without_answer, requests))
 
 
-def listings(content: bytes) -> tuple[McpSurface, ...]:
+def find_listings(content: bytes) -> tuple[McpSurface, ...]:
     """Return what the server listed to the agent, in order: all pages as of each list that was asked for."""
     listed, surfaces = _Listings(), list[McpSurface]()
     for line in content.splitlines():

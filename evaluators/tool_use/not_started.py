@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from evaluators.model import Command, Transcript
 from evaluators.patterns import PatternError
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, pair_calls
 from evaluators.tool_use.interaction import Interaction
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import TooManyCommands, find_in_shell_calls, make_matcher, output_of
@@ -51,7 +51,7 @@ def find_not_started(
         or (is_recorded and (interaction.commands or interaction.indirect))
     ):
         return None
-    paired = calls(transcript.events)
+    paired = pair_calls(transcript.events)
     by_index = {call.index: call for call in paired}
     if not any(_may_not_have_started(call) for call in paired):
         return None

@@ -124,7 +124,7 @@ def read_line(
     return ShellLine(tuple(reader.segments), root, defined)
 
 
-def segments(line: str) -> tuple[Segment, ...]:
+def split_commands(line: str) -> tuple[Segment, ...]:
     """Return the commands of a shell line in order."""
     return read_line(line).segments
 

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
-from evaluators.model import AS_TUPLE, FROM_FILE, Json, Text, Value
+from evaluators.model import AS_TUPLE, FROM_FILE, Json, StrictModel, Text
 
 
 def _scalars_as_text(value: Json) -> Json:
@@ -41,7 +41,7 @@ def _known_transport(name: str, info: ValidationInfo) -> str:
     return name
 
 
-class McpServer(Value):
+class McpServer(StrictModel):
     """An MCP server as the tool under test (`target.mcp`), by its command or its address."""
 
     name: str
@@ -77,7 +77,7 @@ class McpServer(Value):
         return self
 
 
-class Tool(Value):
+class Tool(StrictModel):
     """The tool under test: `target:` of a scenario and `[target]` of the settings."""
 
     binary: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from evaluators.model import Transcript
 from evaluators.tool_use.launchers import INTERPRETERS, LAUNCHERS, SHELLS, SUBCOMMANDS, program_name
-from evaluators.tool_use.shell import segments
+from evaluators.tool_use.shell import split_commands
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import TEXT_PROGRAMS, make_matcher, mention_pattern
 
@@ -42,7 +42,7 @@ def describe_launchers(counts: Mapping[str, int], tool: Tool) -> Iterator[str]:
 
 
 def _programs(line: str, tool: str) -> Iterator[str]:
-    for segment in segments(line):
+    for segment in split_commands(line):
         words = segment.words
         if len(words) > 1 and program_name(words[1]) == tool:
             program = program_name(words[0])

@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from evaluators.model import Event, Transcript, Usage, plausible_cost, total_usage
 from evaluators.transcripts.reading import UnreadableTranscript, as_text
-from evaluators.transcripts.stream import transcript
+from evaluators.transcripts.stream import make_transcript
 
 START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)[ \t]*$", re.MULTILINE)
 """The first line of every chat in a file; the time is that of the machine, without its zone."""
@@ -68,7 +68,7 @@ def parse(raw: bytes) -> Transcript:
             "The output isn't a chat history of aider. Print it after aider: `cat .aider.chat.history.md`."
         )
     costs = [chat.transcript.cost_usd for chat in chats if chat.transcript.cost_usd is not None]
-    return transcript(
+    return make_transcript(
         (event for chat in chats for event in chat.transcript.events),
         usage=total_usage(chat.transcript.usage for chat in chats),
         cost_usd=sum(costs) if costs else None,
@@ -92,7 +92,7 @@ def _finished(chat: _Chat) -> AiderChat:
     # It writes 0.00 where it knows no price.
     cost = plausible_cost(sum(chat.costs)) if any(chat.costs) else None
     id = sha256(f"{chat.started}\n{chat.first}".encode()).hexdigest()[:32]
-    read = transcript(chat.events, usage=usage, usage_by_model=known, cost_usd=cost)
+    read = make_transcript(chat.events, usage=usage, usage_by_model=known, cost_usd=cost)
     return AiderChat(id, chat.started, chat.model, read)
 
 

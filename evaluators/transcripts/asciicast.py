@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from evaluators.model import Json, Transcript
 from evaluators.redaction import redact_patterns
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, pair_calls
 from evaluators.tool_use.shell import without_ansi
 
 COLUMNS, ROWS = 100, 24
@@ -40,7 +40,7 @@ def recording_steps(transcript: Transcript) -> list[RecordingStep]:
     steps: list[RecordingStep] = []
     clock: float = 0.0
     first: float | None = None
-    for number, call in enumerate(calls(transcript.events), start=1):
+    for number, call in enumerate(pair_calls(transcript.events), start=1):
         began, took = call.times()
         if began is not None:
             first = began if first is None else first

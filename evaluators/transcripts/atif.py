@@ -16,13 +16,13 @@ from evaluators.transcripts.reading import UnreadableTranscript, decode_output
 from evaluators.transcripts.span_attributes import json_value
 from evaluators.transcripts.stream import (
     Object,
+    count_or_zero,
+    make_transcript,
     mapping_or_empty,
     text_of_message,
     text_or_none,
-    transcript,
-    whole,
 )
-from evaluators.transcripts.traces import returned_code, shell_command, timestamp
+from evaluators.transcripts.traces import as_timestamp, returned_code, shell_command
 
 NEWEST = (1, 8)
 """The last version that is known."""
@@ -45,7 +45,7 @@ def is_atif(value: Object) -> bool:
     return _VERSION.match(version) is not None and isinstance(value.get("steps"), list)
 
 
-def model_of(value: Object) -> str:
+def read_atif_model(value: Object) -> str:
     """Return the model of a trajectory's agent; empty without one."""
     return text_or_none(mapping_or_empty(value.get("agent")).get("model_name")) or ""
 
@@ -62,7 +62,7 @@ def read_atif(value: Object) -> Transcript:
     total = plausible_cost(final.get("total_cost_usd"))
     usage = total_usage(_usage(step) for step in own)
     names: dict[str, str | None] = {}
-    return transcript(
+    return make_transcript(
         [event for step in own for event in _step(step, names)],
         usage=usage or _final_usage(final),
         cost_usd=total if total is not None else sum(known) if known else None,
@@ -87,7 +87,7 @@ def _step(step: Object, names: dict[str, str | None]) -> list[Event]:
 
 
 def _events(step: Object, names: dict[str, str | None]) -> Iterator[Event]:
-    time, source = timestamp(step.get("timestamp")), step.get("source")
+    time, source = as_timestamp(step.get("timestamp")), step.get("source")
     if thought := text_or_none(step.get("reasoning_content")):
         yield Event("model_step", name="reasoning", text=thought, timestamp=time)
     text = text_of_message(step.get("message"))
@@ -128,9 +128,9 @@ def _usage(step: Object) -> Usage | None:
     if not {"prompt_tokens", "completion_tokens"} & metrics.keys():
         return None
     return Usage(
-        whole(metrics.get("prompt_tokens")),
-        whole(metrics.get("completion_tokens")),
-        cache_read=whole(metrics.get("cached_tokens")),
+        count_or_zero(metrics.get("prompt_tokens")),
+        count_or_zero(metrics.get("completion_tokens")),
+        cache_read=count_or_zero(metrics.get("cached_tokens")),
     )
 
 
@@ -138,7 +138,7 @@ def _final_usage(final: Object) -> Usage | None:
     if not {"total_prompt_tokens", "total_completion_tokens"} & final.keys():
         return None
     return Usage(
-        whole(final.get("total_prompt_tokens")),
-        whole(final.get("total_completion_tokens")),
-        cache_read=whole(final.get("total_cached_tokens")),
+        count_or_zero(final.get("total_prompt_tokens")),
+        count_or_zero(final.get("total_completion_tokens")),
+        cache_read=count_or_zero(final.get("total_cached_tokens")),
     )

@@ -14,7 +14,7 @@ import msgspec
 from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts import event_stream
-from evaluators.transcripts.paths import MISSING, at
+from evaluators.transcripts.paths import MISSING, get_at_path
 from evaluators.transcripts.reading import UnreadableTranscript, as_text
 from evaluators.transcripts.stream import mapping_or_empty, text_or_none
 from evaluators.transcripts.traces import not_run, shell_command
@@ -48,10 +48,10 @@ _decode = msgspec.json.Decoder().decode
 
 def parse(raw: bytes) -> Transcript:
     """Return an answer whose shape is one of those known. Raises `UnreadableTranscript`."""
-    return read(raw)
+    return read_chat_answer(raw)
 
 
-def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
+def read_chat_answer(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
     """Return an answer; given paths are tried before the known ones.
 
     Raises `UnreadableTranscript` if there is neither text nor a list of calls, or an error in their place.
@@ -100,7 +100,7 @@ def _decode_text(text: str) -> Json:
 
 
 def _first(value: Json, paths: tuple[str, ...]) -> Json:
-    values = (at(value, path) for path in paths if path)
+    values = (get_at_path(value, path) for path in paths if path)
     return next((each for each in values if each is not MISSING), MISSING)
 
 

@@ -15,16 +15,16 @@ from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_c
 from evaluators.transcripts.stream import (
     Object,
     check_known,
+    count_or_zero,
+    make_transcript,
+    make_unknown_event,
     mapping_or_empty,
     newer_version,
     parse_objects,
     text_of_message,
     text_or_none,
-    transcript,
-    unknown,
-    whole,
 )
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.traces import as_timestamp, shell_command
 
 Refusals = tuple[tuple[NotRun, re.Pattern[str]], ...]
 """What each kind of refusal begins with."""
@@ -223,7 +223,7 @@ def parse(raw: bytes) -> Transcript:
     is_qwen = any("qwen_code_version" in line for line in lines)
     usage = total_usage(by_model.values())
     if usage is None and "usage" in result:
-        usage = usage_of(mapping_or_empty(result["usage"]))
+        usage = read_claude_usage(mapping_or_empty(result["usage"]))
     elif usage is None:
         by_model = _messages_usage(lines)
         if not is_qwen:
@@ -240,7 +240,7 @@ def parse(raw: bytes) -> Transcript:
     events = _without_denied(with_task_ends(turns.events, ends), result)
     if is_qwen:
         events = [_carried_out(event) for event in events]
-    return transcript(
+    return make_transcript(
         check_known(events, lines, "Claude Code", _SILENT),
         answer=text_or_none(final.get("result")) or "",
         usage=usage,
@@ -255,7 +255,7 @@ class Turns:
 
     def __init__(self, read_usage: Callable[[Object], Usage] | None = None) -> None:
         self.events: list[Event] = []
-        self._read_usage = read_usage or usage_of
+        self._read_usage = read_usage or read_claude_usage
         self._first: dict[str, int] = {}
         """The index of each message's first event: a message is repeated for each of its blocks."""
 
@@ -306,7 +306,7 @@ def _events(line: Object, kind: str) -> Iterator[Event]:
         if line.get("is_error"):
             yield Event("error", text=text_or_none(line.get("result")) or text_or_none(line.get("subtype")))
     elif kind not in _PASSING:
-        yield unknown(line, kind)
+        yield make_unknown_event(line, kind)
 
 
 def _mark_decided(event: Event, line: Object) -> Event:
@@ -336,7 +336,7 @@ def by_kind(event: Event, kind: Json, *, by_person: bool = True) -> Event:
 def message_events(line: Object, role: str, agent: str = "") -> Iterator[Event]:
     """Yield the content of a message as events, with the id of its sub-agent; session files have the same messages."""
     content = mapping_or_empty(line.get("message")).get("content")
-    time = timestamp(line.get("timestamp"))
+    time = as_timestamp(line.get("timestamp"))
     about: dict[str, Json] = {"agent": agent} if agent else {}
     # What the main agent asked isn't a message of a person.
     role = "agent" if agent and role == "user" else role
@@ -365,7 +365,7 @@ def _block(block: Object, role: str, time: str | None) -> Event:
         name, arguments = text_or_none(block.get("name")), block.get("input")
         id = text_or_none(block.get("id"))
         return Event("tool_call", id, name, shell_command(name, arguments), arguments, timestamp=time)
-    return _result(block, time) if kind == "tool_result" else unknown(block, kind)
+    return _result(block, time) if kind == "tool_result" else make_unknown_event(block, kind)
 
 
 def _result(block: Object, time: str | None) -> Event:
@@ -387,19 +387,19 @@ def _result(block: Object, time: str | None) -> Event:
     )
 
 
-def usage_of(tokens: Object) -> Usage:
+def read_claude_usage(tokens: Object) -> Usage:
     """Return the usage of a message or a session: Anthropic's `input_tokens` are those beside the cache."""
     lifetimes = mapping_or_empty(tokens.get("cache_creation"))
-    for_hour = whole(lifetimes.get("ephemeral_1h_input_tokens"))
+    for_hour = count_or_zero(lifetimes.get("ephemeral_1h_input_tokens"))
     created = tokens.get("cache_creation_input_tokens")
     if created is None:
-        created = whole(lifetimes.get("ephemeral_5m_input_tokens")) + for_hour
+        created = count_or_zero(lifetimes.get("ephemeral_5m_input_tokens")) + for_hour
     return _usage(
-        whole(tokens.get("input_tokens")),
-        read=whole(tokens.get("cache_read_input_tokens")),
-        created=whole(created),
+        count_or_zero(tokens.get("input_tokens")),
+        read=count_or_zero(tokens.get("cache_read_input_tokens")),
+        created=count_or_zero(created),
         for_hour=for_hour,
-        output=whole(tokens.get("output_tokens")),
+        output=count_or_zero(tokens.get("output_tokens")),
     )
 
 
@@ -425,11 +425,11 @@ def _models_usage(result: Object, lines: list[Object]) -> dict[str, Usage]:
     seen = _messages_usage(lines) if models else {}
     usages = {
         name: _usage(
-            whole(used.get("inputTokens")),
-            read=whole(used.get("cacheReadInputTokens")),
-            created=whole(used.get("cacheCreationInputTokens")),
+            count_or_zero(used.get("inputTokens")),
+            read=count_or_zero(used.get("cacheReadInputTokens")),
+            created=count_or_zero(used.get("cacheCreationInputTokens")),
             for_hour=seen[name].cache_write_1h if name in seen else 0,
-            output=whole(used.get("outputTokens")),
+            output=count_or_zero(used.get("outputTokens")),
         )
         for name, used in models.items()
     }
@@ -445,7 +445,7 @@ def _messages_usage(lines: list[Object]) -> dict[str, Usage]:
         )
     }
     return by_model(
-        (text_or_none(message.get("model")) or "", usage_of(mapping_or_empty(message.get("usage"))))
+        (text_or_none(message.get("model")) or "", read_claude_usage(mapping_or_empty(message.get("usage"))))
         for message in messages.values()
     )
 

@@ -9,12 +9,12 @@ from evaluators.transcripts.claude_code import CODEX, find_refusal
 from evaluators.transcripts.stream import (
     Object,
     check_known,
+    count_or_zero,
+    make_transcript,
+    make_unknown_event,
     mapping_or_empty,
     parse_objects,
     text_or_none,
-    transcript,
-    unknown,
-    whole,
     with_unseen_agents,
 )
 
@@ -33,9 +33,9 @@ def parse(raw: bytes) -> Transcript:
     lines, problems = parse_objects(raw, "Codex")
     reader = _Reader()
     if len(lines) == 1 and "type" not in lines[0] and (answer := _answer(lines[0])):
-        return transcript([Event("message", role="assistant", text=answer)], problems=problems)
+        return make_transcript([Event("message", role="assistant", text=answer)], problems=problems)
     events = check_known((event for line in lines for event in reader.events(line)), lines, "Codex", _SILENT)
-    read = transcript(events, usage=reader.usage, problems=problems)
+    read = make_transcript(events, usage=reader.usage, problems=problems)
     return with_unseen_agents(read, len(reader.agents))
 
 
@@ -53,11 +53,11 @@ class _Reader:
         if kind.startswith("item."):
             yield from self._item(mapping_or_empty(line.get("item")), done=kind == "item.completed")
         elif kind == "turn.completed":
-            self.usage = total_usage([self.usage, usage_of(mapping_or_empty(line.get("usage")))])
+            self.usage = total_usage([self.usage, read_codex_usage(mapping_or_empty(line.get("usage")))])
         elif kind in ("turn.failed", "error"):
             yield Event("error", text=_message(line.get("error", line.get("message"))))
         elif kind not in _PASSING:
-            yield unknown(line, kind)
+            yield make_unknown_event(line, kind)
 
     def _item(self, item: Object, *, done: bool) -> Iterator[Event]:
         kind = text_or_none(item.get("type")) or ""
@@ -75,7 +75,7 @@ class _Reader:
         elif kind == "error":
             yield Event("error", _id(item), text=_message(item.get("message")))
         else:
-            yield unknown(item, kind)
+            yield make_unknown_event(item, kind)
 
     def _call(self, item: Object, kind: str, *, done: bool) -> Iterator[Event]:
         id = _id(item)
@@ -91,14 +91,14 @@ class _Reader:
             yield _result(item, kind)
 
 
-def usage_of(tokens: Object) -> Usage:
+def read_codex_usage(tokens: Object) -> Usage:
     """Return the tokens of a turn or session: as with OpenAI's API, input includes the cache, output reasoning."""
     return Usage(
-        input=whole(tokens.get("input_tokens")),
-        output=whole(tokens.get("output_tokens")),
-        cache_read=whole(tokens.get("cached_input_tokens")),
-        cache_write=whole(tokens.get("cache_write_input_tokens")),
-        reasoning=whole(tokens.get("reasoning_output_tokens")),
+        input=count_or_zero(tokens.get("input_tokens")),
+        output=count_or_zero(tokens.get("output_tokens")),
+        cache_read=count_or_zero(tokens.get("cached_input_tokens")),
+        cache_write=count_or_zero(tokens.get("cache_write_input_tokens")),
+        reasoning=count_or_zero(tokens.get("reasoning_output_tokens")),
     )
 
 

@@ -10,14 +10,14 @@ from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.stream import (
     Object,
     check_known,
+    count_or_zero,
+    make_transcript,
+    make_unknown_event,
     mapping_or_empty,
     parse_objects,
     text_or_none,
-    transcript,
-    unknown,
-    whole,
 )
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.traces import as_timestamp, shell_command
 
 _PASSING = ("session.", "model.", "assistant.", "tool.", "system.", "permission.", "hook.", "subagent.")
 """Kinds of events that say nothing that is read, by their beginning; a call is only in those that are read."""
@@ -36,7 +36,7 @@ def parse(raw: bytes) -> Transcript:
     silent = {kind for line in lines if _is_own(kind := text_or_none(line.get("type")) or "", line)}
     events = check_known(read_events(lines), lines, "Copilot CLI", silent)
     by_model = usage_by_model(lines)
-    return transcript(
+    return make_transcript(
         events, usage=total_usage(by_model.values()), usage_by_model=by_model, problems=problems
     )
 
@@ -46,7 +46,7 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
     shells = set[str | None]()
     for line in lines:
         kind, data = text_or_none(line.get("type")) or "", mapping_or_empty(line.get("data"))
-        time = timestamp(line.get("timestamp"))
+        time = as_timestamp(line.get("timestamp"))
         if kind in ("user.message", "assistant.message"):
             if text := text_or_none(data.get("content")):
                 yield Event("message", role=kind.partition(".")[0], text=text, timestamp=time)
@@ -63,7 +63,7 @@ def read_events(lines: Iterable[Object]) -> Iterator[Event]:
         elif kind == "session.error":
             yield Event("error", text=text_or_none(data.get("message")), timestamp=time)
         elif not _is_own(kind, line):
-            yield unknown(line, kind)
+            yield make_unknown_event(line, kind)
 
 
 def _mcp_call(data: Object, time: str | None) -> Event:
@@ -91,11 +91,11 @@ def usage_by_model(lines: Iterable[Object]) -> dict[str, Usage]:
         for model, metric in mapping_or_empty(metrics).items():
             tokens = mapping_or_empty(mapping_or_empty(metric).get("usage"))
             usages[model] = Usage(
-                whole(tokens.get("inputTokens")),
-                whole(tokens.get("outputTokens")),
-                cache_read=whole(tokens.get("cacheReadTokens")),
-                cache_write=whole(tokens.get("cacheWriteTokens")),
-                reasoning=whole(tokens.get("reasoningTokens")),
+                count_or_zero(tokens.get("inputTokens")),
+                count_or_zero(tokens.get("outputTokens")),
+                cache_read=count_or_zero(tokens.get("cacheReadTokens")),
+                cache_write=count_or_zero(tokens.get("cacheWriteTokens")),
+                reasoning=count_or_zero(tokens.get("reasoningTokens")),
             )
     return usages
 

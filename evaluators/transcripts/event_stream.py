@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from evaluators.model import Json
-from evaluators.transcripts.paths import MISSING, at
+from evaluators.transcripts.paths import MISSING, get_at_path
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
 _WHOLE = frozenset(("done", "complete", "completed", "end", "final", "result", "response", "message_stop"))
@@ -111,7 +111,7 @@ class _Folded:
             if block.get("type") == "tool_use":
                 self._piece_of_call(index, text_or_none(block.get("name")), None)
             elif index in self._in_pieces:
-                self._piece_of_call(index, None, text_or_none(at(value, "delta.partial_json")))
+                self._piece_of_call(index, None, text_or_none(get_at_path(value, "delta.partial_json")))
             self._pieces.append(_piece(value))
         elif isinstance(value.get("choices"), list):
             self._choice(value)
@@ -168,7 +168,7 @@ class _Folded:
 
     def _choice(self, value: Object) -> None:
         """Take a piece of a chat completion; the arguments of a call come in pieces, too."""
-        delta = mapping_or_empty(at(value, "choices[0].delta"))
+        delta = mapping_or_empty(get_at_path(value, "choices[0].delta"))
         self._pieces.append(text_or_none(delta.get("content")) or "")
         calls = delta.get("tool_calls")
         for piece in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
@@ -211,7 +211,7 @@ def _keys(id: Json, name: Json) -> tuple[tuple[str, str], ...]:
 
 def _piece(value: Object) -> str:
     for path in ("delta.text", "delta.content", *_PIECES):
-        piece = at(value, path)
+        piece = get_at_path(value, path)
         if piece is not MISSING and isinstance(piece, str):
             return piece
     return ""

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import structs
 
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.transcripts.stream import (
     Object,
     check_known,
+    count_or_zero,
+    make_transcript,
+    make_unknown_event,
     mapping_or_empty,
     parse_objects,
     text_or_none,
-    transcript,
-    unknown,
-    whole,
     with_unseen_agents,
 )
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.traces import as_timestamp, shell_command
 
 NEWEST_MAJOR = 0
 """The last major version whose stream is known."""
@@ -70,7 +70,7 @@ def parse(raw: bytes) -> Transcript:
             text = ""
         elif event.type == "message" and event.role == "assistant":
             text = event.text or ""
-    read = transcript(
+    read = make_transcript(
         events,
         answer=text,
         usage=total_usage(by_model.values()),
@@ -82,9 +82,11 @@ def parse(raw: bytes) -> Transcript:
 
 def _count_agents(events: Iterable[Event], lines: Iterable[Object]) -> int:
     """Return how many sub-agents were started: the stream has the call, and their own calls only as a number."""
-    all_calls = calls(tuple(events))
+    all_calls = pair_calls(tuple(events))
     agents = sum(call.event.name == SUB_AGENT and not call.not_run for call in all_calls)
-    stated = max((whole(mapping_or_empty(line.get("stats")).get("tool_calls")) for line in lines), default=0)
+    stated = max(
+        (count_or_zero(mapping_or_empty(line.get("stats")).get("tool_calls")) for line in lines), default=0
+    )
     return agents or int(stated > len(all_calls))
 
 
@@ -118,11 +120,11 @@ def _message(line: Object) -> Event | None:
     content, role = text_or_none(line.get("content")), text_or_none(line.get("role"))
     if content is None or role is None:
         return None
-    return Event("message", role=role, text=content, timestamp=timestamp(line.get("timestamp")))
+    return Event("message", role=role, text=content, timestamp=as_timestamp(line.get("timestamp")))
 
 
 def _events(line: Object, kind: str, names: Mapping[str, str]) -> Iterator[Event]:
-    time = timestamp(line.get("timestamp"))
+    time = as_timestamp(line.get("timestamp"))
     if kind == "tool_use" and "tool_name" in line:
         name, arguments = text_or_none(line.get("tool_name")), line.get("parameters")
         yield Event(
@@ -142,7 +144,7 @@ def _events(line: Object, kind: str, names: Mapping[str, str]) -> Iterator[Event
             text = text_or_none(mapping_or_empty(line.get("error")).get("message"))
             yield Event("error", text=text or "Gemini CLI reported an error.", timestamp=time)
     elif kind != "init":
-        yield unknown(line, kind)
+        yield make_unknown_event(line, kind)
 
 
 def _result(line: Object, name: str, time: str | None) -> Event:
@@ -172,9 +174,9 @@ def _models_usage(lines: Iterable[Object]) -> dict[str, Usage]:
 
 def _usage(tokens: Object) -> Usage:
     """Return a model's tokens: input includes the cache; the rest of the total is reasoning."""
-    read, written = whole(tokens.get("input_tokens")), whole(tokens.get("output_tokens"))
-    thought = max(0, whole(tokens.get("total_tokens")) - read - written)
-    return Usage(read, written + thought, cache_read=whole(tokens.get("cached")), reasoning=thought)
+    read, written = count_or_zero(tokens.get("input_tokens")), count_or_zero(tokens.get("output_tokens"))
+    thought = max(0, count_or_zero(tokens.get("total_tokens")) - read - written)
+    return Usage(read, written + thought, cache_read=count_or_zero(tokens.get("cached")), reasoning=thought)
 
 
 def stated_code(told: Json, shown: Json = None) -> int | None:

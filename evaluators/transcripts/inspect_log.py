@@ -20,25 +20,25 @@ from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output
 from evaluators.transcripts.stream import (
     Object,
+    count_or_zero,
+    make_transcript,
     mapping_or_empty,
     text_of_message,
     text_or_none,
-    transcript,
-    whole,
 )
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.traces import as_timestamp, shell_command
 
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
 _LOCAL_HEADER = 30
 """Bytes of an entry's header before its name."""
 
 
-def is_archive(head: bytes) -> bool:
+def is_inspect_archive(head: bytes) -> bool:
     """Return whether a file with this beginning is a log of Inspect as archive, which starts with its journal."""
     return head.startswith(b"PK\x03\x04") and _START.encode() in head[: _LOCAL_HEADER + len(_START)]
 
 
-def read_archive(raw: bytes) -> Object:
+def read_inspect_archive(raw: bytes) -> Object:
     """Return the log as Inspect writes it in one JSON file. Raises `UnreadableTranscript`.
 
     A log that was cut off before its end has no header; it has the beginning that its journal states.
@@ -118,7 +118,7 @@ _NOT_RUN: Mapping[str, NotRun] = {"parsing": "invalid", "approval": "denied"}
 
 def parse(raw: bytes) -> Transcript:
     """Return the only sample of a log. Raises `UnreadableTranscript` for other files, and logs of several samples."""
-    samples = samples_of(read_log(raw))
+    samples = list_inspect_samples(read_log(raw))
     if not samples:
         raise UnreadableTranscript("The output isn't a log of Inspect with samples, as JSON or `.eval`.")
     if len(samples) > 1:
@@ -130,10 +130,10 @@ def parse(raw: bytes) -> Transcript:
 
 def read_log(raw: bytes) -> Object:
     """Return a decoded log, or what else the JSON is. Raises `UnreadableTranscript`."""
-    return read_archive(raw) if is_archive(raw) else mapping_or_empty(decode_output(raw))
+    return read_inspect_archive(raw) if is_inspect_archive(raw) else mapping_or_empty(decode_output(raw))
 
 
-def samples_of(value: Object) -> list[Object]:
+def list_inspect_samples(value: Object) -> list[Object]:
     """Return the samples of a decoded log; none of another program's file."""
     listed = value.get("samples")
     is_log = isinstance(value.get("eval"), dict) and isinstance(value.get("plan"), dict)
@@ -153,7 +153,7 @@ def read_sample(sample: Object) -> Transcript:
         for model, tokens in mapping_or_empty(sample.get("model_usage")).items()
     }
     output = mapping_or_empty(sample.get("output"))
-    return transcript(
+    return make_transcript(
         events,
         answer=text_or_none(output.get("completion")) or "",
         usage=total_usage(usage.values()),
@@ -238,7 +238,7 @@ def _codes(sample: Object) -> dict[str, int]:
 def _times(sample: Object) -> dict[str, tuple[str | None, str | None]]:
     """Return when each call began and ended."""
     return {
-        str(event.get("id")): (timestamp(event.get("timestamp")), timestamp(event.get("completed")))
+        str(event.get("id")): (as_timestamp(event.get("timestamp")), as_timestamp(event.get("completed")))
         for event in _objects_of(sample, "events")
         if event.get("event") == "tool"
     }
@@ -247,14 +247,14 @@ def _times(sample: Object) -> dict[str, tuple[str | None, str | None]]:
 def _usage(tokens: Object) -> Usage:
     """Return a model's tokens: Inspect counts input beside the cache."""
     read, written = (
-        whole(tokens.get("input_tokens_cache_read")),
-        whole(tokens.get("input_tokens_cache_write")),
+        count_or_zero(tokens.get("input_tokens_cache_read")),
+        count_or_zero(tokens.get("input_tokens_cache_write")),
     )
     reasoning: Json = tokens.get("reasoning_tokens")
     return Usage(
-        whole(tokens.get("input_tokens")) + read + written,
-        whole(tokens.get("output_tokens")),
+        count_or_zero(tokens.get("input_tokens")) + read + written,
+        count_or_zero(tokens.get("output_tokens")),
         cache_read=read,
         cache_write=written,
-        reasoning=whole(reasoning),
+        reasoning=count_or_zero(reasoning),
     )

@@ -15,12 +15,12 @@ from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output
 from evaluators.transcripts.stream import (
     Object,
+    count_or_zero,
+    format_milliseconds,
+    make_transcript,
     mapping_or_empty,
-    moment,
     text_of_message,
     text_or_none,
-    transcript,
-    whole,
 )
 
 _FENCED = re.compile(r"```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n?```", re.DOTALL)
@@ -52,7 +52,7 @@ def read_mini_trajectory(value: Object) -> Transcript:
     messages = [mapping_or_empty(each) for each in (listed if isinstance(listed, list) else ())]
     info = mapping_or_empty(value.get("info"))
     cost = mapping_or_empty(info.get("model_stats")).get("instance_cost")
-    return transcript(
+    return make_transcript(
         _read(messages),
         answer=text_or_none(info.get("submission")) or "",
         usage=total_usage(_usage_of(message) for message in messages),
@@ -61,7 +61,7 @@ def read_mini_trajectory(value: Object) -> Transcript:
     )
 
 
-def model_of(value: Object) -> str:
+def read_mini_swe_model(value: Object) -> str:
     """Return the model that a trajectory names; empty without one."""
     config = mapping_or_empty(mapping_or_empty(value.get("info")).get("config"))
     return text_or_none(mapping_or_empty(config.get("model")).get("model_name")) or ""
@@ -136,7 +136,7 @@ def _result(
 
 def _time(extra: Object) -> str | None:
     seconds = extra.get("timestamp")
-    return moment(seconds * 1000) if isinstance(seconds, float) else None
+    return format_milliseconds(seconds * 1000) if isinstance(seconds, float) else None
 
 
 def _usage_of(message: Object) -> Usage | None:
@@ -148,8 +148,8 @@ def _usage_of(message: Object) -> Usage | None:
     details = mapping_or_empty(tokens.get("prompt_tokens_details"))
     thought: Json = mapping_or_empty(tokens.get("completion_tokens_details")).get("reasoning_tokens")
     return Usage(
-        whole(tokens.get("prompt_tokens")),
-        whole(tokens.get("completion_tokens")),
-        cache_read=whole(details.get("cached_tokens")),
-        reasoning=whole(thought),
+        count_or_zero(tokens.get("prompt_tokens")),
+        count_or_zero(tokens.get("completion_tokens")),
+        cache_read=count_or_zero(details.get("cached_tokens")),
+        reasoning=count_or_zero(thought),
     )

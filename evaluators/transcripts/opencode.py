@@ -12,13 +12,13 @@ from evaluators.transcripts.claude_code import OPENCODE, find_refusal
 from evaluators.transcripts.stream import (
     Object,
     check_known,
+    count_or_zero,
+    format_milliseconds,
+    make_transcript,
+    make_unknown_event,
     mapping_or_empty,
-    moment,
     parse_objects,
     text_or_none,
-    transcript,
-    unknown,
-    whole,
     with_unseen_agents,
 )
 from evaluators.transcripts.traces import shell_command
@@ -30,9 +30,9 @@ def parse(raw: bytes) -> Transcript:
     """Return the stream of an opencode session. Raises `UnreadableTranscript` where it holds no event of one."""
     lines, problems = parse_objects(raw, "opencode")
     steps = [mapping_or_empty(line.get("part")) for line in lines if line.get("type") == "step_finish"]
-    usage = usage_of([mapping_or_empty(step.get("tokens")) for step in steps]) if steps else None
+    usage = read_opencode_usage([mapping_or_empty(step.get("tokens")) for step in steps]) if steps else None
     events = check_known(_read(lines), lines, "opencode", _PASSING)
-    read = transcript(
+    read = make_transcript(
         events,
         usage=usage,
         cost_usd=sum_costs([step.get("cost") for step in steps]),
@@ -53,14 +53,14 @@ def _read(lines: list[Object]) -> list[Event]:
         events += _events(line)
         if kind == "step_finish" and start < len(events):
             tokens = mapping_or_empty(mapping_or_empty(line.get("part")).get("tokens"))
-            events[start] = structs.replace(events[start], usage=usage_of([tokens]))
+            events[start] = structs.replace(events[start], usage=read_opencode_usage([tokens]))
             start = len(events)
     return events
 
 
 def _events(line: Object) -> Iterator[Event]:
     kind, part = text_or_none(line.get("type")) or "", mapping_or_empty(line.get("part"))
-    time = moment(line.get("timestamp"))
+    time = format_milliseconds(line.get("timestamp"))
     if kind == "text":
         yield Event("message", role="assistant", text=text_or_none(part.get("text")), timestamp=time)
     elif kind == "reasoning":
@@ -70,7 +70,7 @@ def _events(line: Object) -> Iterator[Event]:
     elif kind == "error":
         yield Event("error", text=_failure(line.get("error")), timestamp=time)
     elif kind not in _PASSING:
-        yield unknown(line, kind)
+        yield make_unknown_event(line, kind)
 
 
 def call_events(part: Object) -> Iterator[Event]:
@@ -79,7 +79,7 @@ def call_events(part: Object) -> Iterator[Event]:
     id, name, arguments = text_or_none(part.get("callID")), text_or_none(part.get("tool")), state.get("input")
     began, ended = (mapping_or_empty(state.get("time")).get(key) for key in ("start", "end"))
     line = shell_command(name, arguments)
-    yield Event("tool_call", id, name, line, arguments, timestamp=moment(began))
+    yield Event("tool_call", id, name, line, arguments, timestamp=format_milliseconds(began))
     if state.get("status") in ("pending", "running"):
         return
     code = mapping_or_empty(state.get("metadata")).get("exit")
@@ -94,7 +94,7 @@ def call_events(part: Object) -> Iterator[Event]:
         output=state.get("output", state.get("error")),
         exit_code=int_or_none(code),
         success=None if not_run else _has_succeeded(state),
-        timestamp=moment(ended),
+        timestamp=format_milliseconds(ended),
         seconds=_between(began, ended),
         not_run=not_run,
     )
@@ -138,18 +138,18 @@ def _failure(error: Json) -> str:
     return text_or_none(error) or message or text_or_none(fields.get("name")) or "opencode reported an error."
 
 
-def usage_of(steps: list[Object]) -> Usage:
+def read_opencode_usage(steps: list[Object]) -> Usage:
     """Return the tokens. opencode counts the cache apart from input, and reasoning apart from output."""
     return total_usage(map(_step_usage, steps)) or Usage()
 
 
 def _step_usage(tokens: Object) -> Usage:
     cache = mapping_or_empty(tokens.get("cache"))
-    read, written = whole(cache.get("read")), whole(cache.get("write"))
-    reasoning = whole(tokens.get("reasoning"))
+    read, written = count_or_zero(cache.get("read")), count_or_zero(cache.get("write"))
+    reasoning = count_or_zero(tokens.get("reasoning"))
     return Usage(
-        input=whole(tokens.get("input")) + read + written,
-        output=whole(tokens.get("output")) + reasoning,
+        input=count_or_zero(tokens.get("input")) + read + written,
+        output=count_or_zero(tokens.get("output")) + reasoning,
         cache_read=read,
         cache_write=written,
         reasoning=reasoning,

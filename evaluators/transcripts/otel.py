@@ -15,15 +15,15 @@ from evaluators.tool_use.calls import SKILL_MARK
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output, no_events
 from evaluators.transcripts.span_attributes import (
     Span,
-    attributes,
     called_in,
     entity_arguments,
     entity_result,
     json_value,
-    messages,
+    read_attributes,
+    read_span_messages,
     results_in,
 )
-from evaluators.transcripts.traces import returned_code, shell_command, timestamp
+from evaluators.transcripts.traces import as_timestamp, returned_code, shell_command
 
 
 def parse(raw: bytes) -> Transcript:
@@ -114,7 +114,7 @@ def _span(raw: Mapping[str, Json]) -> Span:
         name=str(raw.get("name") or ""),
         began=_time(began),
         ended=_time(raw.get("endTimeUnixNano", raw.get("end_time_unix_nano", raw.get("end_time")))),
-        attributes=attributes(raw.get("attributes")),
+        attributes=read_attributes(raw.get("attributes")),
         failed=code in (2, "2") or str(code).upper().endswith("ERROR"),
         failure=str(status.get("message") or status.get("description") or raw.get("status_message") or ""),
         trace=str(trace_id or ""),
@@ -127,7 +127,7 @@ def _time(value: Json) -> str:
     if text.isdigit():
         moment = datetime.fromtimestamp(int(text[:19]) / 1e9, UTC)
         return moment.isoformat().replace("+00:00", "Z")
-    return timestamp(text) or ""
+    return as_timestamp(text) or ""
 
 
 def _events(span: Span) -> Iterator[Event]:
@@ -202,7 +202,7 @@ def _model_events(span: Span) -> Iterator[Event]:
     yield Event("model_step", span.id, model, timestamp=time)
     if span.failed:
         yield Event("error", span.id, model, text=span.failure or "failed", timestamp=time)
-    for role, text in messages(span.attributes):
+    for role, text in read_span_messages(span.attributes):
         yield Event("message", span.id, text=text, role=role, timestamp=time)
 
 

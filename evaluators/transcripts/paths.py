@@ -20,7 +20,7 @@ def parse_path(path: str) -> tuple[str | int, ...]:
     return tuple(int(index) if index else key for key, index in _STEP.findall(path))
 
 
-def at(value: Json, path: str) -> Json:
+def get_at_path(value: Json, path: str) -> Json:
     """Return the value at a path, else `MISSING`."""
     if isinstance(value, dict) and path in value:
         return value[path]

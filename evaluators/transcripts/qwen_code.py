@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import structs
 
 from evaluators.model import Event, NotRun, Transcript, Usage, total_usage
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.transcripts.claude_code import Turns, message_events
 from evaluators.transcripts.gemini_cli import SHELL, stated_code
 from evaluators.transcripts.stream import (
     Object,
     check_known,
+    count_or_zero,
+    make_transcript,
+    make_unknown_event,
     mapping_or_empty,
     parse_objects,
     text_or_none,
-    transcript,
-    unknown,
-    whole,
     with_unseen_agents,
 )
 
@@ -48,20 +48,26 @@ def parse(raw: bytes) -> Transcript:
     listed = result.get("permission_denials")
     ids = (mapping_or_empty(each).get("tool_use_id") for each in (listed if isinstance(listed, list) else ()))
     denied = frozenset(id for id in ids if isinstance(id, str))
-    turns, names = Turns(usage_of), dict[str, str]()
+    turns, names = Turns(read_qwen_usage), dict[str, str]()
     for line in lines:
         kind = text_or_none(line.get("type")) or ""
         turns.add(line, kind, [_mark(event, names, denied) for event in _events(line, kind)])
     events = check_known(turns.events, lines, "Qwen Code", _SILENT)
-    usage = usage_of(mapping_or_empty(result.get("usage"))) if "usage" in result else _sum_of_messages(lines)
-    read = transcript(events, answer=text_or_none(result.get("result")) or "", usage=usage, problems=problems)
+    usage = (
+        read_qwen_usage(mapping_or_empty(result.get("usage")))
+        if "usage" in result
+        else _sum_of_messages(lines)
+    )
+    read = make_transcript(
+        events, answer=text_or_none(result.get("result")) or "", usage=usage, problems=problems
+    )
     return with_unseen_agents(read, _count_unseen(events))
 
 
-def usage_of(tokens: Object) -> Usage:
+def read_qwen_usage(tokens: Object) -> Usage:
     """Return the tokens of a message or a session: unlike Anthropic's, `input_tokens` include the cache."""
-    read, written = whole(tokens.get("input_tokens")), whole(tokens.get("output_tokens"))
-    return Usage(read, written, cache_read=whole(tokens.get("cache_read_input_tokens")))
+    read, written = count_or_zero(tokens.get("input_tokens")), count_or_zero(tokens.get("output_tokens"))
+    return Usage(read, written, cache_read=count_or_zero(tokens.get("cache_read_input_tokens")))
 
 
 def refusal_of(text: str) -> NotRun:
@@ -72,7 +78,7 @@ def refusal_of(text: str) -> NotRun:
 def _sum_of_messages(lines: Iterable[Object]) -> Usage | None:
     """Return the tokens of a session that was ended early, each message once."""
     messages = {
-        str(message.get("id")): usage_of(mapping_or_empty(message["usage"]))
+        str(message.get("id")): read_qwen_usage(mapping_or_empty(message["usage"]))
         for message in (mapping_or_empty(line.get("message")) for line in lines)
         if "usage" in message
     }
@@ -85,7 +91,7 @@ def _count_unseen(events: Iterable[Event]) -> int:
     seen = {event.metadata.get("agent") for event in events if event.role != "agent"}
     return sum(
         call.event.name in ("agent", "task") and not call.not_run and call.event.id not in seen
-        for call in calls(events)
+        for call in pair_calls(events)
     )
 
 
@@ -98,7 +104,7 @@ def _events(line: Object, kind: str) -> Iterator[Event]:
             error = text_or_none(mapping_or_empty(line.get("error")).get("message"))
             yield Event("error", text=error or text_or_none(line.get("subtype")))
     elif kind not in _PASSING:
-        yield unknown(line, kind)
+        yield make_unknown_event(line, kind)
 
 
 def _mark(event: Event, names: dict[str, str], denied: frozenset[str]) -> Event:

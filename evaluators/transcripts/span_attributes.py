@@ -79,7 +79,7 @@ class Span(Struct, frozen=True):
         return next((self.attributes[name] for name in names if self.attributes.get(name) is not None), None)
 
 
-def attributes(value: Json) -> dict[str, Json]:
+def read_attributes(value: Json) -> dict[str, Json]:
     """Return attributes by their dotted names, from OTLP's list of pairs or from a mapping, flat or nested."""
     if isinstance(value, list):
         pairs = [(item.get("key"), item.get("value")) for item in value if isinstance(item, dict)]
@@ -97,7 +97,7 @@ def json_value(value: Json) -> Json:
         return value
 
 
-def messages(has: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def read_span_messages(has: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Yield role and text of a model's answers."""
     parts = json_value(has.get("gen_ai.output.messages"))
     if isinstance(parts, list):
@@ -198,7 +198,7 @@ def _otlp(value: Json) -> Json:
         values = inner.get("values") if isinstance(inner, dict) else None
         return [_otlp(item) for item in values] if isinstance(values, list) else []
     if kind == "kvlistValue":
-        return attributes(inner.get("values")) if isinstance(inner, dict) else {}
+        return read_attributes(inner.get("values")) if isinstance(inner, dict) else {}
     return inner
 
 

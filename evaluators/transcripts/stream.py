@@ -107,12 +107,12 @@ def text_or_none(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def whole(value: Json) -> int:
+def count_or_zero(value: Json) -> int:
     """Return a count, 0 for anything else."""
     return int_or_none(value) or 0
 
 
-def moment(milliseconds: Json) -> str | None:
+def format_milliseconds(milliseconds: Json) -> str | None:
     """Return milliseconds since 1970 as ISO 8601, None for anything else."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return None
@@ -122,7 +122,7 @@ def moment(milliseconds: Json) -> str | None:
         return None
 
 
-def transcript(
+def make_transcript(
     events: Iterable[Event],
     *,
     answer: str = "",
@@ -174,7 +174,7 @@ def newer_version(agent: str, version: str, newest_major: int) -> str:
     )
 
 
-def unknown(item: Mapping[str, Json], kind: str) -> Event:
+def make_unknown_event(item: Mapping[str, Json], kind: str) -> Event:
     """Return what no reader knows as an event that is kept and not evaluated."""
     return Event("raw", name=kind, metadata=dict(item))
 

@@ -152,7 +152,7 @@ def returned_code(output: Json) -> int | None:
     return int(next(code for code in match.groups() if code is not None)) if match else None
 
 
-def timestamp(value: Json) -> str | None:
+def as_timestamp(value: Json) -> str | None:
     """Return an ISO 8601 time as written, None for anything else."""
     if not isinstance(value, str):
         return None
@@ -183,7 +183,7 @@ def _event(item: Mapping[str, Json]) -> Event:
         _text(item.get("role")),
         int_or_none(code),
         success if isinstance(success, bool) else None,
-        timestamp(item.get("timestamp")),
+        as_timestamp(item.get("timestamp")),
         seconds=_seconds(item.get("durationMs", item.get("duration_ms"))),
         metadata=metadata if isinstance(metadata, dict) else {},
         not_run=why,

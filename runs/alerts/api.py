@@ -19,7 +19,7 @@ from evalhub.lib.storable_text import Text
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import Project
-from evalhub.web.rest.columns import columns
+from evalhub.web.rest.columns import add_columns
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, RequestBody
@@ -188,7 +188,7 @@ router = Router()
 RELATED = ("assignee", "run__guidance", "run__baseline")
 
 
-@columns(Change, "id", "run", "baseline", "verdict", "before", "after")
+@add_columns(Change, "id", "run", "baseline", "verdict", "before", "after")
 class ChangeOut(Schema):
     measure: Annotated[str, BeforeValidator(str)]
     scenario: str | None
@@ -218,7 +218,7 @@ class DriftOut(Schema):
     """How many runs show it together."""
 
 
-@columns(Alert, "id", "run", "state", "reason", "confirmation", "assignee", "note", "link", "created")
+@add_columns(Alert, "id", "run", "state", "reason", "confirmation", "assignee", "note", "link", "created")
 class AlertOut(Schema):
     """An alert. The state wont_fix of `after_change` is what pages call *intended*."""
 

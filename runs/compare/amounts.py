@@ -20,7 +20,7 @@ from evaluators.statistics.line import (
 )
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample, Scale
 from runs.compare.line import Reference
-from runs.compare.measure_changes import PASS, LineRuns, RunComparison, samples_of, smallest_of_pass_rate
+from runs.compare.measure_changes import PASS, LineRuns, RunComparison, read_samples, smallest_of_pass_rate
 from runs.models import Alert, Run, Trial
 from runs.models.comparison import OF_AMOUNTS, OPEN_ALERTS, AlertKind
 from runs.models.trial import TrialState
@@ -42,7 +42,7 @@ def amounts_against_line(compared: RunComparison, side: Reference, new: Run) -> 
         return compared
     runs = [new, *side.earlier.runs, *(run for line in lines.values() for run in line.runs)]
     of_trials = _read_trials(runs)
-    counts = samples_of(runs, [each.measure for each in relative if each.measure not in OF_TRIALS])
+    counts = read_samples(runs, [each.measure for each in relative if each.measure not in OF_TRIALS])
     changes = {}
     for each in relative:
         name = each.measure
@@ -161,7 +161,7 @@ def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:
     earlier = [known[key] for key in keys if key in known]
     changed = [outcome_reasons(why) for why in parts_changed_since(run, earlier, prices=False)]
     runs = [*earlier, run]
-    samples = samples_of(runs, [PASS]).get(PASS, {})
+    samples = read_samples(runs, [PASS]).get(PASS, {})
     tonight = samples.get(run.pk, {})
     means = {
         each.pk: {

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from django.db.models import Count, Q
 
-from evaluators.grading.evaluate import CompositeWeights, composite, outcome
+from evaluators.grading.evaluate import CompositeWeights, compute_composite, decide_outcome
 from evaluators.grading.suite_result import Comparison, compare_passes
 from evaluators.model import Score
 from evaluators.statistics.comparability import Reasons
@@ -24,8 +24,8 @@ from runs.compare.measure_changes import (
     PASS,
     RunComparison,
     against_line,
-    compare_runs,
-    samples_of,
+    compare_with_first,
+    read_samples,
     spreads_of,
     with_broken,
 )
@@ -47,13 +47,13 @@ _LAST_PASS = f"Baseline {LAST_PASS}"
 PASS_KEY = ("trial", "pass")
 
 
-def passes(run_id: int) -> dict[str, bool]:
+def read_passes(run_id: int) -> dict[str, bool]:
     """Return for each scenario whether it passed, in the order of the suite. One query."""
     return passes_of([run_id])[run_id]
 
 
 def passes_of(runs: Collection[int]) -> dict[int, dict[str, bool]]:
-    """Return what `passes` returns for each of several runs. One query."""
+    """Return what `read_passes` returns for each of several runs. One query."""
     rows = Trial.objects.filter(run__in=runs, round=0, state=TrialState.FINISHED).order_by("position")
     outcomes: dict[int, dict[str, list[str]]] = {run: {} for run in runs}
     for run, key, each in rows.values_list("run", "scenario__key", "outcome"):
@@ -69,7 +69,7 @@ def passed_of(outcomes: Mapping[str, Iterable[str]]) -> dict[str, bool]:
     return {key: set(own) - {"error"} == {"pass"} for key, own in outcomes.items()}
 
 
-def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
+def find_incomparable(before: Run, after: Run) -> dict[str, Reasons]:
     """Return the scenarios of both runs whose outcomes can't be compared, by key, with the parts that changed.
 
     Two queries, none where both ran the same version of the suite with the same judge.
@@ -80,14 +80,14 @@ def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
 def comparison_of(run: Run) -> Comparison:
     """Return the changes since the run's baseline, or since its baseline's file; empty without either."""
     if filed := run.options.get("baseline_file"):
-        return compare_passes(filed["passed"], passes(run.pk))
+        return compare_passes(filed["passed"], read_passes(run.pk))
     return comparison_between(run.baseline, run) if run.baseline else Comparison()
 
 
 def comparison_between(before: Run, after: Run) -> Comparison:
     """Return the comparable scenarios that regressed and those that improved."""
     by_run = passes_of([before.pk, after.pk])
-    return compare_passes(by_run[before.pk], by_run[after.pk], incomparable(before, after))
+    return compare_passes(by_run[before.pk], by_run[after.pk], find_incomparable(before, after))
 
 
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
@@ -136,7 +136,7 @@ def _held_that_look_worse(side: Reference, baseline: Run, run: Run) -> list[str]
     if not side.held:
         return []
     old = side.line or (baseline,)
-    samples = samples_of([run, *old], [PASS]).get(PASS, {})
+    samples = read_samples([run, *old], [PASS]).get(PASS, {})
     tonight = samples.get(run.pk, {})
     return [
         key
@@ -158,7 +158,7 @@ def _compare_with(side: Reference, baseline: Run, run: Run, worse: Sequence[str]
     """Compare a run with its reference. Scenarios that fresh trials or open alerts name may have regressed."""
     # Against a line these runs are its reference already.
     spreads = spreads_of(side.earlier, run) if side.is_alone else {}
-    (comparison,) = compare_runs(baseline, [run], spreads=spreads)
+    (comparison,) = compare_with_first(baseline, [run], spreads=spreads)
     if side.line:
         comparison = amounts_against_line(against_line(comparison, side.earlier, run), side, run)
     return with_broken(comparison, [*run.find_retested(RetestOutcome.NAMED), *worse])
@@ -167,11 +167,11 @@ def _compare_with(side: Reference, baseline: Run, run: Run, worse: Sequence[str]
 def compare_chosen(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> RunComparison:
     """Compare two runs that somebody chose. Runs that did not run in turn are judged by their line, too.
 
-    At most ten queries more than `compare_runs`, none for runs of one launch.
+    At most ten queries more than `compare_with_first`, none for runs of one launch.
     """
     in_turn = base.launch_id == new.launch_id
     spreads = {} if in_turn else spreads_of(reference_of(new, str(base.pk)).earlier, new)
-    return compare_runs(base, [new], spreads=spreads, extensions=extensions)[0]
+    return compare_with_first(base, [new], spreads=spreads, extensions=extensions)[0]
 
 
 def compare_named(run: Run) -> None:
@@ -283,9 +283,11 @@ def scores_from(rows: Iterable[Any]) -> tuple[Score, ...]:
 def outcome_of(trial: Trial, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the columns that follow from these scores: outcome, composite and error."""
     scores = scores_from(rows)
-    decided = outcome(scores)
+    decided = decide_outcome(scores)
     weights = trial.scenario_version.content.get("criteria", {}).get("composite")
-    number, _ = composite(CompositeWeights.model_validate(weights) if weights else None, scores, decided)
+    number, _ = compute_composite(
+        CompositeWeights.model_validate(weights) if weights else None, scores, decided
+    )
     broken = next((score for score in scores if score.error), None)
     errors = " ".join(dict.fromkeys(score.error for score in scores if score.error))
     return {

@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from evalhub.lib.numbers import percent
+from evalhub.lib.numbers import format_percent
 from evalhub.web.charts import LineOfRuns, draw_line
 from evalhub.web.states import look_of_state
 from evaluators.statistics.comparability import Reasons, outcome_reasons
@@ -358,7 +358,7 @@ def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | No
 def draw_large(line: LineOfRuns, label: str) -> SafeString:
     """Return a line's large picture, for wide screens and for narrow ones."""
     wide, narrow = (
-        draw_line(line, label=label, show=percent, is_narrow=is_narrow) for is_narrow in (False, True)
+        draw_line(line, label=label, show=format_percent, is_narrow=is_narrow) for is_narrow in (False, True)
     )
     return wide + narrow
 

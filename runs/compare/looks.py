@@ -12,7 +12,14 @@ from typing import Any
 import msgspec
 from django.db.models import Count, Q
 
-from evaluators.statistics.looks import InterimLook, Levels, LookState, StoredLook, information, state_of
+from evaluators.statistics.looks import (
+    InterimLook,
+    Levels,
+    LookState,
+    StoredLook,
+    compute_information,
+    state_of,
+)
 from evaluators.statistics.measure_change import Sample
 from evaluators.statistics.significance import Arms
 from runs.models import Launch, Run, RunMeasure, Trial
@@ -114,7 +121,7 @@ def _pass_rollups(runs: Collection[int]) -> Any:
 def information_of(trials: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """Return the information about the pass rate and about the scenario with the most, from each scenario's trials."""
     arms = [Arms(0, old, 0, new) for old, new in trials]
-    return information(arms), max(information([each]) for each in arms)
+    return compute_information(arms), max(compute_information([each]) for each in arms)
 
 
 def levels_asked(before: Run, after: Run) -> Levels | None:
@@ -199,7 +206,7 @@ def extensions_of(runs: Iterable[Run]) -> list[Extension]:
     ]
 
 
-def levels_of(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> Levels | None:
+def read_levels(base: Run, new: Run, extensions: Sequence[Extension] = ()) -> Levels | None:
     """Return the levels of a comparison whose later rounds count; None if it asked for none. No query."""
     pair = {base.pk, new.pk}
     counted = [each for each in extensions if {each.base, each.new.pk} == pair and each.looks]

@@ -28,10 +28,10 @@ from evaluators.statistics.regression import (
     compare_headline,
     compare_measures,
     compare_scenarios,
-    overall,
+    decide_overall,
     with_scenarios,
 )
-from runs.compare.looks import Extension, levels_of
+from runs.compare.looks import Extension, read_levels
 from runs.models import LaterMeasure, Measure, Run, RunMeasure
 from runs.models.run import reason_without_verdict
 from runs.results.comparability import gates_changed_since, parts_changed_since
@@ -91,7 +91,7 @@ class RunComparison:
     @property
     def verdict(self) -> ChangeVerdict | None:
         """The verdict of the whole; None if something is in its way."""
-        return None if self.no_verdict else overall(self.headline)
+        return None if self.no_verdict else decide_overall(self.headline)
 
     @property
     def pass_rate(self) -> MeasureChange | None:
@@ -111,10 +111,10 @@ class RunComparison:
 
 def compare_run_measures(before: Run, after: Run) -> RunComparison:
     """Compare two closed runs from their rollups. One to three queries."""
-    return compare_runs(before, [after])[0]
+    return compare_with_first(before, [after])[0]
 
 
-def compare_runs(
+def compare_with_first(
     base: Run,
     others: Sequence[Run],
     only: Collection[str] = (),
@@ -129,7 +129,7 @@ def compare_runs(
     reasons = parts_changed_since(base, others)
     changed = [[key for key, why in each.items() if "gates" in why] for each in reasons]
     gates = gates_changed_since(base, list(zip(others, changed, strict=True)))
-    asked = [levels_of(base, run, extensions) for run in others]
+    asked = [read_levels(base, run, extensions) for run in others]
     first = [run for run, levels in zip(others, asked, strict=True) if levels is None]
     samples = samples_by_measure([base, *first], only) if first else {}
     compared = []
@@ -341,7 +341,7 @@ def _rows(
     return rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
 
 
-def samples_of(runs: Sequence[Run], names: Collection[str]) -> dict[str, dict[int, dict[str, Sample]]]:
+def read_samples(runs: Sequence[Run], names: Collection[str]) -> dict[str, dict[int, dict[str, Sample]]]:
     """Return measures' samples of first rounds, by name, run and scenario key. One query, none without names."""
     samples = samples_by_measure(runs, names) if names else {}
     return {f"{layer}/{name}": sides for (layer, name, _, _), sides in samples.items()}

@@ -19,7 +19,7 @@ from evaluators.name_lists import list_names
 from evaluators.statistics.line import is_confirmed_by
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.retest import LEAST_FALL, RetestOutcome
-from evaluators.statistics.verdict_sentences import size
+from evaluators.statistics.verdict_sentences import describe_size
 from runs.compare.amounts import Decline, decline_of, worse_amounts
 from runs.compare.differences import kind_of_regression
 from runs.compare.line import Reference
@@ -248,4 +248,4 @@ def _sentence(compared: RunComparison) -> str:
 
 def _sizes(change: MeasureChange) -> str:
     label, trials = label_of_key(change.measure), change.trials
-    return f"{label} {size(change, change.effect)} ({trials[0]} and {trials[1]} trials)"
+    return f"{label} {describe_size(change, change.effect)} ({trials[0]} and {trials[1]} trials)"

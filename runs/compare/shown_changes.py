@@ -11,14 +11,14 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from evalhub.lib.numbers import counted, measured
+from evalhub.lib.numbers import format_count, format_measure
 from evalhub.web.csv_export import Cell, Table
 from evalhub.web.states import look_of_state, sign_of_state
 from evaluators.name_lists import list_names
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import DECIDED, ChangeVerdict, MeasureChange, Scale
-from evaluators.statistics.regression import find_deciding, overall
-from evaluators.statistics.verdict_sentences import size
+from evaluators.statistics.regression import decide_overall, find_deciding
+from evaluators.statistics.verdict_sentences import describe_size
 from runs.compare.amounts import drift_sentence
 from runs.compare.differences import worse_after
 from runs.compare.measure_changes import HEADLINE, PASS
@@ -56,10 +56,10 @@ def alert_sentence(alert: Alert, change: MeasureChange | None) -> str:
 
 def _of_amount(kind: AlertKind, change: MeasureChange) -> str:
     """Return a sentence such as `A typical trial +12 %, the bill +45 %.`"""
-    typical = f"A typical trial {size(change, change.effect)}"
+    typical = f"A typical trial {describe_size(change, change.effect)}"
     if not change.before or change.after is None:
         return f"{typical}."
-    return f"{typical}, {_WHOLE[kind]} {size(change, change.after / change.before - 1)}."
+    return f"{typical}, {_WHOLE[kind]} {describe_size(change, change.after / change.before - 1)}."
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def shown_reference(run: Run) -> ShownReference | None:
 def reference_words(stored: Mapping[str, Any], baseline: int | None) -> str:
     """Return the name of a verdict's reference, such as `its line of 10 runs` or `run 7`, from `Run.old_side`."""
     if runs := len(stored.get("runs", ())):
-        return f"its line of {counted(runs, 'run')}"
+        return f"its line of {format_count(runs, 'run')}"
     return f"{'the pinned ' if stored.get('is_pinned') else ''}run {baseline}"
 
 
@@ -126,7 +126,13 @@ def since_words(stored: Mapping[str, Any]) -> str:
     if not (fell := stored.get("fell")):
         return ""
     days = fell["days"]
-    ago = "a month ago" if 25 <= days <= 35 else f"{counted(days, 'day')} ago" if days else "its oldest runs"
+    ago = (
+        "a month ago"
+        if 25 <= days <= 35
+        else f"{format_count(days, 'day')} ago"
+        if days
+        else "its oldest runs"
+    )
     return f", {fell['by'] * 100:.0f} points below {ago}"
 
 
@@ -162,15 +168,15 @@ class ShownChange:
 
     @property
     def size(self) -> str:
-        return verdict_sentences.size(self.change, self.change.effect)
+        return verdict_sentences.describe_size(self.change, self.change.effect)
 
     @property
     def interval(self) -> str:
-        return verdict_sentences.interval(self.change)
+        return verdict_sentences.describe_interval(self.change)
 
     @property
     def explanation(self) -> str:
-        return verdict_sentences.explanation(self.change, dollars_a_trial=self.dollars_a_trial)
+        return verdict_sentences.explain_verdict(self.change, dollars_a_trial=self.dollars_a_trial)
 
     @property
     def worse(self) -> str:
@@ -186,7 +192,7 @@ class ShownChange:
 
     @property
     def detectable(self) -> str:
-        return verdict_sentences.size(self.change, self.change.detectable, signed=False)
+        return verdict_sentences.describe_size(self.change, self.change.detectable, signed=False)
 
     @property
     def test(self) -> str:
@@ -423,7 +429,7 @@ def _draw_effect(
 def _value(name: str, value: float | None) -> str:
     layer, _, measure = name.partition("/")
     unit = unit_of(layer, measure)[0]
-    return measured(value, unit)
+    return format_measure(value, unit)
 
 
 def shown_verdict(
@@ -435,4 +441,4 @@ def shown_verdict(
     if not any(each.change.measure == PASS for each in headline):
         return None
     others = tuple(each for each in shown if each.change.measure not in HEADLINE)
-    return ShownVerdict(overall([each.change for each in headline]), headline, others)
+    return ShownVerdict(decide_overall([each.change for each in headline]), headline, others)

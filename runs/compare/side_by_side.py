@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from evaluators.statistics.measure_change import MeasureChange, Sample
 from evaluators.tool_use.command_alignment import Divergence, closest_pair, first_divergence, most_common
 from runs.compare.comparison import passes_of
-from runs.compare.looks import extensions_of, levels_of
-from runs.compare.measure_changes import RunComparison, compare_runs
+from runs.compare.looks import extensions_of, read_levels
+from runs.compare.measure_changes import RunComparison, compare_with_first
 from runs.compare.shown_changes import ComparedMeasure, ShownChange
 from runs.models import Measure, Run, RunMeasure, Trial
 from runs.models.trial import TrialState
@@ -169,8 +169,8 @@ def compared_with_first(runs: Sequence[Run], *, fresh: bool = True) -> list[Comp
     """
     base, *others = runs
     extensions = extensions_of(runs) if fresh else []
-    compared = compare_runs(base, others, extensions=extensions)
-    asked = [run.pk for run in others if levels_of(base, run, extensions)]
+    compared = compare_with_first(base, others, extensions=extensions)
+    asked = [run.pk for run in others if read_levels(base, run, extensions)]
     divergences = divergences_from(base, list(zip(others, compared, strict=True)), asked)
     pooled = {each.new.pk: each.base for each in extensions if each.looks}
     return [

@@ -17,7 +17,7 @@ from django.http import QueryDict
 from evalhub.web.paging import key_of
 from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, find_changes
 from evaluators.statistics.comparability import parts_of
-from evaluators.statistics.descriptive import Z_95, wilson
+from evaluators.statistics.descriptive import Z_95, wilson_interval
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.measure_changes import HEADLINE, PASS
 from runs.models import Alert, Change, Measure, Run, RunMeasure, SubcommandMeasure
@@ -219,7 +219,7 @@ def _distinct(values: Iterable[str]) -> list[str]:
     return [value for value in dict.fromkeys(values) if value]
 
 
-def filters_of(query: QueryDict, runs: Sequence[TrendRun]) -> TrendFilters:
+def read_trend_filters(query: QueryDict, runs: Sequence[TrendRun]) -> TrendFilters:
     """Read the filters; without a target or model in the address, choose those of the newest run.
 
     Runs of several targets aren't comparable, so a page opens with one of them.
@@ -236,7 +236,7 @@ def is_of_line(run: TrendRun, filters: TrendFilters) -> bool:
     return is_measured and not run.is_experiment and run.branch in (filters.branch, *MAINLINE)
 
 
-def marks(runs: Sequence[TrendRun]) -> list[Mark]:
+def find_version_marks(runs: Sequence[TrendRun]) -> list[Mark]:
     """Return the changes of tool (T), guidance (G), model (M), judge (J) and suite (S) between runs."""
     all_marks = []
     for at, (before, after) in enumerate(pairwise(runs), 1):
@@ -481,6 +481,6 @@ def subcommand_series(runs: Sequence[TrendRun]) -> list[TrendSeries]:
 def _subcommand(name: str, counts: Sequence[tuple[int, int, int]]) -> TrendSeries:
     values = []
     for at, calls, errors in counts:
-        interval = wilson(min(errors, calls), calls)
+        interval = wilson_interval(min(errors, calls), calls)
         values.append(TrendValue(at, min(errors, calls) / calls, calls, interval.lower, interval.upper))
     return TrendSeries(f"subcommand/{name}", name, "rate", "lower", values, [], of="calls")

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
 
 from evalhub.lib.disk_errors import is_database_full
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from runs.db.disk import cannot_store, storage_guard
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def _name_trials(trials: list[int]) -> str:
     if not trials:
         return ""
     numbers = ", ".join(map(str, trials[:MOST_NAMED])) + (", …" if len(trials) > MOST_NAMED else "")
-    return f" Results of {counted(len(trials), 'trial')} wait to be recorded: {numbers}."
+    return f" Results of {format_count(len(trials), 'trial')} wait to be recorded: {numbers}."
 
 
 outage = Outage()

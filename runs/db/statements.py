@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from django.db import connection, models
 from django.utils import timezone
 
-from evalhub.lib.storable_text import storable, storable_json
+from evalhub.lib.storable_text import make_storable, storable_json
 from runs.labels import within_sql
 from runs.models import Run, Target, Trial
 from scenarios.models import ScenarioVersion
@@ -128,7 +128,7 @@ def _insert_sql(vendor: str, model: type[models.Model], names: tuple[str, ...]) 
     return f"INSERT INTO {table} ({columns}) VALUES ({places})"  # noqa: S608 (quoted names)
 
 
-class CountedRun(NamedTuple):
+class RunCounters(NamedTuple):
     """A run after a result was counted on it."""
 
     open: int
@@ -139,11 +139,11 @@ class CountedRun(NamedTuple):
 
 def count_result(
     run_id: int, trial_id: int, counter: str, *, tokens_in: int, tokens_out: int, cost_usd: float | None
-) -> CountedRun:
+) -> RunCounters:
     """Count a trial's result on its run: that of a later round's trial in its cost and tokens only."""
     parameters = [trial_id, tokens_in, tokens_out, cost_usd, cost_usd, cost_usd, trial_id, run_id]
     (row,) = _rows(_count_sql(connection.vendor, counter), parameters)
-    return CountedRun(*row)
+    return RunCounters(*row)
 
 
 def _count_sql(vendor: str, counter: str) -> str:
@@ -204,7 +204,7 @@ def _adapter(vendor: str, field: Any) -> Adapter:
         return storable_json
     if isinstance(field, models.DateTimeField):
         return _sqlite_time if vendor == "sqlite" else _same
-    return storable if isinstance(field, (models.CharField, models.TextField)) else _same
+    return make_storable if isinstance(field, (models.CharField, models.TextField)) else _same
 
 
 def _same(value: Any) -> Any:

@@ -12,13 +12,13 @@ from django.conf import settings
 from msgspec import structs
 
 from evalhub.lib.limits import LONGEST_ERROR
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.costs import usage_parts
 from evaluators.grading.evaluate import LAYERS, Criteria, Evaluation, Layer, evaluate
-from evaluators.grading.evaluator import Evidence
-from evaluators.model import Execution, Json, Transcript
-from evaluators.tool_use.attempts import attempts
+from evaluators.grading.evaluator import TrialEvidence
+from evaluators.model import AgentResult, Json, Transcript
+from evaluators.tool_use.attempts import find_attempts
 from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages, waste_scores
 from evaluators.tool_use.exposure import quoted_events
 from evaluators.tool_use.not_started import find_not_started
@@ -31,7 +31,7 @@ from runs.engine.mcp.mcp_server import mark_tested_calls
 from runs.engine.recording import TrialResult
 from runs.engine.task import Task, documents_for
 from runs.engine.tool.tool_recording import recorded_calls
-from runs.engine.workspace.guidance import exposure, file_read_by
+from runs.engine.workspace.guidance import file_read_by, measure_exposure
 from runs.engine.workspace.kept_files import KeptFiles, TimeLeft, keep_trial_files
 from runs.engine.workspace.safeguards import Safeguards, Tampering
 from runs.engine.workspace.workspace import LocalWorkspace, PostResult, TrialFolder
@@ -116,7 +116,7 @@ def assess(
     try:
         transcript = parse_recording(recording)
     except UnreadableTranscript as error:
-        return unreadable(described, recording, error)
+        return make_unreadable_result(described, recording, error)
     transcript = mark_tested_calls(transcript, task, recording)
     recording = price_recording(recording, transcript, task.context.target, task.context.model)
     recording = note_cost_limit(recording, task.spec.cost.max_usd)
@@ -126,7 +126,7 @@ def assess(
             folder.write_record(recording.raw, recording.events)
         post = workspace.run_post(task.spec.post)
     bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
-    evidence = Evidence(
+    evidence = TrialEvidence(
         transcript,
         workspace,
         bundle,
@@ -155,7 +155,7 @@ def exposure_detail(
     if not documents:
         return {}
     sent = bool(spec.bundle)
-    guidance_exposure = exposure(
+    guidance_exposure = measure_exposure(
         documents, transcript, reads=file_read_by(context.target), laid=laid, sent=sent, prompt=spec.prompt
     )
     if not in_folder and not sent:
@@ -181,7 +181,7 @@ def describe_recording(
     """Return the result as far as the recording has it, before parsing and judging."""
     return TrialResult(
         outcome="",
-        execution=Execution(**{**recording.facts, "answer": None}),
+        execution=AgentResult(**{**recording.facts, "answer": None}),
         artifacts=artifacts,
         detail={
             **(detail or {}),
@@ -191,7 +191,9 @@ def describe_recording(
     )
 
 
-def unreadable(described: TrialResult, recording: Recording, error: UnreadableTranscript) -> TrialResult:
+def make_unreadable_result(
+    described: TrialResult, recording: Recording, error: UnreadableTranscript
+) -> TrialResult:
     """Return the result of a trial whose output could not be read."""
     detail = described.detail | {"notes": list(recording.notes)}
     if broken := broken_by(recording):
@@ -206,7 +208,7 @@ def unreadable(described: TrialResult, recording: Recording, error: UnreadableTr
 def judge_recording(
     described: TrialResult,
     criteria: Criteria,
-    evidence: Evidence,
+    evidence: TrialEvidence,
     recording: Recording,
     post: tuple[PostResult, ...] = (),
     layers: Sequence[Layer] = LAYERS,
@@ -245,7 +247,7 @@ def judge_recording(
             next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
         ),
         evaluation=evaluation,
-        execution=Execution(**{**evidence.facts, "cost_usd": cost}),
+        execution=AgentResult(**{**evidence.facts, "cost_usd": cost}),
         transcript=evidence.transcript,
         interaction=evidence.interaction,
         detail=described.detail
@@ -254,7 +256,7 @@ def judge_recording(
     )
 
 
-def add_recording(evidence: Evidence, spec: ScenarioSpec, recording: Recording) -> Evidence:
+def add_recording(evidence: TrialEvidence, spec: ScenarioSpec, recording: Recording) -> TrialEvidence:
     """Return what the layers read, with what a recording and its scenario have of it."""
     record, lost = recorded_calls(recording)
     transcript, workspace = evidence.transcript, evidence.workspace
@@ -280,7 +282,7 @@ def _unread(recording: Recording, criteria: Criteria) -> Broken | None:
     return Broken("transcript", recording.unread_stream)
 
 
-def _warnings(evidence: Evidence, recording: Recording) -> list[str]:
+def _warnings(evidence: TrialEvidence, recording: Recording) -> list[str]:
     """Return what a reader of the trial's figures must know, a sentence each."""
     warnings = [recording.unread_stream] if recording.unread_stream else []
     tool = evidence.tool
@@ -291,19 +293,19 @@ def _warnings(evidence: Evidence, recording: Recording) -> list[str]:
     return warnings
 
 
-def _contradictions(evidence: Evidence) -> list[str]:
+def _contradictions(evidence: TrialEvidence) -> list[str]:
     """Return where the agent's stream states what evalhub's record of the tool doesn't have."""
     calls = evidence.interaction.unrecorded
     if not calls:
         return []
     return [
-        f"The agent's stream states {counted(calls, 'successful call')} of the tool that evalhub's record doesn't have. "
+        f"The agent's stream states {format_count(calls, 'successful call')} of the tool that evalhub's record doesn't have. "
         "The record counts."
     ]
 
 
 def _detail(
-    evidence: Evidence,
+    evidence: TrialEvidence,
     evaluation: Evaluation,
     recording: Recording,
     post: tuple[PostResult, ...],
@@ -322,7 +324,7 @@ def _detail(
         **({"warnings": warnings} if warnings else {}),
         **({"not_started": json_of(missing)} if missing else {}),
         "interaction": evidence.interaction.as_json(),
-        "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
+        "attempts": json_of(find_attempts(evidence.transcript, evidence.interaction.commands)),
         "diagnosis": json_of(
             diagnose(
                 evidence.interaction,

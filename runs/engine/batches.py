@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from evaluators.redaction import mask_values
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import DatabaseNow, request_job, write_transaction
@@ -197,7 +197,7 @@ def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: Run
 
 def _fail(row: ProviderBatch, reason: str) -> bool:
     """Mark the batch as failed; return whether this call did."""
-    detail = {**row.detail, "reason": storable(reason)}
+    detail = {**row.detail, "reason": make_storable(reason)}
     open_states = [BatchState.SUBMITTING, BatchState.SUBMITTED]
     rows = ProviderBatch.objects.filter(pk=row.pk, state__in=open_states, token=row.token)
     return rows.update(state=BatchState.FAILED, detail=detail) == 1
@@ -206,7 +206,7 @@ def _fail(row: ProviderBatch, reason: str) -> bool:
 def _fail_running(job: Job, row: ProviderBatch, reason: str) -> None:
     def fail() -> None:
         with write_transaction():
-            jobs.hold(job)
+            jobs.hold_job(job)
             if _fail(row, reason):
                 _warn(row.run_id, _warning(reason))
 
@@ -215,7 +215,7 @@ def _fail_running(job: Job, row: ProviderBatch, reason: str) -> None:
 
 def _warn(run_id: int, sentence: str) -> None:
     run = Run.objects.select_for_update().only("warnings").get(pk=run_id)
-    run.warnings = [*run.warnings, storable(sentence)]
+    run.warnings = [*run.warnings, make_storable(sentence)]
     run.save(update_fields=["warnings"])
 
 

@@ -160,10 +160,10 @@ def _read_address(
 ) -> Json:
     import httpx
 
-    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
+    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, make_client
 
     try:
-        with client(context.outbound, Deadline(FETCH_SECONDS)) as http:
+        with make_client(context.outbound, Deadline(FETCH_SECONDS)) as http:
             return read(http)
     except (httpx.HTTPError, httpx.InvalidURL, DeadlineExceeded, *_NO_JSON, mcp_stdio.NoAnswer) as error:
         reason = mask_values((str(error) or type(error).__name__).rstrip("."), secrets)

@@ -26,7 +26,7 @@ from runs.models import Run, ToolHelp
 from runs.models.price import prices_of
 from runs.models.run_options import RunOptions
 from runs.models.usage import MCP
-from runs.results.diagnosis_thresholds import thresholds
+from runs.results.diagnosis_thresholds import read_thresholds
 from runs.results.validations import solution_changes
 from runs.sandbox.outbound import Outbound
 from runs.sandbox.worker_settings import containment, variables_of
@@ -88,7 +88,7 @@ class RunContext:
     @cached_property
     def thresholds(self) -> Thresholds:
         """From where a trial's metrics count as high."""
-        return thresholds(self.run.project if self.run.project_id else None, before=self.run.pk).limits
+        return read_thresholds(self.run.project if self.run.project_id else None, before=self.run.pk).limits
 
     @cached_property
     def layers(self) -> Sequence[Layer]:

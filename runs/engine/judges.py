@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from evalhub.teams.judge_models import judge_problem, model_id
 from evalhub.teams.models import Project
 from evaluators.grading.evaluate import LAYERS, Criteria, Layer, judge_layer
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score
 from evaluators.redaction import mask_values
 from runs.db.retry import outage, retry_when_lost
@@ -33,7 +33,9 @@ def layers_for(project: Project) -> Sequence[Layer]:
         return LAYERS
     known = calibrated_versions(project)
 
-    def informing(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    def informing(
+        criteria: Criteria, evidence: TrialEvidence, so_far: tuple[Score, ...]
+    ) -> tuple[Score, ...]:
         return inform(judge_layer(criteria, evidence, so_far), known)
 
     return tuple(informing if layer is judge_layer else layer for layer in LAYERS)

@@ -17,8 +17,8 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.numbers import counted
-from evalhub.lib.storable_text import storable
+from evalhub.lib.numbers import format_count
+from evalhub.lib.storable_text import make_storable
 from evaluators.redaction import mask_values
 from evaluators.statistics.staleness import check_staleness
 from evaluators.tool_use.tool import Tool
@@ -50,7 +50,7 @@ from scenarios.spec import ScenarioSpec
 from scenarios.storing import joint_hash
 
 
-def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
+def compute_fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
     """Return the run's fingerprint; hashes are SHA-256, empty where there is nothing to hash."""
     run = context.run
     definition = (run.target_version or run.target).definition
@@ -84,13 +84,13 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         **_threshold(context.options.threshold, [row[3] for row in rows]),
         "evalhub": settings.VERSION,
         "sandbox": containment().level.value,
-        "staleness": staleness(context),
+        "staleness": assess_staleness(context),
         "names": _names(
             guidance=(file.path for file in context.guidance),
             fixture=(row[4] for row in rows if row[0]),
             rubric=(row[5] for row in rows),
             tool_surface=(
-                f"{surface.server}: {counted(len(surface.tools), 'tool')}, about {surface.tokens:,} tokens"
+                f"{surface.server}: {format_count(len(surface.tools), 'tool')}, about {surface.tokens:,} tokens"
                 for surface in context.surfaces.values()
             ),
         ),
@@ -113,7 +113,7 @@ def _threshold(requested: float | None, scenario_thresholds: Sequence[float | No
     return {"threshold": ", ".join(f"{each:g}" for each in sorted(thresholds))} if thresholds - {1.0} else {}
 
 
-def staleness(context: RunContext) -> dict[str, Any]:
+def assess_staleness(context: RunContext) -> dict[str, Any]:
     """Return whether the suite's metadata matches the run's tool registry; empty without metadata."""
     metadata = context.run.suite_version.config.get("metadata")
     if not metadata:
@@ -266,7 +266,7 @@ def _check_unchanged(context: RunContext, tool_version: str, provider_version: s
     run = context.run
     if not (run.passed or run.failed):
         return
-    new = fingerprint(context, tool_version, provider_version)
+    new = compute_fingerprint(context, tool_version, provider_version)
     if changed := sorted(
         name for name in new if name not in _MAY_CHANGE and new[name] != run.fingerprint.get(name)
     ):
@@ -298,7 +298,7 @@ def _check_cases(context: RunContext) -> None:
     stubbed = [spec.key for spec in specs if spec.stubs is not None]
     if stubbed and not takes_stubs:
         raise NotReady(
-            f"The target '{context.run.target.name}' ({target.kind}) can't take stubs, and {counted(len(stubbed), 'case')} "
+            f"The target '{context.run.target.name}' ({target.kind}) can't take stubs, and {format_count(len(stubbed), 'case')} "
             f"with stubs would be run without them ({_list_keys(stubbed)}). Run them on a model, or on an http endpoint with `stubs_field`."
         )
     routed = [] if offers else [spec.key for spec in specs if _routes(spec)]
@@ -355,14 +355,14 @@ def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
     result = workspace.run(command, timeout_seconds=TOOL_CHECK_SECONDS)
     if result.exit_code != 0:
         check_room_for_commands()
-        output = storable((result.stderr or result.stdout or result.error).strip()[:300])
+        output = make_storable((result.stderr or result.stdout or result.error).strip()[:300])
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise NotReady(
             f"The check of {tool.title} failed: '{command}' {ended}. Output: {output or 'none'}. "
             "Install the tool on the worker, or fix the command in the scenario's target section."
         )
     lines = (result.stdout or result.stderr).strip().splitlines()
-    return storable(lines[0].strip()[:200]) if lines else ""
+    return make_storable(lines[0].strip()[:200]) if lines else ""
 
 
 def _start(
@@ -374,7 +374,7 @@ def _start(
     warnings: list[str],
 ) -> bool:
     """Let the trials start unless the run has been cancelled."""
-    values = fingerprint(context, tool_version, provider_version)
+    values = compute_fingerprint(context, tool_version, provider_version)
     stale = values["staleness"].get("warnings", [])
     unread = context.registry.warnings if context.registry else ()
     with write_transaction():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from evalhub.lib.numbers import money
+from evalhub.lib.numbers import format_money
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from runs.engine.context import RunContext
 from runs.models import Run, Target
@@ -65,7 +65,11 @@ class JudgeBudget:
         """Return why it can't be asked any more; empty if it can."""
         if self.is_unpriced:
             return "The judge reports no cost, so no budget can be kept. Add a price for its model in the settings."
-        return "" if self.spent < self.max_usd else f"The judges' budget of {money(self.max_usd)} is spent."
+        return (
+            ""
+            if self.spent < self.max_usd
+            else f"The judges' budget of {format_money(self.max_usd)} is spent."
+        )
 
     def __call__(self, request: CompletionRequest) -> Completion:
         """Return the judge's answer. Raises `CompletionError` if the budget is spent or can't be kept."""

@@ -12,11 +12,11 @@ from django.utils import timezone
 from msgspec.structs import replace
 
 from evalhub.lib.limits import LONGEST_TEXT
-from evalhub.lib.numbers import counted
-from evalhub.lib.storable_text import storable
+from evalhub.lib.numbers import format_count
+from evalhub.lib.storable_text import make_storable
 from evalhub.teams.models import Project
 from evaluators.grading.evaluate import Evaluation
-from evaluators.model import Execution, Json, Score, Transcript, plausible_cost
+from evaluators.model import AgentResult, Json, Score, Transcript, plausible_cost
 from evaluators.tool_use.interaction import Interaction
 from runs.compare import comparison
 from runs.compare.raised_alerts import conclude
@@ -52,7 +52,7 @@ class TrialResult:
     error: str = ""
     error_kind: str = ""
     evaluation: Evaluation | None = None
-    execution: Execution = field(default_factory=Execution)
+    execution: AgentResult = field(default_factory=AgentResult)
     transcript: Transcript | None = None
     interaction: Interaction | None = None
     artifacts: tuple[StoredFile, ...] = ()
@@ -278,11 +278,11 @@ def _stop_at_budget(run_id: int) -> int:
 
 def _stop(run: Run, sentence: str) -> int:
     """Cancel a run's queued trials and warn of it; return their number."""
-    run_id, sentence = run.pk, storable(sentence)
+    run_id, sentence = run.pk, make_storable(sentence)
     cancelled = cancel_queued(run_id, sentence)
     if cancelled:
         Run.objects.filter(pk=run_id).update(
-            warnings=[*run.warnings, f"{sentence} {counted(cancelled, 'trial')} did not run."]
+            warnings=[*run.warnings, f"{sentence} {format_count(cancelled, 'trial')} did not run."]
         )
     return cancelled
 
@@ -386,7 +386,7 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
         won = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=RunState.FINISHED,
             outcome="error",
-            error=storable(sentence),
+            error=make_storable(sentence),
             warnings=warnings,
             token="",
             finished=timezone.now(),

@@ -316,5 +316,5 @@ def add_trials(run: Run, numbers: Mapping[str, int], *, is_retest: bool = False)
         statements.insert(Trial, sorted(new, key=lambda row: row["position"]))
         Run.objects.filter(pk=run.pk).update(open=F("open") + len(new))
         if not run.launch.held_by:
-            transaction.on_commit(lambda: wakeups.lanes(run.pk))
+            transaction.on_commit(lambda: wakeups.wake_free_lanes(run.pk))
     return len(new)

@@ -149,7 +149,7 @@ def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int
         audit.append_event(run.project, by, "run.resume", run, trials=run.open)
     claims.requeue_lost()
     if wake:
-        wakeups.lanes(run.pk)
+        wakeups.wake_free_lanes(run.pk)
         wakeups.prepare_queued()
     return run.open
 

@@ -15,7 +15,7 @@ from evaluators.redaction import mask_values, redact_patterns
 from evaluators.transcripts.latest import LatestCalls
 from runs.engine.context import RunContext, load_fixture, load_scenario
 from runs.engine.tool.offered_tools import tools_of
-from runs.engine.workspace.guidance import copies
+from runs.engine.workspace.guidance import make_copies
 from runs.engine.workspace.judging_files import commands_of_target, judging_files, may_be_rubric, rubric_files
 from runs.engine.workspace.protected_files import ProtectedFiles
 from runs.engine.workspace.workspace import TrialFolder
@@ -23,7 +23,7 @@ from runs.targets.providers.base import Invocation, PollCalls
 from runs.targets.providers.registry import MODELS
 from runs.workers.claims import Claim
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import Guidance, guidance_documents, overlay
+from scenarios.guidance import Guidance, guidance_documents, lay_guidance_over
 from scenarios.spec import ScenarioSpec
 
 _REDACTED_CHARACTERS = 20 * LONGEST_NAME
@@ -79,7 +79,9 @@ class Task:
     def _scenario_files(self) -> tuple[FixtureFile, ...]:
         """The scenario's files, with the run's guidance over them."""
         names = self.context.fixture_names
-        return overlay(self.load_files(), self.context.guidance, name=self.spec.worker_fixture, names=names)
+        return lay_guidance_over(
+            self.load_files(), self.context.guidance, name=self.spec.worker_fixture, names=names
+        )
 
     @cached_property
     def documents(self) -> Guidance:
@@ -92,7 +94,7 @@ class Task:
         if self.spec.bundle or not self.documents:
             return ()
         taken = frozenset(file.path for file in self._scenario_files)
-        return copies(self.context.target, self.documents, taken)
+        return make_copies(self.context.target, self.documents, taken)
 
     @property
     def files(self) -> tuple[FixtureFile, ...]:

@@ -20,7 +20,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.stub_loop import MAX_TURNS
-from evaluators.model import Execution, Json, Transcript
+from evaluators.model import AgentResult, Json, Transcript
 from evaluators.redaction import mask_values, redact_patterns
 from evaluators.transcripts import PARSERS, UnreadableTranscript
 from runs.db.disk import DiskFull, cannot_store, check_room_for_commands
@@ -98,7 +98,10 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
             raise problem from error
         sentence = mask_values(str(error), secrets)
         return TrialResult(
-            outcome="error", error=sentence, error_kind=error.kind, execution=Execution(seconds=error.seconds)
+            outcome="error",
+            error=sentence,
+            error_kind=error.kind,
+            execution=AgentResult(seconds=error.seconds),
         )
     except Exception as error:
         # Broad because a lane must survive any error; what is not raised again is stored as the trial's error.
@@ -224,7 +227,7 @@ def request_try(
         expires = row.created + row.PATIENCE
         job = request_job(Job.Kind.TRY, row.pk, labels=definition.labels, expires=expires)
         audit.append_event(project, by, "target.try", definition.name, provider=definition.kind)
-    wakeups.wake(job)
+    wakeups.wake_for_job(job)
     return row
 
 

@@ -186,8 +186,8 @@ def http_agent() -> Iterator[None]:
         yield
         return
     port = example_agent.free_port()
-    with subprocess.Popen(example_agent.command(port)) as process:
-        os.environ.update(example_agent.addresses(port))
+    with subprocess.Popen(example_agent.agent_command(port)) as process:
+        os.environ.update(example_agent.agent_addresses(port))
         try:
             example_agent.wait_until_open(port)
             yield

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.models import Project
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
@@ -163,7 +163,7 @@ def _check_outcomes(path: Path, is_cancelled: bool, passed: int, failed: int, er
         )
     if has_too_many_errors(passed, failed, errors):
         raise RequestError(
-            f"{path}: The baseline can't be used because {errors} of its {counted(passed + failed + errors, 'trial')} hit "
+            f"{path}: The baseline can't be used because {errors} of its {format_count(passed + failed + errors, 'trial')} hit "
             "errors, a third or more. Choose another one."
         )
     if not passed + failed:

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams import audit
 from evaluators.statistics.descriptive import Estimate, sum_of_estimates
 from evaluators.statistics.retest import IN_TURN
@@ -54,8 +54,10 @@ class ConfirmationPlan:
     def sentence(self) -> str:
         """What runs."""
         planned = self.arms[0]
-        plan = f"{counted(len(planned.scenarios), 'scenario')} × {counted(planned.trials, 'trial')}"
-        return f"{plan} on the new and on the old configuration, in turn: {counted(self.trials, 'trial')}."
+        plan = f"{format_count(len(planned.scenarios), 'scenario')} × {format_count(planned.trials, 'trial')}"
+        return (
+            f"{plan} on the new and on the old configuration, in turn: {format_count(self.trials, 'trial')}."
+        )
 
 
 def plan_confirmation(alert: Alert) -> ConfirmationPlan:

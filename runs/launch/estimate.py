@@ -8,12 +8,18 @@ from functools import cached_property
 from math import ceil
 from statistics import fmean
 
-from evalhub.lib.numbers import money
+from evalhub.lib.numbers import format_money
 from evalhub.teams.models import Project
 from evaluators.statistics.descriptive import Estimate, RunAggregate, estimate_total, sum_of_estimates
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
 from evaluators.statistics.looks import PASS_RATE_SHARE
-from evaluators.statistics.power import RateTestLevel, can_reach, detectable, expected_rates, most_power
+from evaluators.statistics.power import (
+    RateTestLevel,
+    can_reach,
+    expected_rates,
+    find_detectable_drop,
+    most_power,
+)
 from evaluators.statistics.retest import Passes
 from runs.compare.measure_changes import smallest_of_pass_rate
 from runs.launch.request import PlannedRun, Request
@@ -82,7 +88,7 @@ class RunEstimate:
         before, after = self.before, [trials] * len(self.before)
         if self.line:
             return detectable_against_line(self._rates, after, self.line, self.level.smallest)
-        smallest = detectable(self._rates, before, after, self.level)
+        smallest = find_detectable_drop(self._rates, before, after, self.level)
         return UNDETECTABLE if smallest is None else smallest
 
     def why_undetectable(self, trials: int) -> str:
@@ -351,7 +357,7 @@ def month_warning(project: Project, expected: float | None) -> str:
     if expected <= left:
         return ""
     return (
-        f"The estimated cost of {money(expected)} is above the {money(left)} that are left of the project's budget"
+        f"The estimated cost of {format_money(expected)} is above the {format_money(left)} that are left of the project's budget"
         " this month: the last trials may not run."
     )
 
@@ -361,6 +367,6 @@ def budget_warning(expected: float | None, max_usd: float | None) -> str:
     if max_usd is None or expected is None or expected <= max_usd:
         return ""
     return (
-        f"The estimated cost of {money(expected)} is above the budget of {money(max_usd)}: "
+        f"The estimated cost of {format_money(expected)} is above the budget of {format_money(max_usd)}: "
         "the last trials may not run."
     )

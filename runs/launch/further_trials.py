@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from evalhub.lib.numbers import counted, money, percent
+from evalhub.lib.numbers import format_count, format_money, format_percent
 from evaluators.statistics.retest import IN_TURN, MOST, most_retested, share_named
 from runs.compare.baselines import pinned_of
 from runs.compare.retests import asks_retest
@@ -40,15 +40,15 @@ class LookPlan:
         """The numbers in one or two sentences."""
         cost = ""
         if self.expected_usd is not None and self.greatest_usd is not None:
-            cost = f" It costs about {money(self.expected_usd)}, at most {money(self.greatest_usd)}."
+            cost = f" It costs about {format_money(self.expected_usd)}, at most {format_money(self.greatest_usd)}."
         alone = ""
         if self.without_baseline:
             alone = (
-                f" {counted(self.without_baseline, 'run')} without a baseline to compare with"
+                f" {format_count(self.without_baseline, 'run')} without a baseline to compare with"
                 f" {'stop' if self.without_baseline > 1 else 'stops'} after the first look."
             )
         return (
-            f"Until a verdict: {counted(self.first, 'trial')} at the first look, about {self.expected:.0f} if nothing"
+            f"Until a verdict: {format_count(self.first, 'trial')} at the first look, about {self.expected:.0f} if nothing"
             f" has changed, at most {self.greatest}.{cost}{alone}"
         )
 
@@ -114,19 +114,19 @@ class RetestPlan:
     @property
     def sentence(self) -> str:
         """The numbers in a sentence."""
-        cost = "" if self.greatest_usd is None else f", {money(self.greatest_usd)}"
+        cost = "" if self.greatest_usd is None else f", {format_money(self.greatest_usd)}"
         budget = self.stopped_at_usd
-        stopped = "" if budget is None else f" The budget of {money(budget)} may stop them."
+        stopped = "" if budget is None else f" The budget of {format_money(budget)} may stop them."
         return (
             "Scenarios that look worse run again in the same run: at most"
-            f" {counted(self.greatest, 'more trial')}{cost}, none if nothing broke.{self._finds}{stopped}"
+            f" {format_count(self.greatest, 'more trial')}{cost}, none if nothing broke.{self._finds}{stopped}"
         )
 
     @property
     def _finds(self) -> str:
         if self.named is None:
             return ""
-        return f" A scenario that breaks is named at once in {percent(self.named)} of cases."
+        return f" A scenario that breaks is named at once in {format_percent(self.named)} of cases."
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers for the command line."""

@@ -31,7 +31,7 @@ from scenarios.bundles import read_path
 from scenarios.formats.agent_skills.skill_folders import find_skills, installed_files
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.tool_registry import read_registry, registry_of
-from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.upload import UploadedFiles, resolve_inside
 from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.guidance import Unplaced, place_documents, replace_documents
 from scenarios.imports import import_files
@@ -45,7 +45,7 @@ MOST_WARNINGS = 20
 MOST_SOURCE_FILES = 5000
 
 
-def read_named(path: Path, what: str) -> bytes:
+def read_named_file(path: Path, what: str) -> bytes:
     """Return the content of a file that somebody named. Raises `RequestError`, which names it as `what`."""
     try:
         return read_whole(path)
@@ -55,7 +55,7 @@ def read_named(path: Path, what: str) -> bytes:
 
 def read_json_file(path: Path, what: str) -> Json:
     """Return a JSON file's value. Raises `RequestError`, which names it as `what`."""
-    content = read_named(path, what)
+    content = read_named_file(path, what)
     try:
         return json.loads(content)
     except ValueError as error:
@@ -119,7 +119,7 @@ def given_sources(options: dict[str, Any]) -> dict[str, Any]:
         values |= _file_or_source(options["tool_registry"], "registry", read_registry_file)
     if options["tool_descriptions"]:
         path = Path(options["tool_descriptions"])
-        values["descriptions"] = read_descriptions(read_named(path, "The tool descriptions"), path.name)
+        values["descriptions"] = read_descriptions(read_named_file(path, "The tool descriptions"), path.name)
     return values
 
 
@@ -244,7 +244,7 @@ class LaidDocument:
 def place_document(version: SuiteVersion, document: GivenDocument) -> LaidDocument:
     """Return the suite's guidance with the document. Raises `Unplaced` with a sentence without the remedy."""
     files = guidance_files(document.base or last_guidance(version.suite) or version.guidance)
-    path = inside("", document.path or document.file)
+    path = resolve_inside("", document.path or document.file)
     if path in (None, "."):
         raise OutsideWorkspace(f"'{document.path or document.file}' is outside the workspace.")
     file = FixtureFile(str(path), document.content)
@@ -355,7 +355,7 @@ def read_previous(name: str) -> str | GuidanceFiles:
 
 def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
     """Store the suite's guidance with one document replaced by a file. Raises `RequestError`."""
-    document = GivenDocument(file.name, read_named(file, "The guidance"), place)
+    document = GivenDocument(file.name, read_named_file(file, "The guidance"), place)
     try:
         return keep_document(version, document, by=by)[0]
     except OutsideWorkspace as error:
@@ -368,5 +368,5 @@ def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -
 
 def import_targets_file(project: Project, path: Path, *, by: User | None) -> None:
     """Store the targets of a file; its relative paths start from its folder."""
-    content = read_named(path, "The targets")
+    content = read_named_file(path, "The targets")
     import_targets(project, content, path.name, by=by, base_folder=str(path.resolve().parent))

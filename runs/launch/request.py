@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams import audit
 from evalhub.teams.models import Priority, Project
 from runs.compare.baselines import pinned_of
@@ -90,7 +90,7 @@ class PlannedRun:
         if suite.release_k is None or suite.release_k <= self.trials:
             return ""
         return (
-            f"{suite.name}: the release rule is pass^{suite.release_k}, which {counted(self.trials, 'trial')} of each "
+            f"{suite.name}: the release rule is pass^{suite.release_k}, which {format_count(self.trials, 'trial')} of each "
             f"scenario can't measure. Run {suite.release_k} or more."
         )
 

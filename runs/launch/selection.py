@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.judge_models import RECOMMENDED, judge_problem, offered_judges
 from evalhub.teams.models import Project
 from evaluators.grading.evaluate import Criteria
@@ -79,7 +79,7 @@ class UnjudgedTrials:
         named = ", ".join(self.keys[:_MOST_NAMED]) + (", …" if len(self.keys) > _MOST_NAMED else "")
         default = f", or `default` for {self.recommended}" if self.recommended else ""
         return (
-            f"{self.trials} of {counted(self.of, 'trial')} can't be judged, because nothing names a judge ({named}): "
+            f"{self.trials} of {format_count(self.of, 'trial')} can't be judged, because nothing names a judge ({named}): "
             f"name one with --judge-model (a model{default}), as the target's judge_target, in the project's settings "
             "or as LLM_TOOL_TEST_JUDGE of the worker, or go on without one with --no-judge, which leaves gates, "
             "layer 1, cost and time."
@@ -225,7 +225,7 @@ def select_scenarios(
     part = chosen[number - 1 :: of]
     if not part:
         raise NothingToRun(
-            f"Shard {number}/{of} of {suite} is empty: {counted(len(chosen), 'scenario')} can be split into "
+            f"Shard {number}/{of} of {suite} is empty: {format_count(len(chosen), 'scenario')} can be split into "
             f"{len(chosen)} shards at most."
         )
     return part
@@ -455,7 +455,7 @@ def with_looks(options: RunOptions) -> RunOptions:
     first = options.trials if options.trials > 1 else first_size(most)
     if first > most:
         raise RequestError(
-            f"The first look takes {counted(first, 'trial')} of each scenario, and the most are {most}. Ask for fewer"
+            f"The first look takes {format_count(first, 'trial')} of each scenario, and the most are {most}. Ask for fewer"
             " trials, or raise the most."
         )
     return options.model_copy(update={"trials": first, "max_trials": min(most, 1000)})

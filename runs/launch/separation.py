@@ -34,7 +34,7 @@ RELATED = ("project", "suite_version__suite", "suite", "target", "target_version
 
 
 @dataclass(frozen=True)
-class Arm:
+class SeparationArm:
     """One fresh run of a separation."""
 
     factor: str
@@ -48,7 +48,7 @@ class Separation:
 
     run: Run
     baseline: Run
-    arms: tuple[Arm, ...]
+    arms: tuple[SeparationArm, ...]
 
     @cached_property
     def changed(self) -> list[str]:
@@ -147,7 +147,9 @@ def separation_of(run: Run) -> Separation | None:
     wanted = Q(pk=run.baseline_id) | Q(launch__preset=Preset.CAUSES, launch__about=run.pk)
     runs = {each.pk: each for each in Run.objects.filter(wanted).select_related(*RELATED).order_by("pk")}
     baseline = runs.pop(run.baseline_id)
-    arms = tuple(Arm(CONTROL if each.arm == Arms.CONTROL else each.arm, each) for each in runs.values())
+    arms = tuple(
+        SeparationArm(CONTROL if each.arm == Arms.CONTROL else each.arm, each) for each in runs.values()
+    )
     return Separation(run, baseline, arms)
 
 

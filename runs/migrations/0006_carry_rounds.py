@@ -10,7 +10,7 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from evaluators.statistics.looks import information, unplanned_levels
+from evaluators.statistics.looks import compute_information, unplanned_levels
 from evaluators.statistics.significance import Arms
 
 OLD_OPTIONS = ("looks_with", "is_old_side", "is_previous_arm")
@@ -146,7 +146,7 @@ def _trials_by_scenario(measures: Any, later: Any, run: Any) -> dict[int, int]:
 
 def _information(sides: list[dict[int, int]]) -> tuple[float, float] | None:
     arms = [Arms(0, n, 0, sides[1][key]) for key, n in sides[0].items() if key in sides[1]]
-    return (information(arms), max(information([each]) for each in arms)) if arms else None
+    return (compute_information(arms), max(compute_information([each]) for each in arms)) if arms else None
 
 
 class Migration(migrations.Migration):

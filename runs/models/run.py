@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.models import Priority, Project
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
@@ -177,7 +177,7 @@ def no_verdict(run: ClosedRun) -> str:
         )
     if reason != ERRORS:
         return ""
-    whole = counted(run.passed + run.failed + run.errors, "trial")
+    whole = format_count(run.passed + run.failed + run.errors, "trial")
     return f"Run {run.id} has no verdict: {run.errors} of {whole} hit errors, a third or more. {_advise(run)}"
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from django.http import QueryDict
 
 from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.web.template_filters import line
 
 
@@ -17,7 +17,7 @@ def no_match(noun: str, filters: Iterable[tuple[str, str, int | None]], *, older
     """Return a sentence on the filters that match nothing, given as name, value and rows without each."""
     active = list(filters)
     named = ", ".join(f"{name} “{line(value)}”" for name, value, _ in active)
-    without = [f"{counted(left, noun)} without {name}" for name, _, left in active if left]
+    without = [f"{format_count(left, noun)} without {name}" for name, _, left in active if left]
     sentence = f"No {'older ' if older else ''}{noun} matches {named}."
     return f"{sentence} Found {', '.join(without)}." if without else sentence
 

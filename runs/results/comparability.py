@@ -17,7 +17,7 @@ from runs.models import ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.models.trial import TrialState
 from runs.results.counting import CommandReaders, read_command_readers, with_countings
-from scenarios.differences import PARTS, standard
+from scenarios.differences import PARTS, make_standard
 from scenarios.models import SuiteEntry, SuiteVersion
 from scenarios.storing import content_hash
 
@@ -374,7 +374,7 @@ def _read(versions: Iterable[int], name: str) -> dict[int, dict[Any, Standard]]:
     standards: dict[int, dict[Any, Standard]] = {version: {} for version in versions}
     entries = SuiteEntry.objects.filter(suite_version__in=standards).order_by("position")
     for version, scenario, *hashes in entries.values_list("suite_version_id", *columns):
-        standards[version][scenario] = standard(hashes)
+        standards[version][scenario] = make_standard(hashes)
     return standards
 
 

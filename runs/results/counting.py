@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.statistics.comparability import READS_COMMANDS, Standard
 from evaluators.tool_use.interaction import describe_unknown
 from runs.results.layer_totals import ExitCodeTotals
@@ -26,10 +26,10 @@ def describe_exit_codes(codes: ExitCodeTotals) -> list[str]:
     if codes.not_run:
         texts.append(f"{codes.not_run:,} not run")
     if codes.unread:
-        texts.append(f"{counted(codes.unread, 'shell line')} not read in time")
+        texts.append(f"{format_count(codes.unread, 'shell line')} not read in time")
     if codes.others:
-        texts.append(f"n/a in {counted(codes.others, 'trial')} from another source")
-    texts += [f"and {counted(n, 'call')} by {program}" for program, n in codes.indirect_by.items()]
+        texts.append(f"n/a in {format_count(codes.others, 'trial')} from another source")
+    texts += [f"and {format_count(n, 'call')} by {program}" for program, n in codes.indirect_by.items()]
     return texts
 
 

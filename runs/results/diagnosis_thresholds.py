@@ -22,7 +22,7 @@ _MEASURES = {"error_rate": "error_rate", "help_seeking": "help_calls", "total_co
 """Thresholds that history sets, by their measure."""
 
 
-def thresholds(project: Project | None, *, before: int | None = None) -> DiagnosisThresholds:
+def read_thresholds(project: Project | None, *, before: int | None = None) -> DiagnosisThresholds:
     """Return a project's thresholds: its own, else those of earlier runs, else the documented ones. One query.
 
     `before` is the run whose trials are diagnosed; later runs don't count.

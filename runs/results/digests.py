@@ -25,7 +25,7 @@ from evaluators.tool_use.interaction import Interaction
 from runs.models import CommandRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.counting import choose_countings, counts_otherwise, why_not_recorded
-from runs.results.diagnosis_thresholds import thresholds
+from runs.results.diagnosis_thresholds import read_thresholds
 from runs.results.failure_reasons import is_verdict, reasons_of
 from runs.results.layer_totals import (
     GateKind,
@@ -38,7 +38,7 @@ from runs.results.layer_totals import (
     layer_totals,
     most_lost,
 )
-from runs.results.repeated_statements import RepeatedStatement, statements
+from runs.results.repeated_statements import RepeatedStatement, read_judged_statements
 from runs.results.subcommand_totals import SubcommandTotal, totals_by_subcommand
 
 # Cached, because enum lookups add up over a page's trials.
@@ -251,9 +251,9 @@ def digest_of(run: Run) -> Digest:
         )
         for trial, decoded, detail in measured
     ]
-    said = statements([run.pk])
+    said = read_judged_statements([run.pk])
     # A proof's run belongs to no project.
-    limits = thresholds(run.project if run.project_id else None, before=run.pk)
+    limits = read_thresholds(run.project if run.project_id else None, before=run.pk)
     return Digest(
         trials=[
             replace(trial, first_try=None, commands=None, known=None) if trial.pk in others else trial

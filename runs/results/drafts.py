@@ -66,7 +66,7 @@ def draft_scenarios(trial: Trial) -> list[Draft]:
     scenario_prompt = "" if trial.run.suite.has_sessions else str(content.get("prompt", ""))
     said = [] if scenario_prompt or record is None else _person_messages(record.unpack())
     drafts = []
-    failing = islice(stretches(list(CommandRecord.objects.filter(trial=trial))), MOST_DRAFTS)
+    failing = islice(find_stretches(list(CommandRecord.objects.filter(trial=trial))), MOST_DRAFTS)
     for number, stretch in enumerate(failing, 1):
         first = stretch[0]
         name = slugify(f"{first.subcommand or 'draft'}-trial-{trial.pk}-{number}")
@@ -76,7 +76,7 @@ def draft_scenarios(trial: Trial) -> list[Draft]:
     return drafts
 
 
-def stretches(commands: Sequence[CommandRecord]) -> Iterator[list[CommandRecord]]:
+def find_stretches(commands: Sequence[CommandRecord]) -> Iterator[list[CommandRecord]]:
     """Yield the failing stretches: from a failed command to the first success of its subcommand, or to the end."""
     current: list[CommandRecord] = []
     for command in commands:

@@ -25,7 +25,7 @@ RunStates = list[Literal["pass", "fail", "error", "open", "cancelled"]]
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def filters_of(filters: type[AddressFilters], *names: str) -> Callable[[type[Model]], type[Model]]:
+def add_filters(filters: type[AddressFilters], *names: str) -> Callable[[type[Model]], type[Model]]:
     """Add a list's filters to the parameters of an operation: texts, some of which may be given several times."""
     kinds: dict[str, Any] = {
         each.name: (Several, []) if isinstance(each.default, tuple) else (Text, "")
@@ -40,7 +40,7 @@ def filters_of(filters: type[AddressFilters], *names: str) -> Callable[[type[Mod
     return add
 
 
-@filters_of(RunListFilters, "q", "suite", "target", "model", "tool_version", "tag", "by")
+@add_filters(RunListFilters, "q", "suite", "target", "model", "tool_version", "tag", "by")
 class RunFilterValues(BaseModel):
     """Filters of runs; omitted ones match every run. Repeat one to match any of several values."""
 

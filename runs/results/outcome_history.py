@@ -102,7 +102,7 @@ class RecentRun(NamedTuple):
     """How its commands are counted, as in `Run.counting`."""
 
 
-def strips(
+def read_histories(
     suite: Suite,
     *,
     target: int | None = None,

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db.models import Count, QuerySet, Window
 from django.utils import timezone
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.model import Json
 from runs.models import Run, Trial
 from runs.models.run_options import RunOptions
@@ -110,7 +110,7 @@ class Progress:
         limits = [f"{target_limit} on this target"] if target_limit else []
         limits += [f"{project_limit} in this project"] if project_limit else []
         limited = f" ({', '.join(limits)})" if limits else ""
-        online = f", {counted(workers, 'worker')} online" if workers else ""
+        online = f", {format_count(workers, 'worker')} online" if workers else ""
         return f"{self.waiting:,} queued: {concurrency} at a time{limited}{online}."
 
     @property
@@ -128,10 +128,10 @@ def progress_of(run: Run, *, limits: bool = False) -> Progress:
     rows = list(_running(run.pk)) if run.is_open else []
     allowed = _limits(run, {row[-2] for row in rows}) if limits and rows else {}
     now = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows]
-    return progress(run, rows[0][-1] if rows else 0, now)
+    return read_progress(run, rows[0][-1] if rows else 0, now)
 
 
-def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
+def read_progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
     """Return a run's counters; `running` trials are at work, and `now` of them are listed."""
     return Progress(
         trials=run.trials,

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from evaluators.statistics.comparability import Reasons
-from evaluators.statistics.descriptive import pass_at_k, pass_hat_k, wilson
+from evaluators.statistics.descriptive import pass_at_k, pass_hat_k, wilson_interval
 from runs.models import Run
 
 
@@ -37,12 +37,12 @@ class Rate:
     @property
     def low(self) -> float:
         """Return the lower end of the 95 % interval, 0 if n is 0."""
-        return wilson(self.share * self.n, self.n).lower
+        return wilson_interval(self.share * self.n, self.n).lower
 
     @property
     def high(self) -> float:
         """Return the upper end of the 95 % interval, 1 if n is 0."""
-        return wilson(self.share * self.n, self.n).upper
+        return wilson_interval(self.share * self.n, self.n).upper
 
     def change_from(self, before: Rate) -> str:
         """Return worse, better or same, by counts and without a test; empty if either has no trials."""

@@ -70,7 +70,7 @@ class JudgeStatements(Struct, frozen=True):
     """Trials with a judging whose total contradicts its weighted criteria."""
 
 
-def statements(runs: Sequence[int]) -> JudgeStatements:
+def read_judged_statements(runs: Sequence[int]) -> JudgeStatements:
     """Return what judges said, with judgings that count. One query; prompts and raw answers are not loaded."""
     negatives: dict[str, dict[int, None]] = {}
     positives: dict[str, dict[int, None]] = {}

@@ -17,7 +17,7 @@ from django.utils import timezone
 from msgspec import Struct
 
 from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.numbers import counted, money
+from evalhub.lib.numbers import format_count, format_money
 from evaluators.grading.costs import NO_RATE, TrialCost, cost_sentences
 from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.flag_confusion import Confusion
@@ -83,7 +83,7 @@ class PaidTrial(Struct, frozen=True):
 def trial_warnings(detail: Mapping[str, Any]) -> list[str]:
     """Return notes on a trial's cost and its limit; empty without any."""
     limit = detail.get("cost_limit") or ""
-    return [*([limit] if limit else []), *cost_sentences(detail.get("cost") or {}, money)]
+    return [*([limit] if limit else []), *cost_sentences(detail.get("cost") or {}, format_money)]
 
 
 def run_notes(trials: Iterable[PaidTrial]) -> list[str]:
@@ -98,7 +98,7 @@ def run_notes(trials: Iterable[PaidTrial]) -> list[str]:
         (differing, "where the agent's own cost and that of its tokens are more than a tenth apart."),
         (no_rate, "with cached tokens charged in full: the model's price has no rate for them."),
     )
-    return [f"{counted(n, 'trial')} {sentence}" for n, sentence in sentences if n]
+    return [f"{format_count(n, 'trial')} {sentence}" for n, sentence in sentences if n]
 
 
 _PART_LABELS = {

@@ -13,7 +13,7 @@ from django.db.models import Count, Func, Q, QuerySet, TextField
 from django.db.models.sql.compiler import SQLCompiler
 from django.http import QueryDict
 
-from evalhub.lib.numbers import date_of
+from evalhub.lib.numbers import format_date
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
 from runs.models import Run, Target
@@ -48,7 +48,7 @@ class Choices:
         return sorted(tag for tag, _ in self.tags)
 
 
-def choices(project: Project) -> Choices:
+def read_filter_choices(project: Project) -> Choices:
     """Return the choices of a project's run filters. Four queries.
 
     Models, tool versions and tags come from its recent runs, so the cost stays constant.
@@ -237,7 +237,7 @@ def active_run_filters(
 
 def _value_label(name: str, value: str, choices: Choices) -> str:
     if name in DAYS:
-        return date_of(date.fromisoformat(value))
+        return format_date(date.fromisoformat(value))
     known = {
         "suite": choices.suites,
         "guidance": [(str(pk), called) for pk, called in choices.guidance],

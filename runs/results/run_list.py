@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from django.db.models import Q, QuerySet
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.models import Project
 from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.states import sign_of_state
@@ -56,11 +56,11 @@ class ReleaseResult:
             named = ", ".join(self.too_few_trials[:MOST_NAMED]) or "every scenario"
             more = len(self.too_few_trials) - MOST_NAMED
             named += f" and {more} more" if more > 0 else ""
-            return f"{rule}. Not measured: fewer than {counted(self.k, 'trial')} passed or failed of {named}."
+            return f"{rule}. Not measured: fewer than {format_count(self.k, 'trial')} passed or failed of {named}."
         # Rounded down, so that 89.99 % doesn't read as the 90 % it misses.
         shown = int((self.value or 0.0) * 1000) / 10
         word = "Met" if self.state == MET else "Missed"
-        return f"{rule}. {word}: {shown:g} % over {counted(self.scenarios, 'scenario')}."
+        return f"{rule}. {word}: {shown:g} % over {format_count(self.scenarios, 'scenario')}."
 
     def as_json(self) -> dict[str, Any]:
         """Return the result for REST and files."""
@@ -260,7 +260,7 @@ def runs_of(project: Project | int) -> QuerySet[Run]:
     return runs.select_related(*RELATED).defer(*HEAVY)
 
 
-def rows(runs: Sequence[ListedRun]) -> list[RunRow]:
+def read_rows(runs: Sequence[ListedRun]) -> list[RunRow]:
     """Return the runs with their headline measures and verdicts. Two queries, three with a release rule."""
     keys: tuple[int, ...] = tuple(run.id for run in runs)
     changes = {row[0]: row for row in _headlines(keys)}

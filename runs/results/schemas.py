@@ -8,7 +8,7 @@ from typing import Any
 
 from ninja import Schema
 
-from evalhub.web.rest.columns import columns
+from evalhub.web.rest.columns import add_columns
 from evaluators.statistics.looks import InterimLook
 from evaluators.statistics.measure_change import MeasureChange
 from evaluators.statistics.retest import Retest
@@ -234,7 +234,7 @@ class TrialCostOut(Schema):
     """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
-@columns(
+@add_columns(
     TrialAttempt,
     *("number", "state", "error", "error_kind", "worker", "seconds", "exit_code", "cost_usd"),
 )
@@ -245,7 +245,7 @@ class AttemptOut(Schema):
     finished: datetime | None
 
 
-@columns(
+@add_columns(
     CommandRecord,
     *("n", "line", "subcommand", "exit_code", "failed", "help", "retry_of", "event"),
     *("failure", "end", "at_least", "seconds"),
@@ -254,12 +254,12 @@ class CommandOut(Schema):
     """A command of the tool under test."""
 
 
-@columns(
+@add_columns(
     Trial,
     *("id", "index", "state", "completed", "timed_out", "exit_code", "seconds"),
     *("composite", "cost_usd", "error", "error_kind"),
 )
-class TrialFacts(Schema):
+class TrialFields(Schema):
     """One execution of a scenario."""
 
     scenario: str
@@ -268,7 +268,7 @@ class TrialFacts(Schema):
     outcome: str | None
 
 
-class TrialOut(TrialFacts):
+class TrialOut(TrialFields):
     """One execution of a scenario, with the scores of every layer."""
 
     status: str | None
@@ -303,7 +303,7 @@ class TrialOut(TrialFacts):
     """Those of the tool under test, in order; only in the answer for one trial."""
 
 
-class TrialRowOut(TrialFacts):
+class TrialRowOut(TrialFields):
     """A trial in a list."""
 
     run: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Sum
 from django.utils import timezone
 
-from evalhub.lib.numbers import money
+from evalhub.lib.numbers import format_money
 from evalhub.teams.models import Project
 from runs.models import Run
 from runs.models.run import OPEN
@@ -20,7 +20,7 @@ def is_budget_spent(launch: int, max_usd: float) -> bool:
 
 def budget_reason(run: Run) -> str:
     """Return why the run's remaining trials are cancelled."""
-    return f"The budget of {money(run.max_usd)} was reached."
+    return f"The budget of {format_money(run.max_usd)} was reached."
 
 
 def why_spent(run: Run) -> str:
@@ -54,4 +54,4 @@ def month_spent_sentence(project: Project) -> str:
     """Return that the project's budget of this month is spent; empty if it is not. One query with a budget."""
     if project.month_usd is None or spent_this_month(project.pk) < project.month_usd:
         return ""
-    return f"The project's budget of {money(project.month_usd)} for {timezone.now():%B %Y} is spent."
+    return f"The project's budget of {format_money(project.month_usd)} for {timezone.now():%B %Y} is spent."

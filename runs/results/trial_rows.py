@@ -20,7 +20,7 @@ from runs.models import (
     Trial,
 )
 from runs.models.trial import transcript_row
-from runs.results.search.trial_search import entry, facets_by_outcome
+from runs.results.search.trial_search import facets_by_outcome, make_entry
 
 Row = Mapping[str, Any]
 NewRows = tuple[type[Model], list[dict[str, Any]]]
@@ -60,7 +60,7 @@ def rows_of_parts(trials: Iterable[tuple[int, str, TrialParts]]) -> list[NewRows
             (Artifact, parts.artifacts),
         ):
             rows[model] += [{**row, "trial": trial} for row in model_rows]
-        search_entry = entry(
+        search_entry = make_entry(
             trial,
             facets,
             transcript=parts.transcript,

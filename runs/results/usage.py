@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from evalhub.teams.models import Project
-from evaluators.statistics.descriptive import Interval, shrunken_rates, wilson
+from evaluators.statistics.descriptive import Interval, shrunken_rates, wilson_interval
 from evaluators.tool_use.flag_confusion import ConfusionKind
 from runs.models import FlagConfusion, SubcommandMeasure
 from runs.models.run import RunState
@@ -154,7 +154,7 @@ class SubcommandUsage:
         return [each for each in self.confusions if each.subcommand == subcommand]
 
 
-class Comparison(StrEnum):
+class UsageComparison(StrEnum):
     """What the usage of runs is compared with."""
 
     NOTHING = ""
@@ -172,8 +172,8 @@ class _ReadRun(NamedTuple):
     suite: int
 
 
-def usage(
-    project: Project, filters: RunListFilters, *, compare: Comparison = Comparison.NOTHING
+def read_usage(
+    project: Project, filters: RunListFilters, *, compare: UsageComparison = UsageComparison.NOTHING
 ) -> SubcommandUsage:
     """Return the usage in the newest closed runs that match, and what it is compared with. Three queries."""
     closed = with_tag_lines(runs_of(project), filters).filter(filters.condition(), state=RunState.FINISHED)
@@ -205,10 +205,12 @@ class _Parts(NamedTuple):
     versions: tuple[str, str] | None = None
 
 
-def _parts(read: Sequence[_ReadRun], compare: Comparison) -> _Parts:
-    if compare == Comparison.BASELINES:
+def _parts(read: Sequence[_ReadRun], compare: UsageComparison) -> _Parts:
+    if compare == UsageComparison.BASELINES:
         return _by_baseline(read)
-    return _by_version(read) if compare == Comparison.VERSIONS else _Parts({run.pk for run in read}, set())
+    return (
+        _by_version(read) if compare == UsageComparison.VERSIONS else _Parts({run.pk for run in read}, set())
+    )
 
 
 def _by_baseline(read: Sequence[_ReadRun]) -> _Parts:
@@ -261,7 +263,7 @@ def _rows(now: Mapping[str, SubcommandCalls], before: Mapping[str, SubcommandCal
     names = list(now)
     shrunken = shrunken_rates([(now[name].errors, now[name].known) for name in names])
     rows = [
-        UsageRow(name, now[name], wilson(now[name].errors, now[name].known), rate, before.get(name))
+        UsageRow(name, now[name], wilson_interval(now[name].errors, now[name].known), rate, before.get(name))
         for name, rate in zip(names, shrunken, strict=True)
     ]
     return sorted(rows, key=lambda row: (-row.shrunken, -row.counts.calls, row.name))

@@ -9,25 +9,25 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 from ninja import Query, Router, Schema
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.middleware import page_or_fragment
 from evalhub.web.rest.errors import declare_answers
 from evalhub.web.states import draw_calls
 from runs.results.filter_schemas import RunFilterValues
-from runs.results.run_filters import RunListFilters, active_run_filters, choices
+from runs.results.run_filters import RunListFilters, active_run_filters, read_filter_choices
 from runs.results.usage import (
     MOST_RUNS,
-    Comparison,
     ConfusionRow,
     SubcommandCalls,
     SubcommandUsage,
+    UsageComparison,
     UsageRow,
     describe_confusion,
     markdown_of,
     name_confusion,
-    usage,
+    read_usage,
 )
 
 router = Router(tags=["usage"])
@@ -74,8 +74,8 @@ class ToolUsageOut(Schema):
 @router.get("/usage", auth=Bearer(), response=declare_answers(ToolUsageOut))
 def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
     """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
-    compare = Comparison.BASELINES if filters.compare else Comparison.NOTHING
-    tool_usage = usage(request.access.project, filters.filters(), compare=compare)
+    compare = UsageComparison.BASELINES if filters.compare else UsageComparison.NOTHING
+    tool_usage = read_usage(request.access.project, filters.filters(), compare=compare)
     subcommands = [
         {
             "subcommand": row.name,
@@ -101,8 +101,8 @@ def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, An
 CONFUSED_SHOWN = 2
 """Confusions beside a subcommand; all are in their table."""
 COMPARISONS = (
-    (Comparison.BASELINES.value, "baselines"),
-    (Comparison.VERSIONS.value, "version before"),
+    (UsageComparison.BASELINES.value, "baselines"),
+    (UsageComparison.VERSIONS.value, "version before"),
 )
 
 
@@ -112,11 +112,11 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     """Show how agents used the tool in the newest runs that match the filters."""
     project, filters = request.access.project, RunListFilters.of(request.GET)
     asked = request.GET.get("compare", "")
-    compare = Comparison(asked) if asked in set(Comparison) else Comparison.NOTHING
-    tool_use = usage(project, filters, compare=compare)
+    compare = UsageComparison(asked) if asked in set(UsageComparison) else UsageComparison.NOTHING
+    tool_use = read_usage(project, filters, compare=compare)
     if request.GET.get("format") == "md":
         return HttpResponse(markdown_of(tool_use.confusions), content_type="text/markdown; charset=utf-8")
-    available = choices(project)
+    available = read_filter_choices(project)
     context = {
         "usage": tool_use,
         "confusions": [(row, describe_confusion(row)) for row in tool_use.confusions],
@@ -156,4 +156,4 @@ def _half(counts: SubcommandCalls) -> tuple[int, int]:
 
 
 def _words(counts: SubcommandCalls) -> str:
-    return f"{counted(counts.calls, 'call')}, {counts.errors:,} failed"
+    return f"{format_count(counts.calls, 'call')}, {counts.errors:,} failed"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from runs.models import Run, Trial
 from runs.models.proof import ScenarioProof, Seal, SuiteProof
 from scenarios.models import SuiteVersion
@@ -111,5 +111,5 @@ def count_validations(validations: Iterable[ScenarioValidation]) -> str:
     }
     parts = [f"{counts[seal]} {word}" for seal, word in named.items() if counts[seal]]
     if failing := counts[Seal.SOLUTION_FAILS]:
-        parts.append(counted(failing, "failing solution"))
+        parts.append(format_count(failing, "failing solution"))
     return ", ".join(parts)

@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.columns import columns
+from evalhub.web.rest.columns import add_columns
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, Name, RequestBody
 from evaluators.redaction import redact_json
 from evaluators.statistics.calibration import Calibration, JudgeRate
-from runs.engine.stored_trials.adopting import ReassessmentResult, adopt, comparisons
+from runs.engine.stored_trials.adopting import ReassessmentResult, adopt, read_newest_reassessments
 from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.models import Overrule, Reassessment
 from runs.models.review import Resolution, Right
@@ -41,7 +41,7 @@ class OverruleIn(RequestBody):
     reason: Annotated[Text, Field(min_length=1, max_length=5000)]
 
 
-@columns(
+@add_columns(
     Overrule,
     *("id", "trial", "layer", "name", "criterion", "passed", "value"),
     *("reason", "by", "at", "undone", "undone_by"),
@@ -57,7 +57,7 @@ class ResolutionIn(RequestBody):
     note: Annotated[Text, Field(max_length=5000)] = ""
 
 
-@columns(Resolution, "trial", "right", "note", "by", "at")
+@add_columns(Resolution, "trial", "right", "note", "by", "at")
 class ResolutionOut(Schema):
     pass
 
@@ -124,7 +124,7 @@ class ReassessedTrialOut(Schema):
     note: str
 
 
-@columns(
+@add_columns(
     Reassessment,
     *("id", "run", "kind", "judge_model", "created", "finished", "adopted", "cost_usd", "error"),
     of="made.",
@@ -171,7 +171,7 @@ def list_calibrations(request: ApiRequest) -> dict[str, Any]:
 @router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=declare_answers(ListOut[ReassessmentOut]))
 def list_reassessments(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """List a run's newest reassessments with the new scores beside the stored ones."""
-    return {"items": comparisons(find_run(request, run_id))}
+    return {"items": read_newest_reassessments(find_run(request, run_id))}
 
 
 @router.post(

@@ -281,7 +281,7 @@ def _among_disagreements(project: Project, version: JudgeVersion) -> JudgeRate:
     return judge_rate([right == Right.GATE_WEAK for right in decided])
 
 
-class Drift(NamedTuple):
+class JudgeDrift(NamedTuple):
     """Two judge versions on the same trials."""
 
     first: JudgeVersion
@@ -319,7 +319,7 @@ def flips_of(repeated: Repeated, version: JudgeVersion) -> JudgeRate:
     )
 
 
-def drifts(repeated: Repeated) -> list[Drift]:
+def find_drifts(repeated: Repeated) -> list[JudgeDrift]:
     """Return the pairs of judge versions that judged the same trials, each by its first judging of a trial."""
     pairs: defaultdict[tuple[JudgeVersion, JudgeVersion], list[tuple[float, bool]]] = defaultdict(list)
     for answers in repeated.values():
@@ -329,9 +329,9 @@ def drifts(repeated: Repeated) -> list[Drift]:
     return [_drift(first, second, found) for (first, second), found in sorted(pairs.items())]
 
 
-def _drift(first: JudgeVersion, second: JudgeVersion, steps: list[tuple[float, bool]]) -> Drift:
+def _drift(first: JudgeVersion, second: JudgeVersion, steps: list[tuple[float, bool]]) -> JudgeDrift:
     n = len(steps)
-    return Drift(first, second, n, sum(same for _, same in steps), sum(step for step, _ in steps) / n)
+    return JudgeDrift(first, second, n, sum(same for _, same in steps), sum(step for step, _ in steps) / n)
 
 
 def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:

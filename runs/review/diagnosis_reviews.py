@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from evalhub.teams import audit
-from evaluators.statistics.descriptive import Interval, wilson
+from evaluators.statistics.descriptive import Interval, wilson_interval
 from runs.errors import RequestError
 from runs.models import DiagnosisReview, Run
 from runs.results.digests import trials_of
@@ -28,7 +28,7 @@ class Precision(NamedTuple):
     @property
     def interval(self) -> Interval:
         """The 95 % interval (Wilson)."""
-        return wilson(self.right, self.n)
+        return wilson_interval(self.right, self.n)
 
 
 NO_REVIEW = Precision(0, 0, None)

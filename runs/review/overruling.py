@@ -13,7 +13,7 @@ from evalhub.lib.limits import LONGEST_REASON
 from evalhub.lib.numbers import date_and_time
 from evalhub.teams import audit
 from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD
-from evaluators.grading.judges.rubric_judge import NAME, reaches
+from evaluators.grading.judges.rubric_judge import NAME, reaches_threshold
 from evaluators.grading.recomputing import (
     checklist_named,
     evaluators_from_members,
@@ -92,7 +92,7 @@ def overrule(
     return created
 
 
-def undo(overruled: Overrule, *, by: User | None) -> None:
+def undo_overrule(overruled: Overrule, *, by: User | None) -> None:
     """Put the original score back. Raises `StaleReview` if somebody has undone it already."""
     with write_transaction():
         run = lock_closed_run(overruled.trial.run_id)
@@ -176,7 +176,7 @@ def takes_verdict(row: Row) -> bool:
     return row.get("passed") is not None or bool(row.get("error"))
 
 
-def checklists(trial: Trial, judgings: Iterable[JudgingRecord]) -> dict[str, dict[str, bool]]:
+def read_checklists(trial: Trial, judgings: Iterable[JudgingRecord]) -> dict[str, dict[str, bool]]:
     """Return the judge's yes-or-no answers by evaluator and criterion, from the trial's judgings that count."""
     evaluators = _evaluators(trial)
     return {
@@ -230,7 +230,7 @@ def _verdict(trial: Trial, score: Row, passed: bool | None, value: float | None)
         if passed is not None:
             raise RequestError(f"{name} informs and does not decide. Give only its number.")
         return None
-    follows = reaches(value, threshold_of(trial))
+    follows = reaches_threshold(value, threshold_of(trial))
     if passed is not None and passed is not follows:
         raise RequestError(
             f"A judge score of {value:g} {'reaches' if follows else 'is below'} the threshold of "
@@ -257,7 +257,7 @@ def _check_answer(trial: Trial, score: Row, criterion: str) -> Row:
     """Return the judge's answer to a checklist's criterion. Raises `RequestError` if it has none."""
     name = f"{score['layer']}/{score['name']}"
     is_evaluator = score["layer"] == EVALUATORS
-    answers = checklists(trial, trial.judgings.all()).get(score["name"], {}) if is_evaluator else {}
+    answers = read_checklists(trial, trial.judgings.all()).get(score["name"], {}) if is_evaluator else {}
     if criterion not in answers:
         known = f" It has {', '.join(sorted(answers))}." if answers else ""
         raise RequestError(f"{name} has no yes-or-no criterion '{criterion[:100]}'.{known}")
@@ -292,7 +292,7 @@ def _apply_overrule(overruled: Overrule) -> Row:
 def _from_checks(trial: Trial, rows: list[Row], fixed: set[int], active: Sequence[Overrule]) -> list[Row]:
     """Compute the checklists with overruled criteria again."""
     with_criterion = [each for each in active if each.criterion]
-    answers = checklists(trial, trial.judgings.all()) if with_criterion else {}
+    answers = read_checklists(trial, trial.judgings.all()) if with_criterion else {}
     for name in {each.name for each in with_criterion}:
         overruled = {each.criterion: bool(each.passed) for each in with_criterion if each.name == name}
         item = checklist_named(_evaluators(trial), name)

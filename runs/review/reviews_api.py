@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.columns import columns
+from evalhub.web.rest.columns import add_columns
 from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from runs.models import Review
@@ -17,7 +17,7 @@ from runs.models import Review
 router = Router()
 
 
-@columns(Review, "id", "judging", "polarity", "position", "word", "note", "by", "at")
+@add_columns(Review, "id", "judging", "polarity", "position", "word", "note", "by", "at")
 class ReviewOut(Schema):
     trial: int = Field(validation_alias="judging.trial_id")
 

@@ -59,7 +59,7 @@ LOW = 0.7
 """A criterion's score below which its judging's statements are its reasons."""
 
 
-class Reference(NamedTuple):
+class StatementPlace(NamedTuple):
     """The place of one statement."""
 
     judging: int
@@ -70,7 +70,7 @@ class Reference(NamedTuple):
         return f"{self.judging}:{self.polarity}:{self.position}"
 
     @classmethod
-    def of(cls, text: str) -> Reference | None:
+    def of(cls, text: str) -> StatementPlace | None:
         """Return the reference written so; None for another text."""
         judging, _, rest = text.partition(":")
         polarity, _, position = rest.partition(":")
@@ -101,7 +101,7 @@ class Wording:
     text: str
     key: str = ""
     """The SHA-256 hash of the normalized text."""
-    references: list[Reference] = field(default_factory=list)
+    references: list[StatementPlace] = field(default_factory=list)
     trials: list[int] = field(default_factory=list)
 
 
@@ -125,7 +125,7 @@ class StatementGroup:
         return {"negative": "issue", "positive": "highlight"}.get(self.polarity, "reason")
 
     @property
-    def references(self) -> list[Reference]:
+    def references(self) -> list[StatementPlace]:
         return [reference for wording in self.wordings for reference in wording.references]
 
     @property
@@ -232,7 +232,7 @@ def group_statements(judgings: Iterable[Read], criterion: str = "") -> list[Stat
             plain = shown.casefold().rstrip(".! ")
             wording = exact.setdefault((polarity, plain), Wording(shown))
             wording.key = wording.key or sha256(plain.encode("utf-8", "replace")).hexdigest()
-            wording.references.append(Reference(pk, polarity, position))
+            wording.references.append(StatementPlace(pk, polarity, position))
             wording.trials.append(trial)
     ordered = sorted(exact.items(), key=lambda item: -len(item[1].references))[:MOST_TEXTS]
     groups: dict[str, dict[str, StatementGroup]] = {"negative": {}, "positive": {}, "criterion": {}}
@@ -253,6 +253,6 @@ def _add_reviews(groups: Sequence[StatementGroup]) -> None:
     judgings = {place.judging for place in places}
     rows = Review.objects.filter(judging__in=judgings) if judgings else Review.objects.none()
     for row in rows.select_related("by"):
-        group = places.get(Reference(row.judging_id, row.polarity, row.position))
+        group = places.get(StatementPlace(row.judging_id, row.polarity, row.position))
         if group is not None:
             group.reviews.append(row)

@@ -137,7 +137,7 @@ class Opening:
         return GATEWAY if self.asked.version == 4 else GATEWAY6
 
 
-def openings(allowed: Iterable[Allowed]) -> tuple[Opening, ...]:
+def list_openings(allowed: Iterable[Allowed]) -> tuple[Opening, ...]:
     """Return the allowed services by address, without loopback addresses that the forwarder can't reach."""
     services = (Opening(address, service.port) for service in allowed for address in service.addresses())
     return tuple(
@@ -147,7 +147,7 @@ def openings(allowed: Iterable[Allowed]) -> tuple[Opening, ...]:
     )
 
 
-def ruleset(opened: Sequence[Opening], denied: Iterable[Address]) -> str:
+def write_ruleset(opened: Sequence[Opening], denied: Iterable[Address]) -> str:
     """Return the rules for a sandbox: public addresses, the forwarder's resolver and allowed services.
 
     `denied` lists public addresses to block: the worker's own.

@@ -31,10 +31,10 @@ from runs.sandbox.egress import (
     OWN6,
     Allowed,
     Opening,
-    openings,
+    list_openings,
     resolver_settings,
-    ruleset,
     worker_addresses,
+    write_ruleset,
 )
 from runs.sandbox.helper_processes import HELPER_ENV, memory_file
 
@@ -168,10 +168,10 @@ class FilteredNetwork:
 @contextmanager
 def filtered_network(allowed: tuple[Allowed, ...]) -> Iterator[FilteredNetwork]:
     """Create a network and remove it at exit. Raises `ProviderError` on failure."""
-    opened = openings(allowed)
+    opened = list_openings(allowed)
     with ExitStack() as stack:
         try:
-            holder = _hold_namespaces(stack, ruleset(opened, worker_addresses()))
+            holder = _hold_namespaces(stack, write_ruleset(opened, worker_addresses()))
             _forward(stack, holder.pid, opened)
             loopback = any(each.asked.is_loopback for each in opened)
             _send(holder, "loopback" if loopback else "go")

@@ -45,7 +45,7 @@ _KILL, _REFUSE, _ALLOW = 0x80000000, 0x00050000 | errno.EACCES, 0x7FFF0000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def version() -> int:
+def detect_landlock() -> int:
     """Landlock's version on this kernel, 0 without it and where sockets can't be refused."""
     if sys.platform != "linux" or os.uname().machine not in _SYSTEM_CALLS:
         return 0
@@ -54,7 +54,7 @@ def version() -> int:
 
 def confine(*, read: Iterable[str], write: Iterable[str], network: bool) -> None:
     """Restrict this process and its children to these paths. Raises `OSError`."""
-    abi = version()
+    abi = detect_landlock()
     ruleset = _ruleset(abi, network=network)
     try:
         for path in read:

@@ -65,7 +65,7 @@ def resolve_host(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
-def client(
+def make_client(
     outbound: Outbound,
     patience: Deadline,
     *,

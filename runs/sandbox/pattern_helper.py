@@ -57,7 +57,7 @@ def sub_span(match: Any) -> tuple[int, int]:
     return span
 
 
-def message(stream: BinaryIO) -> bytes:
+def receive_message(stream: BinaryIO) -> bytes:
     """Return the next message, empty at the end."""
     head = stream.read(4)
     return stream.read(int.from_bytes(head)) if len(head) == 4 else b""
@@ -71,7 +71,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     # Ctrl-C is for the process that asks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while job := message(sys.stdin.buffer):
+    while job := receive_message(sys.stdin.buffer):
         engine, source, text, seconds = msgpack.decode(job, type=tuple[str, str, str | None, float])
         # The kernel ends this process when the time is up, whatever the engine is doing.
         signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.01))

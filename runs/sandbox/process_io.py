@@ -23,8 +23,8 @@ import psutil
 from runs.sandbox.process_tree import (
     SHARED_SECONDS,
     LiveProcess,
-    descendants,
     end_left_behind,
+    list_descendants,
     marked_processes,
     read_process,
     send_group,
@@ -67,7 +67,7 @@ def exceeded_limit(limits: ProcessLimits, tree: Sequence[LiveProcess]) -> str:
     """Return a sentence on the exceeded limit, or an empty text."""
     if limits.processes is not None and len(tree) > limits.processes:
         return f"The command ran more than {limits.processes} processes at once and was ended."
-    if limits.rss_bytes is not None and resident(tree, enough=limits.rss_bytes) > limits.rss_bytes:
+    if limits.rss_bytes is not None and measure_resident(tree, enough=limits.rss_bytes) > limits.rss_bytes:
         return too_much_memory(limits.rss_bytes)
     if _disk_exceeded(limits):
         return f"The command wrote more than {_megabytes(limits.disk_bytes or 0)} to disk and was ended."
@@ -79,7 +79,7 @@ def too_much_memory(limit: int) -> str:
     return f"The command used more than {_megabytes(limit)} of memory and was ended."
 
 
-def resident(tree: Sequence[LiveProcess], *, enough: int) -> int:
+def measure_resident(tree: Sequence[LiveProcess], *, enough: int) -> int:
     """Return the memory of processes; count shared pages once if the sum could exceed `enough`."""
     used = sum(process.rss_bytes for process in tree)
     return used if used <= enough else sum(map(_own_share, tree))
@@ -243,7 +243,7 @@ class ProcessDialogue:
         return self.stop.cancelled is not None or self.stop.lingers is not None
 
     def _watch(self, now: float) -> None:
-        below = set(descendants(self.process.pid, max_age=SHARED_SECONDS))
+        below = set(list_descendants(self.process.pid, max_age=SHARED_SECONDS))
         if self.marker:
             below.update(marked_processes(self.process.pid, self.marker))
         self._known.update(below)
@@ -266,7 +266,7 @@ class ProcessDialogue:
         self.reason, self.sentence = reason, sentence
         if self.record:
             self.record.stop()
-        tree = descendants(self.process.pid)
+        tree = list_descendants(self.process.pid)
         self._known.update(tree)
         if self.marker:
             send_group(self.process.pid, signal.SIGTERM)
@@ -278,7 +278,7 @@ class ProcessDialogue:
         self._kill_at = float("inf")
         # Seconds after SIGKILL until a process counts as stuck in the kernel.
         self._give_up_at = now + 5.0
-        self._known.update(descendants(self.process.pid))
+        self._known.update(list_descendants(self.process.pid))
         send_group(self.process.pid, signal.SIGKILL)
 
     def _end(self) -> None:
@@ -310,7 +310,7 @@ class ProcessDialogue:
         _worker_memory.forget(self.process.pid)
         if not self._ended:
             # Stuck, or an exception was raised: leave nothing running.
-            self._known.update(descendants(self.process.pid))
+            self._known.update(list_descendants(self.process.pid))
             send_group(self.process.pid, signal.SIGKILL)
             signal_processes(self._known, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -180,7 +180,7 @@ class _Table:
 _table = _Table()
 
 
-def descendants(root: int, *, max_age: float = 0.0) -> list[LiveProcess]:
+def list_descendants(root: int, *, max_age: float = 0.0) -> list[LiveProcess]:
     """Return a process's live descendants from a listing of at most `max_age` seconds ago."""
     children = _table.children(max_age)
     processes: list[LiveProcess] = []

@@ -21,7 +21,7 @@ from evalhub.lib.storable_text import storable_parts
 from evaluators.model import CHECKED
 from evaluators.patterns import set_runner
 from runs.errors import RequestError
-from runs.sandbox.pattern_helper import message
+from runs.sandbox.pattern_helper import receive_message
 from runs.sandbox.pattern_processes import run_pattern
 from scenarios.formats.parsed import Problem, ScenarioFileError
 from scenarios.reading import FileReader
@@ -128,7 +128,7 @@ def main(seconds: float, memory: int) -> None:
     # Ctrl-C is for the process that asks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_runner(run_pattern)
-    while job := message(sys.stdin.buffer):
+    while job := receive_message(sys.stdin.buffer):
         signal.setitimer(signal.ITIMER_PROF, seconds)
         answered = encode(answer_job(msgpack.decode(job, type=ReadingJob)))
         signal.setitimer(signal.ITIMER_PROF, 0)

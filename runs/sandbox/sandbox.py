@@ -159,7 +159,7 @@ def detect_machine() -> Machine:
     """Detect, once per process, which sandbox features work here."""
     if sys.platform != "linux":
         return Machine()
-    return Machine(bubblewrap.find_bubblewrap(), landlock.version(), limits=True)
+    return Machine(bubblewrap.find_bubblewrap(), landlock.detect_landlock(), limits=True)
 
 
 @dataclass(frozen=True)

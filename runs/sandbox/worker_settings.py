@@ -35,7 +35,7 @@ def containment() -> Containment:
         detect_machine(),
         path,
         read,
-        outbound(),
+        read_outbound(),
         egress=Egress(settings.EGRESS),
         allowed=_egress_allow(),
         unenforced=settings.EGRESS_UNENFORCED,
@@ -47,7 +47,7 @@ def containment() -> Containment:
     )
 
 
-def outbound() -> Outbound:
+def read_outbound() -> Outbound:
     """Return which addresses this process may call. Raises `ValueError` for a wrong EVALHUB_HTTP_ALLOW."""
     return Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from ninja import Body, Path, Router, Schema, Status
 from pydantic import Field
 
-from evalhub.lib.storable_text import Text, storable
-from evalhub.lib.timestamps import moment
+from evalhub.lib.storable_text import Text, make_storable
+from evalhub.lib.timestamps import format_timestamp
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
@@ -53,7 +53,7 @@ def request_proof(version: SuiteVersion, *, by: User | None, max_usd: float | No
     if newest is not None and newest.is_waiting(now=now):
         return newest
     proof, job = _create(version, by, max_usd=max_usd)
-    wakeups.wake(job)
+    wakeups.wake_for_job(job)
     return proof
 
 
@@ -99,7 +99,7 @@ def make_proof(job: Job) -> None:
             _store(job, proof, stored, prove(stored.scenario, setting))
         proof.error = ""
     except (ProviderError, RequestError, CannotStore) as error:
-        proof.error = storable(str(error))
+        proof.error = make_storable(str(error))
     finally:
         ended = {
             "error": proof.error,
@@ -145,15 +145,15 @@ def _store(job: Job, proof: SuiteProof, stored: StoredScenario, seal: ScenarioVa
     results = {
         "solution": solution_hash(stored.scenario.solution),
         "seal": seal.seal,
-        "reason": storable(seal.reason),
+        "reason": make_storable(seal.reason),
         "is_failure": seal.is_failure,
-        "held": [storable(sentence) for sentence in seal.held],
-        "changed": [storable(path) for path in seal.changed],
+        "held": [make_storable(sentence) for sentence in seal.held],
+        "changed": [make_storable(path) for path in seal.changed],
     }
 
     def store() -> None:
         with write_transaction():
-            jobs.hold(job)
+            jobs.hold_job(job)
             ScenarioProof.objects.get_or_create(
                 proof=proof, scenario_version=stored.version, defaults=results
             )
@@ -211,8 +211,8 @@ def _proof_json(proof: SuiteProof, version: SuiteVersion) -> dict[str, Any]:
         "id": proof.pk,
         "suite": version.suite.slug,
         "version": version.number,
-        "created": moment(proof.created),
-        "finished": moment(proof.finished) if proof.finished else None,
+        "created": format_timestamp(proof.created),
+        "finished": format_timestamp(proof.finished) if proof.finished else None,
         "error": proof.error,
         "max_usd": proof.max_usd,
         "cost_usd": proof.cost_usd,

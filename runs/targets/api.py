@@ -19,7 +19,7 @@ from runs.compare.baselines import set_baseline, unset_baseline
 from runs.models import Baseline, Target
 from runs.results.lookup import find_run
 from runs.targets import edits
-from runs.targets.definitions import dump
+from runs.targets.definitions import dump_yaml
 from runs.targets.schemas import TargetOut
 
 router = Router()
@@ -71,7 +71,7 @@ def get_target(request: ApiRequest, name: Path[Text]) -> Target:
 )
 def create_target(request: ApiRequest, body: DefinitionIn) -> Status[Target]:
     """Add a target: a proposal that an admin accepts on the page; an embedded evalhub accepts it at once."""
-    access, text = request.access, dump(body.definition)
+    access, text = request.access, dump_yaml(body.definition)
     return Status(201, edits.add_target(access.project, text, by=access.user, accepted=settings.EMBEDDED))
 
 
@@ -81,7 +81,7 @@ def change_target(request: ApiRequest, name: Path[Text], body: DefinitionIn) -> 
     target = _find(request, name)
     if target.accepted and not settings.EMBEDDED:
         raise ApiError(403, "A target in use is changed on its page, not over REST.", id="target/in-use")
-    return edits.rewrite(target, dump(body.definition), by=request.access.user)
+    return edits.rewrite(target, dump_yaml(body.definition), by=request.access.user)
 
 
 def _find(request: ApiRequest, name: str) -> Target:

@@ -19,7 +19,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from pydantic import ValidationError
 
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from evalhub.teams import audit
 from evaluators.model import Json
 from evaluators.redaction import mask_values
@@ -43,7 +43,7 @@ from scenarios.formats.parsed import (
     ScenarioFileError,
     line_of,
 )
-from scenarios.reading import read_yaml
+from scenarios.reading import read_yaml_document
 from scenarios.storing import content_hash
 
 
@@ -116,7 +116,7 @@ NO_RESULT = frozenset(("name", "workers", "labels"))
 
 def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
     """Return the targets of a file. Raises `ScenarioFileError` with every error."""
-    document = read_yaml(file, content)
+    document = read_yaml_document(file, content)
     entries = document.value.get("targets") if isinstance(document.value, dict) else None
     if not isinstance(entries, list) or not entries:
         raise ScenarioFileError(
@@ -153,7 +153,7 @@ def hints_of(entry: Mapping[str, Json]) -> tuple[str, ...]:
 
 def read_target(content: bytes, file: str) -> TargetDefinition:
     """Return the only target in a text. Raises `ScenarioFileError` with every error."""
-    document = read_yaml(file, content)
+    document = read_yaml_document(file, content)
     if not isinstance(document.value, dict):
         sentence, fix = "This describes no target.", "Write `name`, `provider` and the provider's own fields."
         raise ScenarioFileError([document.problem((), sentence, fix=fix, id="targets/none")])
@@ -163,7 +163,7 @@ def read_target(content: bytes, file: str) -> TargetDefinition:
     return entry.definition()
 
 
-def dump(entry: Mapping[str, Json]) -> str:
+def dump_yaml(entry: Mapping[str, Json]) -> str:
     """Return an entry as YAML."""
     return yaml.safe_dump(dict(entry), sort_keys=False, allow_unicode=True, width=100)
 
@@ -341,7 +341,7 @@ def request_check(target: Target, *, by: User | None) -> TargetCheck:
         expires = check.asked + check.PATIENCE
         job = request_job(Job.Kind.CHECK, check.pk, labels=target.labels, expires=expires)
         audit.append_event(target.project, by, "target.check", target.name)
-    wakeups.wake(job)
+    wakeups.wake_for_job(job)
     return check
 
 
@@ -376,8 +376,8 @@ def _answer(availability: Availability) -> dict[str, Any]:
     return {
         "at": timezone.now(),
         "available": availability.available if availability.tried else None,
-        "sentence": storable(availability.sentence),
-        "version": storable(availability.version)[:200],
+        "sentence": make_storable(availability.sentence),
+        "version": make_storable(availability.version)[:200],
     }
 
 

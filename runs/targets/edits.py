@@ -15,7 +15,7 @@ from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.models import Target
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import dump, read_target, refuse_saving
+from runs.targets.definitions import dump_yaml, read_target, refuse_saving
 from runs.targets.hidden_programs import hidden_from, show_folders
 from runs.targets.import_targets import import_targets, refuse_unknown_judges
 from runs.workers.claims import follow_target
@@ -66,7 +66,7 @@ def add_target(project: Project, text: str, *, by: User | None, accepted: bool =
         what = f"There is already a target called '{definition.name}'."
         fix = "Choose another name, or edit that target."
         raise ScenarioFileError([Problem(NEW, 1, "name", what, fix, "targets/repeated-name")])
-    content = dump({"targets": [dict(definition.entry)]}).encode()
+    content = dump_yaml({"targets": [dict(definition.entry)]}).encode()
     (target,) = import_targets(project, content, NEW, by=by, accepted=accepted)
     return target
 
@@ -101,7 +101,7 @@ def show_program(target: Target, *, by: User | None) -> tuple[Path, ...]:
 
     Raises `RequestError` where nothing is hidden here, and where the operator doesn't allow it.
     """
-    text = dump(target.definition)
+    text = dump_yaml(target.definition)
     hidden = hidden_from(read_target(text.encode(), target.name), base=target.base_folder)
     if not hidden.folders:
         raise RequestError(hidden.refusal or f"The sandbox hides no file of {target.name} on this machine.")

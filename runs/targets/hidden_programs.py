@@ -11,7 +11,7 @@ from django.conf import settings
 from runs.sandbox.target_roots import PathRefused, Use
 from runs.sandbox.worker_settings import containment
 from runs.targets.agents.program_lookup import HiddenFiles, hidden_files, literal_words
-from runs.targets.definitions import dump, read_target
+from runs.targets.definitions import dump_yaml, read_target
 from runs.targets.entries import TargetDefinition
 
 
@@ -47,4 +47,4 @@ def show_folders(text: str, folders: Iterable[Path]) -> str:
     key = next((key for key in entry if key in ("read_folders", "readFolders")), "read_folders")
     shown = entry.get(key)
     entry[key] = [*(shown if isinstance(shown, list) else []), *map(str, folders)]
-    return dump(entry)
+    return dump_yaml(entry)

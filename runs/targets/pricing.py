@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from evalhub.lib.numbers import money
+from evalhub.lib.numbers import format_money
 from evaluators.grading.costs import NO_RATE, Computed, TrialCost, charges_in_full, compute
 from evaluators.model import Price, Transcript
 from runs.targets.providers.base import Recording
@@ -71,5 +71,5 @@ def note_cost_limit(recording: Recording, max_usd: float | None) -> Recording:
     cost = recording.cost_usd
     if recording.cost_limit or max_usd is None or cost is None or cost <= max_usd:
         return recording
-    note = f"The agent cost {money(cost)}, more than the {money(max_usd)} that cost.max_usd allows."
+    note = f"The agent cost {format_money(cost)}, more than the {format_money(max_usd)} that cost.max_usd allows."
     return replace(recording, cost_limit=note, notes=(*recording.notes, note))

@@ -12,7 +12,7 @@ from evalhub.teams.models import Project
 from runs.labels import format_labels
 from runs.models import Run, Target, TargetCheck, Worker
 from runs.targets.agents.program_lookup import HiddenFiles
-from runs.targets.definitions import dump, hints_of, read_target
+from runs.targets.definitions import dump_yaml, hints_of, read_target
 from runs.targets.hidden_programs import hidden_from
 from scenarios.formats.parsed import ScenarioFileError
 
@@ -74,7 +74,7 @@ class TargetRow(CheckedTarget):
     @property
     def hidden(self) -> HiddenFiles:
         """Return what the sandbox hides of its command on this machine."""
-        text = dump(self.target.definition)
+        text = dump_yaml(self.target.definition)
         try:
             return hidden_from(read_target(text.encode(), self.target.name), base=self.target.base_folder)
         except ScenarioFileError:  # of an older release

@@ -19,9 +19,9 @@ from scenarios.formats.json_schemas import (
     SchemaWriter,
     any_of,
     has,
+    make_reference,
     or_also,
     or_empty,
-    refer,
     schema_by_kind,
     schema_of_list,
     spell_keys,
@@ -91,7 +91,7 @@ def targets_schema() -> Schema:
 def _any_entry() -> Schema:
     """Return the schema of an entry, which its provider chooses. One in an unusual spelling is not checked."""
     conditions = [
-        {"if": {"properties": {"provider": {"pattern": _ignoring_case(kind)}}}, "then": refer(kind)}
+        {"if": {"properties": {"provider": {"pattern": _ignoring_case(kind)}}}, "then": make_reference(kind)}
         for kind in OPTIONS
     ]
     names = [*OPTIONS, *ALIASES]
@@ -122,7 +122,7 @@ def _share(
             shared = values.setdefault(f"field.{name}", schema) == schema
             definition = f"field.{name}" if shared else f"field.{kind}.{name}"
             values[definition] = schema
-            references[kind][name] = refer(definition)
+            references[kind][name] = make_reference(definition)
     return values, references
 
 
@@ -154,7 +154,7 @@ def _entry(kind: str, fields: Mapping[str, Schema], model: Schema) -> tuple[Sche
     return {
         "description": model.get("description", ""),
         "type": "object",
-        "properties": {**properties, **dict.fromkeys(NESTED_IN, refer(f"settings.{kind}"))},
+        "properties": {**properties, **dict.fromkeys(NESTED_IN, make_reference(f"settings.{kind}"))},
         "patternProperties": patterns,
         "additionalProperties": False,
         "allOf": [_somewhere(("name", "label", "id")), *required],
@@ -171,9 +171,9 @@ def _fields(options: type[Options], properties: Mapping[str, Schema]) -> dict[st
         if name == "parser" and options is OPTIONS["cli"]:
             schema = {"enum": list(PARSERS)} | {key: schema[key] for key in ("description",) if key in schema}
         if name in options.secret_fields:
-            schema = refer("reference")
+            schema = make_reference("reference")
         elif name != "labels":
-            schema = or_also(schema, refer("reference"))
+            schema = or_also(schema, make_reference("reference"))
         schemas[name] = or_empty(schema)
     return schemas
 

@@ -378,7 +378,7 @@ def runs_with_work() -> QuerySet[Run]:
     )
 
 
-def renew(*, trials: list[str], slots: list[str], runs: list[str]) -> set[str]:
+def renew_claims(*, trials: list[str], slots: list[str], runs: list[str]) -> set[str]:
     """Renew the leases of these tokens; return the tokens that were lost."""
     with write_transaction():
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).update(lease_until=lease_end())

@@ -130,12 +130,12 @@ class Heartbeat:
     def _check(self, *, renew: bool) -> None:
         stop = claims.cancelled_tokens(self._tokens_of("trial", "run"))
         if renew:
-            stop |= claims.renew(
+            stop |= claims.renew_claims(
                 trials=self._tokens_of("trial"),
                 slots=self._tokens_of("slot"),
                 runs=self._tokens_of("run"),
             )
-            jobs.renew(self._tokens_of("job"))
+            jobs.renew_jobs(self._tokens_of("job"))
             if self._tokens_of("launch"):
                 claims.renew_own()
         with self._lock:

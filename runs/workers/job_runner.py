@@ -17,7 +17,7 @@ def run_job(job_id: int, work: Callable[[Job], object]) -> bool:
 
     Return False if somebody else has it, it isn't due, or this process lacks a label.
     """
-    job = jobs.take(job_id)
+    job = jobs.take_job(job_id)
     if job is None:
         return False
     with heartbeat.holding(job.token, "job"):

@@ -40,7 +40,7 @@ def due_jobs() -> QuerySet[Job]:
     return Job.objects.filter(ours, unexpired, token="", due__lte=DatabaseNow())
 
 
-def take(job_id: int) -> Job | None:
+def take_job(job_id: int) -> Job | None:
     """Return a waiting job to the first worker with its labels that takes it, None to any other."""
     token = new_token()
     free = due_jobs().filter(LabelsWithin("labels", own_labels()), pk=job_id)
@@ -55,7 +55,7 @@ def take(job_id: int) -> Job | None:
     return held.first() if taken else None
 
 
-def hold(job: Job) -> None:
+def hold_job(job: Job) -> None:
     """Keep a job from ending until the transaction ends. Raises `JobLost` if its worker has lost it."""
     if not _own_row(job).update(lease_until=lease_end()):
         raise JobLost(LOST.get(Kind(job.kind), "Its worker was lost."))
@@ -74,7 +74,7 @@ def put_off(job: Job, seconds: float) -> None:
     )
 
 
-def renew(tokens: Sequence[str]) -> None:
+def renew_jobs(tokens: Sequence[str]) -> None:
     """Renew the leases under these tokens."""
     if tokens:
         Job.objects.filter(token__in=tokens).update(lease_until=lease_end())

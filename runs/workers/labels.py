@@ -45,7 +45,7 @@ def queue_for(labels: Sequence[str], online: Sequence[Sequence[str]]) -> str:
     return celery_queue(min(labels, key=lambda label: (sum(label in own for own in others), label)))
 
 
-def waits(run: Run) -> str:
+def describe_wait(run: Run) -> str:
     """Return the sentence for an open run that no worker online may work on; empty for others. One query at most."""
     labels = run.target.labels
     if not labels or not run.is_open or with_labels(labels, labels_online()):

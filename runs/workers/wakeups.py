@@ -73,7 +73,7 @@ def _queue(labels: Sequence[str], online: Sequence[Sequence[str]]) -> str | None
     return (queue_for(labels, online) or None) if labels else ""
 
 
-def prepare(run_ids: Sequence[int]) -> None:
+def ask_to_prepare(run_ids: Sequence[int]) -> None:
     """Ask workers to prepare these runs."""
     _prepare(Run.objects.filter(pk__in=run_ids).order_by("pk"))
 
@@ -100,10 +100,10 @@ def _prepare(runs: QuerySet[Run], most: int | None = None) -> None:
 
 def after_commit_prepare(run_ids: Sequence[int]) -> None:
     """Ask workers to prepare these runs after the commit."""
-    transaction.on_commit(lambda: prepare(run_ids))
+    transaction.on_commit(lambda: ask_to_prepare(run_ids))
 
 
-def lanes(run_id: int) -> None:
+def wake_free_lanes(run_id: int) -> None:
     """Wake the workers with a free lane and the labels of a run's target: one message starts all lanes of a worker.
 
     A worker that misses it finds the work within a second.
@@ -114,7 +114,7 @@ def lanes(run_id: int) -> None:
         _send("wake_lanes", times=with_labels(labels, labels_of_free_workers()), queue=queue)
 
 
-def wake(job: Job) -> None:
+def wake_for_job(job: Job) -> None:
     """Ask a worker with a job's labels to do it."""
     _wake(job, labels_online())
 
@@ -130,7 +130,7 @@ def wake_for_waiting_jobs() -> None:
 def wake_for_messages() -> None:
     """Ask workers to send the messages that are due. One query without any."""
     for job in jobs.due_jobs().filter(kind=Job.Kind.CHANNEL).order_by("pk")[:MOST_WOKEN]:
-        wake(job)
+        wake_for_job(job)
 
 
 def _wake(job: Job, online: Sequence[Sequence[str]]) -> bool:

@@ -35,7 +35,7 @@ _written: dict[str, set[datetime]] = {}
 """When this process stored its last heartbeat, by its name; several times where it doesn't know which one arrived."""
 
 
-def heartbeat(capacity: int, store_id: str = "") -> None:
+def store_heartbeat(capacity: int, store_id: str = "") -> None:
     """Store that this process is running, with its lanes and state."""
     now = timezone.now()
     # Take another name if another process stored heartbeats under this one: each would hide the other's
@@ -105,7 +105,7 @@ def _loop(stop: threading.Event, capacity: int, store: _StoreId) -> None:
     while not stop.is_set():
         reported = store.known
         try:
-            heartbeat(capacity, reported)
+            store_heartbeat(capacity, reported)
         except Error as error:
             # The database may be away for a minute; the lanes go on.
             outage.note(error)

@@ -17,7 +17,7 @@ from evalhub.web.rest.request_body import Key, Name, RequestBody
 from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut
 from scenarios.api.suites import find_suite
 from scenarios.formats.parsed import FixtureFile
-from scenarios.formats.upload import inside
+from scenarios.formats.upload import resolve_inside
 from scenarios.guidance import Unplaced, place_documents
 from scenarios.models import Guidance, Suite
 from scenarios.naming import NameRefused, rename_guidance
@@ -120,7 +120,7 @@ def _files(body: GuidanceIn) -> tuple[FixtureFile, ...]:
     """Return the documents sorted by path. Raises `ApiError` for duplicate paths and paths outside the workspace."""
     by_path: dict[str, FixtureFile] = {}
     for document in body.files:
-        path = inside("", document.path)
+        path = resolve_inside("", document.path)
         if path in (None, ".") or path in by_path:
             raise ApiError(
                 422,

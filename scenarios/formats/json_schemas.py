@@ -107,7 +107,7 @@ class SchemaWriter:
 
     def reference(self, model: type[BaseModel]) -> Schema:
         """Return a reference to a model."""
-        return refer(self.names[model])
+        return make_reference(self.names[model])
 
     def of(self, model: type[BaseModel]) -> Schema:
         """Return the schema of a model, to change it."""
@@ -128,7 +128,7 @@ class SchemaWriter:
         return {**top, **({"$defs": dict(sorted(definitions.items()))} if definitions else {})}
 
 
-def refer(name: str) -> Schema:
+def make_reference(name: str) -> Schema:
     """Return a reference to a definition."""
     return {"$ref": f"#/$defs/{name}"}
 
@@ -266,7 +266,7 @@ def _resolve(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     rest = {key: _resolve(value) for key, value in schema.items() if key != READS_AS}
-    return {**refer(schema[READS_AS]), **rest} if READS_AS in schema else rest
+    return {**make_reference(schema[READS_AS]), **rest} if READS_AS in schema else rest
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -254,7 +254,7 @@ def did_you_mean(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
     return f"Did you mean '{close[0]}'?" if close else ""
 
 
-def kind(value: Json) -> str:
+def describe_kind(value: Json) -> str:
     """Return the kind of a decoded value in plain texts."""
     for type_, name in _KINDS:
         if isinstance(value, type_):
@@ -364,7 +364,7 @@ class _ErrorTexts:
 def _sentences(error: ErrorDetails) -> tuple[str, str, str]:
     if error["type"] in _EXPECTED:
         expected, fix = _EXPECTED[error["type"]]
-        return (f"This must be {expected}, not {kind(error['input'])}.", fix, "format/wrong-type")
+        return (f"This must be {expected}, not {describe_kind(error['input'])}.", fix, "format/wrong-type")
     if error["type"] in _BOUNDS or error["type"] == "finite_number":
         return _out_of_range(error)
     sentences = _OTHERS.get(error["type"], _wrong_value)

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from scenarios.formats.parsed import ParsedSuite, PositionedDocument, Problem
 from scenarios.formats.upload import UploadedFiles, in_fixture
 from scenarios.spec import ScenarioSpec
@@ -28,7 +28,7 @@ def split_solutions(
     folders = {"", *(posixpath.dirname(each.file) for each in documents)}
     prefixes = tuple(posixpath.join(folder, FOLDER) + "/" for folder in folders)
     solutions = {
-        path: storable(content.decode("utf-8", "replace").replace("\r\n", "\n"))
+        path: make_storable(content.decode("utf-8", "replace").replace("\r\n", "\n"))
         for path, content in upload.files.items()
         if path.startswith(prefixes) and path.endswith(_ENDING) and not in_fixture(path, fixtures)
     }

@@ -54,11 +54,11 @@ def decode_document(content: bytes, file: str) -> str:
             id="format/not-text",
         ) from error
     if not text.strip():
-        raise empty(file)
+        raise make_empty_error(file)
     return text
 
 
-def empty(file: str) -> ScenarioFileError:
+def make_empty_error(file: str) -> ScenarioFileError:
     """Return the error for an empty file."""
     return decoding_error(
         file,
@@ -165,7 +165,7 @@ def read_json(content: bytes, file: str) -> PositionedDocument:
     except ValueError as error:
         raise _not_json(file, 1, str(error)) from error
     if value is None:
-        raise empty(file)
+        raise make_empty_error(file)
     positions, problems = _Walk(file).walk(text)
     if problems:
         raise ScenarioFileError(problems)

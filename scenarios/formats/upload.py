@@ -194,7 +194,7 @@ class Format:
     """Returns the files and folders that a document references, relative to its folder, to read a single file."""
 
 
-def inside(base: str, path: str) -> str | None:
+def resolve_inside(base: str, path: str) -> str | None:
     """Return a path of the upload, or None if it is absolute or leads outside."""
     if path.startswith(("/", "\\")) or "\\" in path or "\0" in path or path[1:2] == ":":
         return None

@@ -29,7 +29,7 @@ from scenarios.formats.text_files import (
     decode_document,
     decoding_error,
     duplicate_key,
-    empty,
+    make_empty_error,
     too_deep,
 )
 
@@ -193,7 +193,7 @@ def read_yaml(content: bytes, file: str) -> PositionedDocument:
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is None:
-            raise empty(file)
+            raise make_empty_error(file)
         lines, problems = _walk(root, file)
         if problems:
             raise ScenarioFileError(problems)
@@ -201,7 +201,7 @@ def read_yaml(content: bytes, file: str) -> PositionedDocument:
     except yaml.YAMLError as error:
         raise _not_yaml(error, text, file) from error
     if value is None:
-        raise empty(file)
+        raise make_empty_error(file)
     return PositionedDocument(file=file, value=value, positions=Positions(lines))
 
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import CommandResult, Usage
 from evaluators.transcripts.traces import read_trace
 from scenarios.formats import parse_files
@@ -83,7 +83,7 @@ def test_a_test_scores_as_in_the_program(row, suite, tmp_path):
     if output is None:
         assert row["execution_status"] == "execution_error"
         return
-    evidence = Evidence(
+    evidence = TrialEvidence(
         read_trace(trace_of(output)),
         bundle=Folder(),
         answer=output["text"],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.annotations import Annotation
+from scenarios.annotations import FileAnnotation
 from tests.commands.calling import call
 from tests.commands.ci_jobs import FILES, Job, check_out
 
@@ -93,6 +93,6 @@ def test_a_broken_file_is_annotated_at_its_line(
 
 def test_annotations_are_escaped() -> None:
     assert (
-        str(Annotation("a,b:c.yaml", 3, "50 %\nof it"))
+        str(FileAnnotation("a,b:c.yaml", 3, "50 %\nof it"))
         == "::error file=a%2Cb%3Ac.yaml,line=3::50 %25%0Aof it"
     )

@@ -6,7 +6,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from evalhub.environment import database
+from evalhub.environment import parse_database_url
 from evalhub.teams.models import Project
 
 
@@ -21,17 +21,17 @@ from evalhub.teams.models import Project
     ],
 )
 def test_statements_are_prepared_unless_a_pooler_keeps_none(url: str, prepare_threshold: int | None) -> None:
-    assert database(url)["OPTIONS"]["prepare_threshold"] == prepare_threshold
+    assert parse_database_url(url)["OPTIONS"]["prepare_threshold"] == prepare_threshold
 
 
 def test_other_options_are_handed_on() -> None:
-    options = database("postgresql://evalhub@db/evalhub?sslmode=require&host=/run/db")
+    options = parse_database_url("postgresql://evalhub@db/evalhub?sslmode=require&host=/run/db")
     assert (options["HOST"], options["OPTIONS"]["sslmode"]) == ("/run/db", "require")
 
 
 def test_an_invalid_number_is_reported() -> None:
     with pytest.raises(ImproperlyConfigured, match="prepare_threshold of DATABASE_URL is 'often'"):
-        database("postgresql://evalhub@db/evalhub?prepare_threshold=often")
+        parse_database_url("postgresql://evalhub@db/evalhub?prepare_threshold=often")
 
 
 @pytest.mark.django_db
@@ -55,11 +55,11 @@ def test_the_server_prepares_a_repeated_query() -> None:
     ("option", "disabled"), [("", False), ("?pool_mode=session", False), ("?pool_mode=transaction", True)]
 )
 def test_a_pool_of_transactions_gets_no_cursors(option: str, disabled: bool) -> None:
-    found = database(f"postgresql://evalhub@db/evalhub{option}")
+    found = parse_database_url(f"postgresql://evalhub@db/evalhub{option}")
     assert found["DISABLE_SERVER_SIDE_CURSORS"] is disabled
     assert "pool_mode" not in found["OPTIONS"]
 
 
 def test_a_pool_mode_that_is_none_is_refused() -> None:
     with pytest.raises(ImproperlyConfigured, match="pool_mode of DATABASE_URL is 'statement'"):
-        database("postgresql://evalhub@db/evalhub?pool_mode=statement")
+        parse_database_url("postgresql://evalhub@db/evalhub?pool_mode=statement")

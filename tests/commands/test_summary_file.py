@@ -11,7 +11,7 @@ from evalhub.teams.access import default_project
 from runs.compare.comparison import compare_with_baseline
 from runs.exchange.exports.console import verdict_lines
 from runs.exchange.exports.document import run_json
-from runs.exchange.exports.summary_markdown import code, comparison_summary, run_summary
+from runs.exchange.exports.summary_markdown import comparison_summary, format_code, run_summary
 from runs.models import CommandRecord, Run
 from tests.builders import close, make_compared, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
@@ -134,7 +134,7 @@ def test_foreign_text_cannot_become_markup() -> None:
     ],
 )
 def test_a_code_span_holds_any_text_on_one_line(text: str, span: str) -> None:
-    assert code(text) == span
+    assert format_code(text) == span
 
 
 @pytest.mark.django_db(transaction=True)

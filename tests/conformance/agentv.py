@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.grading.evaluate import Criteria
-from evaluators.grading.evaluator import Case, Evidence
+from evaluators.grading.evaluator import Case, TrialEvidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Completion, Score, Transcript
@@ -82,17 +82,17 @@ def _scored(score: Score) -> Any:
 
 def _tool_trajectory(given: Any) -> Any:
     evaluator = EVALUATORS["tool_trajectory"].model_validate(given["config"])
-    return _scored(evaluator.evaluate(Case(), Evidence(_transcript(given["trace"])))[0])
+    return _scored(evaluator.evaluate(Case(), TrialEvidence(_transcript(given["trace"])))[0])
 
 
 def _expected_messages(given: Any) -> Any:
     case = Criteria.model_validate({"expected_messages": given["expected_messages"]})
     evaluator = EVALUATORS["expected_messages"]()
-    return _scored(evaluator.evaluate(case, Evidence(_transcript(given["trace"])))[0])
+    return _scored(evaluator.evaluate(case, TrialEvidence(_transcript(given["trace"])))[0])
 
 
 def _llm_judge(given: Any) -> Any:
-    evidence = Evidence(Transcript(), complete=lambda request: Completion(given["judge_response_text"]))
+    evidence = TrialEvidence(Transcript(), complete=lambda request: Completion(given["judge_response_text"]))
     return _scored(EVALUATORS["llm_judge"]().evaluate(Case(), evidence)[0])
 
 

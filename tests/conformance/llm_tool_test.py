@@ -12,14 +12,20 @@ from typing import Any
 
 import msgspec
 
-from evaluators.grading.evaluate import CompositeWeights, Criteria, composite, evaluate, outcome
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluate import (
+    CompositeWeights,
+    Criteria,
+    compute_composite,
+    decide_outcome,
+    evaluate,
+)
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.gates.informing_scripts import EvaluatorScript, run_script
 from evaluators.grading.judges.rubric import JudgeCriteria, RubricCriteria, first_object, validated_reply
-from evaluators.grading.judges.rubric_judge import reaches
+from evaluators.grading.judges.rubric_judge import reaches_threshold
 from evaluators.model import FoundCommand, Score, Transcript
 from evaluators.redaction import redact_patterns
-from evaluators.tool_use.interaction import Interaction, analyse, metrics
+from evaluators.tool_use.interaction import Interaction, analyse, compute_metrics
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import GENERIC_PATTERN, number_commands
 from evaluators.transcripts import parse
@@ -62,9 +68,9 @@ def _seen(event: Any) -> FoundCommand:
 
 
 def _from_events(given: Any) -> Any:
-    evidence = Evidence(Transcript(), exit_code=given["agent_exit_code"], timed_out=given["timed_out"])
+    evidence = TrialEvidence(Transcript(), exit_code=given["agent_exit_code"], timed_out=given["timed_out"])
     commands = number_commands((_seen(event), None) for event in given["events"])
-    return _metrics(metrics(commands, source="events", completed=evidence.completed))
+    return _metrics(compute_metrics(commands, source="events", completed=evidence.completed))
 
 
 def _gate_scores(given: Any) -> list[Score]:
@@ -78,7 +84,7 @@ def _composite(given: Any) -> Any:
         Score("judge", "judge", given["judge_score"]),
         Score("interaction", "first_try_success_rate", given["first_try_success_rate"]),
     ]
-    score, _ = composite(CompositeWeights(**(given["weights"] or {})), scores, outcome(()))
+    score, _ = compute_composite(CompositeWeights(**(given["weights"] or {})), scores, decide_outcome(()))
     return {"score": score}
 
 
@@ -86,9 +92,11 @@ def _outcome(given: Any) -> Any:
     scores = _gate_scores(given)
     judge = given["judge"]
     if judge and judge.get("enabled", True):
-        passed = reaches(judge["weighted_score"], judge["pass_threshold"])
+        passed = reaches_threshold(judge["weighted_score"], judge["pass_threshold"])
         scores.append(Score("judge", "judge", judge["weighted_score"], passed))
-    done = evaluate(Criteria(), Evidence(Transcript()), [lambda criteria, evidence, so_far: tuple(scores)])
+    done = evaluate(
+        Criteria(), TrialEvidence(Transcript()), [lambda criteria, evidence, so_far: tuple(scores)]
+    )
     return {"outcome": done.outcome.capitalize()}
 
 
@@ -104,7 +112,7 @@ def _weighted(given: Any) -> Any:
 
 def _passes(given: Any) -> Any:
     wanted = JudgeCriteria(rubric=RubricCriteria(criteria=()), pass_threshold=given["pass_threshold"])
-    return {"passed": reaches(given["weighted_score"], wanted.pass_threshold)}
+    return {"passed": reaches_threshold(given["weighted_score"], wanted.pass_threshold)}
 
 
 @contextmanager
@@ -127,7 +135,7 @@ def _gate(given: Any) -> Any:
     if not gates:
         return {"passed": False, "message": str(problems[0])}
     with _workspace(given.get("files") or {}) as workspace:
-        score = gates[0].check(Evidence(Transcript(), workspace=workspace))
+        score = gates[0].check(TrialEvidence(Transcript(), workspace=workspace))
     return {"passed": score.passed, "message": score.message}
 
 
@@ -137,7 +145,7 @@ def _evaluators(given: Any) -> Any:
         for one in given["evaluators"]
     ]
     with _workspace({}) as workspace:
-        evidence = Evidence(Transcript(), workspace=workspace)
+        evidence = TrialEvidence(Transcript(), workspace=workspace)
         results = [run_script(script, evidence) for script in scripts]
     return {"results": [msgspec.to_builtins(result) for result in results]}
 

@@ -11,12 +11,12 @@ import msgspec
 
 from evaluators.grading.assertions import VERDICT
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.stub_loop import MAX_TURNS, ModelCall, ModelTurn, run_stubs
 from evaluators.grading.suite_result import compare_passes
 from evaluators.grading.template_tokens import TokenSources, resolve_tokens
 from evaluators.model import Event, Transcript, Usage
-from evaluators.statistics.descriptive import wilson
+from evaluators.statistics.descriptive import wilson_interval
 from evaluators.statistics.staleness import RegisteredTool, Registry, check_staleness, description_hash
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ScenarioFileError
@@ -57,10 +57,10 @@ def _case(given: Any) -> Any:
     }
 
 
-def _evidence(given: Any) -> Evidence:
+def _evidence(given: Any) -> TrialEvidence:
     response = given["response"]
     calls = response["toolCalls"]
-    return Evidence(
+    return TrialEvidence(
         Transcript(events=tuple(event for n, call in enumerate(calls) for event in _events(str(n), call))),
         answer=response["response"],
         seconds=response["durationMs"] / 1000,
@@ -134,7 +134,7 @@ AREAS: dict[str, Callable[[Any], Any]] = {
     "tool_forge.descriptionHash": lambda given: {"hash": description_hash(given["description"])},
     "tool_forge.load": lambda given: _load(given["file"]),
     "tool_forge.staleness": _staleness,
-    "tool_forge.stats.wilson": lambda given: msgspec.to_builtins(wilson(**given)),
+    "tool_forge.stats.wilson": lambda given: msgspec.to_builtins(wilson_interval(**given)),
     "tool_forge.stub.loop": _stub_loop,
     "tool_forge.token": _token,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluators.grading.evaluate import Criteria
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CommandResult, Completion, CompletionError, CompletionRequest, Score, Transcript
 from evaluators.transcripts.traces import read_trace
@@ -26,7 +26,7 @@ def called(*names: str) -> Transcript:
 def score_of(config: Mapping[str, Any], transcript: Transcript | None = None, **criteria: Any) -> Score:
     """The score of one evaluator, as it stands in a file."""
     evaluator = EVALUATORS[config["type"]].model_validate(config)
-    return evaluator.evaluate(Criteria(**criteria), Evidence(transcript or Transcript()))[0]
+    return evaluator.evaluate(Criteria(**criteria), TrialEvidence(transcript or Transcript()))[0]
 
 
 @dataclass
@@ -76,7 +76,7 @@ def judged(
     judge: Judge, transcript: Transcript | None = None, answer: str = "It is 42.", **config: Any
 ) -> Score:
     evaluator = EVALUATORS[config.setdefault("type", "llm_judge")].model_validate(config)
-    evidence = Evidence(transcript or Transcript(), answer=answer, complete=judge)
+    evidence = TrialEvidence(transcript or Transcript(), answer=answer, complete=judge)
     return evaluator.evaluate(Criteria(**CASE), evidence)[0]
 
 

@@ -19,8 +19,8 @@ from evaluators.statistics.line import FEWEST_RUNS, Line, compare_with_line
 from evaluators.statistics.line_members import AlertDecision, LineRun, members_after
 from evaluators.statistics.looks import ONE_RUN, planned_levels
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.statistics.power import RateTestLevel, power
-from evaluators.statistics.regression import compare_headline, overall
+from evaluators.statistics.power import RateTestLevel, compute_power
+from evaluators.statistics.regression import compare_headline, decide_overall
 from evaluators.statistics.significance import jeffreys_variance
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/statistics"
@@ -131,7 +131,7 @@ def draw_questions() -> Drawing:
         found = [f"{', '.join(change.broke)} broke."] if change.broke else []
         if change.verdict is ChangeVerdict.REGRESSED:
             found.append(f"The pass rate fell by {-100 * (change.effect or 0):.0f} points.")
-        drawing.text(left, 300, overall([change]).label, RED, bold=True)
+        drawing.text(left, 300, decide_overall([change]).label, RED, bold=True)
         drawing.text(left, 322, " ".join(found), RED)
     return drawing
 
@@ -190,10 +190,10 @@ def draw_power() -> Drawing:
     )
 
     def falls(drop: float) -> Callable[[int], float]:
-        return lambda trials: power(rates, [trials] * len(rates), [trials] * len(rates), drop, suite)
+        return lambda trials: compute_power(rates, [trials] * len(rates), [trials] * len(rates), drop, suite)
 
     def breaks(trials: int) -> float:
-        return power([0.87], [trials], [trials], 0.85, scenario)
+        return compute_power([0.87], [trials], [trials], 0.85, scenario)
 
     for words, colour, share_of, at in (
         ("all −30 points", RED, falls(0.3), (1.0, 0.92)),
@@ -245,7 +245,7 @@ def runs_on_a_line() -> list[DrawnRun]:
             past.append(LineRun(number, finished=number))
         else:
             found = compare_with_line([(PASS_RATE, line, new)]).headline
-            change, verdict = found[0], overall(found)
+            change, verdict = found[0], decide_overall(found)
             drawn.append(DrawnRun(rate, verdict, *(change.expected or (rate, rate))))
             is_red = verdict is ChangeVerdict.REGRESSED
             alerted = AlertDecision.OPEN if is_red and not members.pending else None

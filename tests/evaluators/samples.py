@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import (
     CommandResult,
     Completion,
@@ -73,8 +73,8 @@ def printed(stdout: str = "", *, exit_code: int | None = 0, **more: Any) -> Comm
     return CommandResult(exit_code, stdout, **more)
 
 
-def evidence(transcript: Transcript | None = None, **given: Any) -> Evidence:
-    return Evidence(transcript or Transcript(), **{"exit_code": 0, **given})
+def evidence(transcript: Transcript | None = None, **given: Any) -> TrialEvidence:
+    return TrialEvidence(transcript or Transcript(), **{"exit_code": 0, **given})
 
 
 def shell_call(command: str, exit_code: int | None = 0, *, id: str | None = None) -> tuple[Event, Event]:

@@ -17,7 +17,7 @@ from runs.engine.recording import columns_of_result, judging_row, total_cost
 from runs.models import Artifact, CommandRecord, JudgingRecord, SearchEntry, TranscriptRecord, Trial
 from runs.models.run import RunState
 from runs.models.run_options import RunOptions
-from runs.results.search.trial_search import entry
+from runs.results.search.trial_search import make_entry
 from tests.history.catalogue import SCENARIOS, TAGS, TARGETS
 from tests.history.sessions import DemoSession
 from tests.history.story import Chapter, difficulties
@@ -143,7 +143,7 @@ def _transcript(session: DemoSession) -> dict[str, Any]:
 
 def _entry(trial: DemoTrial) -> dict[str, Any]:
     if trial.session is None:
-        return entry(0, "", transcript=None, judgings=(), answer="", error=trial.result.error)
+        return make_entry(0, "", transcript=None, judgings=(), answer="", error=trial.result.error)
     judging = trial.judging
     judge = _judge_text(judging.reasoning, judging.negatives, judging.positives) if judging else ""
     return trial.session.texts | {"judge": judge}
@@ -152,5 +152,5 @@ def _entry(trial: DemoTrial) -> dict[str, Any]:
 @cache
 def _judge_text(reasoning: str, negatives: tuple[str, ...], positives: tuple[str, ...]) -> str:
     judging = Judging(reasoning=reasoning, negatives=negatives, positives=positives)
-    text: str = entry(0, "", transcript=None, judgings=[judging], answer="")["judge"]
+    text: str = make_entry(0, "", transcript=None, judgings=[judging], answer="")["judge"]
     return text

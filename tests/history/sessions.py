@@ -11,16 +11,16 @@ from typing import Any
 
 from msgspec import structs
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import Event, Json, Score, Transcript
-from evaluators.tool_use.attempts import attempts
+from evaluators.tool_use.attempts import find_attempts
 from evaluators.tool_use.diagnosis import diagnose
-from evaluators.tool_use.interaction import Interaction, scores
+from evaluators.tool_use.interaction import Interaction, score_interaction
 from evaluators.tool_use.tool import Tool
 from runs.models import TranscriptRecord
 from runs.models.trial import command_row, json_of
 from runs.results.files.artifacts import StoredFile, keep_content
-from runs.results.search.trial_search import entry
+from runs.results.search.trial_search import make_entry
 from tests.history.catalogue import PASSED, TOOLS, UNCHANGED, UNWRITTEN, WRONG, DemoTool
 
 VARIANTS = 6
@@ -64,23 +64,23 @@ def make_session(tool: int, place: int, failures: int, course: str, variant: int
     done = course in (PASSED, WRONG)
     answer = f"The {tested.key(place)} task is done." if done else "I could not finish the last step."
     transcript = Transcript(events=events, source="events", answer=answer)
-    evidence = Evidence(transcript, tool=Tool(binary=tested.binary), exit_code=0)
+    evidence = TrialEvidence(transcript, tool=Tool(binary=tested.binary), exit_code=0)
     interaction = evidence.interaction
     return DemoSession(
         transcript=transcript,
         packed=TranscriptRecord.pack(transcript),
         events=len(events),
         interaction=interaction,
-        scores=tuple(scores(interaction)),
+        scores=tuple(score_interaction(interaction)),
         interaction_json=interaction.as_json(),
         diagnosis=json_of(diagnose(interaction, failed=course != PASSED)),
-        attempts=json_of(attempts(transcript, interaction.commands)),
+        attempts=json_of(find_attempts(transcript, interaction.commands)),
         answer=answer,
         kept=keep_content(
             "transcript", "\n".join(event.command or str(event.output or "") for event in events).encode()
         ),
         commands=tuple(command_row(0, each) for each in interaction.commands),
-        texts=entry(0, "", transcript=transcript, judgings=(), answer=answer),
+        texts=make_entry(0, "", transcript=transcript, judgings=(), answer=answer),
         facts=frozenset(_facts(events, failures, course, done)),
     )
 

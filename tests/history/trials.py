@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from evaluators.grading.evaluate import Evaluation, outcome
-from evaluators.model import Execution, Json, Judging, Score, Usage
+from evaluators.grading.evaluate import Evaluation, decide_outcome
+from evaluators.model import AgentResult, Json, Judging, Score, Usage
 from runs.engine.recording import TrialResult
 from tests.history.catalogue import (
     GATES,
@@ -49,7 +49,9 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
     if rng.random() < ERROR_SHARE:
         kind, sentence = rng.choice(_ERRORS)
         return DemoTrial(
-            TrialResult(outcome="error", error=sentence, error_kind=kind, execution=Execution(seconds=120.0)),
+            TrialResult(
+                outcome="error", error=sentence, error_kind=kind, execution=AgentResult(seconds=120.0)
+            ),
             None,
         )
     passed = rng.random() < chance(chapter.skill, difficulty)
@@ -58,13 +60,13 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
     played = make_session(chapter.tool, place, failures, course, rng.randrange(VARIANTS))
     judging = _judging(passed, failures, played.facts, rng)
     scores = (*played.scores, *_gates(TOOLS[chapter.tool], place, course), *_judge(judging))
-    verdict = outcome(scores)
+    verdict = decide_outcome(scores)
     tokens = 6_000 + 1_500 * played.interaction.total_commands + rng.randrange(2_000)
     result = TrialResult(
         outcome=verdict,
         evaluation=Evaluation(verdict, scores),
         interaction=played.interaction,
-        execution=Execution(
+        execution=AgentResult(
             answer=played.answer,
             exit_code=0,
             seconds=round(8 + 4 * played.interaction.total_commands + rng.expovariate(0.2), 2),

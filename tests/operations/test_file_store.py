@@ -24,8 +24,8 @@ from runs.models import Artifact, Trial
 from runs.results.files.artifacts import (
     StoreAway,
     StoredFileUnavailable,
-    folders,
     keep_content,
+    list_folders,
     name_of,
     open_file_store,
     open_kept,
@@ -246,7 +246,7 @@ def test_a_store_that_cannot_be_read_has_no_id(settings, tmp_path):
 
 def test_the_id_is_neither_backed_up_nor_pruned(any_store):
     known = store_id()
-    assert folders() == []
+    assert list_folders() == []
     assert store_id() == known
 
 

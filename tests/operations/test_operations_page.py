@@ -20,7 +20,7 @@ PAGE = (ROOT / "docs/operations.md").read_text()
 def settings_read() -> set[str]:
     """Return the names that evalhub/settings.py reads from the environment."""
     text = (ROOT / "evalhub/settings.py").read_text()
-    kinds = "text|words|roots|integer|choice|kept_secret|file_store|readable_file|web_address|mail_server"
+    kinds = r"read_\w+|kept_secret|file_store|readable_file|web_address|mail_server"
     return set(re.findall(rf'environment\.(?:{kinds})\(\s*"(\w+)"', text))
 
 

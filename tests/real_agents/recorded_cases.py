@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.tool_use.recorded_commands import RecordedCall, read_call_record
-from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
+from runs.sandbox.recording.record import RecordedTool, ToolRecord, list_program_places
 from runs.sandbox.sandbox import HOME, SCRATCH, WORKSPACE, Level
 from tests.real_agents.real import LOOPBACK_ONLY, PROGRAMS, agent, invocation, playing
 
@@ -116,7 +116,7 @@ def play(kind: str, case: Case, folder: Path) -> tuple[bytes, tuple[RecordedCall
             ["git", "init", "-q", str(asked.workspace)], check=True, env={**os.environ, "HOME": "/"}
         )
     name, path = case.tool.rsplit("/", 1)[-1], os.environ["PATH"]
-    tool = RecordedTool(name, places_of(case.tool, WORKSPACE, path), by_name="/" not in case.tool)
+    tool = RecordedTool(name, list_program_places(case.tool, WORKSPACE, path), by_name="/" not in case.tool)
     record = ToolRecord(tool, asked.workspace, WORKSPACE, (WORKSPACE, SCRATCH, "/tmp", HOME))
     sessions = [*case.sessions, {"turns": [*case.turns, DONE]}]
     with playing(sessions=[dict(each) for each in sessions]) as model:

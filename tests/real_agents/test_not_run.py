@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from runs.engine.assess import parse_recording
@@ -42,7 +42,7 @@ def results(
         recording = agent(kind, model.url, **fields).invoke(given)
     transcript = parse_recording(recording)
     found = [
-        (call.result.not_run if call.result else "", call.exit_code) for call in calls(transcript.events)
+        (call.result.not_run if call.result else "", call.exit_code) for call in pair_calls(transcript.events)
     ]
     counted = analyse(transcript, TOOL, completed=True)
     assert counted.not_run <= sum(bool(why) for why, _ in found)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, pair_calls
 from evaluators.transcripts import parse
 from runs.sandbox.sandbox import Level
 from runs.targets.definitions import define, read_targets, resolve_definition
@@ -59,7 +59,7 @@ def documented_entry(kind: str) -> dict[str, Any]:
 def check_commands(recording: Recording, commands: list[str], codes: list[int]) -> list[Call]:
     """Check that a session ran the script's commands and ended well; return its calls."""
     transcript = parse(recording.parser, recording.raw)
-    found = [call for call in calls(transcript.events) if call.event.command]
+    found = [call for call in pair_calls(transcript.events) if call.event.command]
     assert [call.exit_code for call in found] == codes
     assert all(command in (call.event.command or "") for command, call in zip(commands, found, strict=True))
     assert (transcript.answer, recording.exit_code) == (ANSWER, 0)
@@ -133,10 +133,10 @@ def test_the_time_limit_leaves_a_partial_transcript(tmp_path, kind):
         with playing(*turns("./taskmgr --help", waiting(kind, 62))) as model:
             recording = agent(kind, model.url).invoke(given)
         assert recording.timed_out
-        if recording.raw.strip() and calls(parse(recording.parser, recording.raw).events):
+        if recording.raw.strip() and pair_calls(parse(recording.parser, recording.raw).events):
             break
     transcript = parse(recording.parser, recording.raw)
-    assert "taskmgr --help" in (calls(transcript.events)[0].event.command or "")
+    assert "taskmgr --help" in (pair_calls(transcript.events)[0].event.command or "")
     assert nothing_left(waiting(kind, 62).replace(" ", "\0"))
 
 
@@ -151,7 +151,7 @@ def test_four_faults_in_one_session_are_survived(tmp_path, kind):
     # opencode sometimes begins a command before it notices the cut; it ends it then, unless the command is faster, and
     # begins it again.
     again = kind == "opencode" and 3 not in called
-    cut = calls(parse(recording.parser, recording.raw).events)[2].exit_code
+    cut = pair_calls(parse(recording.parser, recording.raw).events)[2].exit_code
     assert not again or cut in (None, CODES[2])
     check_commands(
         recording,

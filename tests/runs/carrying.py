@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connections
 
 from evalhub.teams.models import Project
-from evaluators.model import Execution
+from evaluators.model import AgentResult
 from runs.db.transactions import write_transaction
 from runs.engine import lanes, recording
 from runs.engine.reaper import reap
@@ -96,7 +96,7 @@ def lose_preparations(run: Run, times: int) -> None:
 def passed(seconds: float = 1.0, **changes: Any) -> TrialResult:
     """Return the result of a trial that passed."""
     facts = {name: changes.pop(name) for name in ("answer", "cost_usd", "usage") if name in changes}
-    execution = Execution(exit_code=0, seconds=seconds, **facts)
+    execution = AgentResult(exit_code=0, seconds=seconds, **facts)
     return TrialResult(**{"outcome": "pass", "execution": execution, **changes})
 
 

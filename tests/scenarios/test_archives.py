@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios import archives
-from scenarios.bundles import read_archive, read_path, read_upload
+from scenarios.bundles import read_path, unpack_archive, unpack_upload
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ScenarioFileError
 
@@ -89,7 +89,7 @@ HOSTILE = {
 
 def problem_of(data, name="s.zip"):
     with pytest.raises(ScenarioFileError) as caught:
-        read_archive(name, data)
+        unpack_archive(name, data)
     (problem,) = caught.value.problems
     return problem
 
@@ -141,7 +141,7 @@ def test_it_refuses_files_with_holes(data):
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE], ids=["entry", "global"])
 def test_ordinary_extended_headers_are_read(kind):
-    bundle = read_archive("s.tar", with_headers(kind, b"52 comment=" + b"a" * 40 + b"\n"))
+    bundle = unpack_archive("s.tar", with_headers(kind, b"52 comment=" + b"a" * 40 + b"\n"))
     assert bundle.files == {"a.yaml": b"x"}
 
 
@@ -157,13 +157,13 @@ def test_it_refuses_an_encrypted_zip():
     [zipped(("s/a.yaml", b"x"), ("s/b/c", b"y", 0o755)), tarred(("./s/a.yaml", b"x"), ("./s/b/c", b"y"))],
 )
 def test_the_folder_at_the_top_is_the_bundle(data):
-    bundle = read_archive("upload-7.zip", data)
+    bundle = unpack_archive("upload-7.zip", data)
     assert (bundle.name, bundle.files) == ("s", {"a.yaml": b"x", "b/c": b"y"})
     assert "b/c" in bundle.executables
 
 
 def test_without_a_top_folder_the_archive_names_the_bundle():
-    bundle = read_archive("tasks.tar.gz", tarred(("a.yaml", b"x"), ("b/c", b"y"), pack=bytes))
+    bundle = unpack_archive("tasks.tar.gz", tarred(("a.yaml", b"x"), ("b/c", b"y"), pack=bytes))
     assert (bundle.name, sorted(bundle.files)) == ("tasks", ["a.yaml", "b/c"])
 
 
@@ -171,12 +171,12 @@ def test_files_of_file_managers_are_ignored():
     data = zipped(
         ("s/a.yaml", "x"), ("__MACOSX/s/._a.yaml", "x"), ("s/.DS_Store", "x"), ("s/.git/config", "x")
     )
-    assert read_archive("x.zip", data).files == {"a.yaml": b"x"}
+    assert unpack_archive("x.zip", data).files == {"a.yaml": b"x"}
 
 
 def test_an_upload_is_an_archive_or_a_file_alone():
-    assert read_upload("x.bin", zipped(("s/a.yaml", "x"))).files == {"a.yaml": b"x"}
-    bundle = read_upload("C:\\home\\weather.yaml", b"a: 1")
+    assert unpack_upload("x.bin", zipped(("s/a.yaml", "x"))).files == {"a.yaml": b"x"}
+    bundle = unpack_upload("C:\\home\\weather.yaml", b"a: 1")
     assert (bundle.name, bundle.files) == ("weather", {"weather.yaml": b"a: 1"})
 
 
@@ -188,7 +188,7 @@ def test_no_damage_raises_anything_else(archive, data):
     at = data.draw(st.integers(0, min(len(archive), 700) - 1))
     damaged = archive[:at] + data.draw(st.binary(max_size=8)) + archive[at + data.draw(st.integers(0, 8)) :]
     try:
-        assert read_archive("s.zip", damaged).files
+        assert unpack_archive("s.zip", damaged).files
     except ScenarioFileError as error:
         assert error.problems
 

@@ -4,7 +4,7 @@ from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.guidance import (
     Unplaced,
     is_guidance,
-    overlay,
+    lay_guidance_over,
     place_documents,
     replace_documents,
     split,
@@ -83,20 +83,20 @@ def test_the_uploads_own_guidance_changes_no_workspace(fixtures, paths, empty):
     made = {name: files(**contents) for name, contents in fixtures.items()}
     guidance = suite_guidance(suite(made, empty=empty))
     for name, fixture in made.items():
-        assert overlay(fixture, guidance, name=name, names=set(made)) == fixture
+        assert lay_guidance_over(fixture, guidance, name=name, names=set(made)) == fixture
     if empty:
-        assert overlay((), guidance, name="", names=set(made)) == ()
+        assert lay_guidance_over((), guidance, name="", names=set(made)) == ()
 
 
 def test_other_guidance_replaces_and_removes():
     fixture = files(**{"AGENTS.md": "old", "CLAUDE.md": "old", "a.txt": "kept"})
-    laid = overlay(fixture, files(**{"AGENTS.md": "new"}), name="x", names={"x", "y"})
+    laid = lay_guidance_over(fixture, files(**{"AGENTS.md": "new"}), name="x", names={"x", "y"})
     assert laid == files(**{"AGENTS.md": "new", "a.txt": "kept"})
 
 
 def test_guidance_for_one_fixture_is_for_it_alone():
     guidance = files(**{"AGENTS.md": "all", "x/AGENTS.md": "x"})
-    laid = {name: overlay((), guidance, name=name, names={"x", "y"}) for name in ("x", "y", "")}
+    laid = {name: lay_guidance_over((), guidance, name=name, names={"x", "y"}) for name in ("x", "y", "")}
     assert laid == {
         "x": files(**{"AGENTS.md": "x"}),
         "y": files(**{"AGENTS.md": "all"}),

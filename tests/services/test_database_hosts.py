@@ -31,12 +31,12 @@ ROOT = Path(__file__).resolve().parents[2]
     ],
 )
 def test_hosts_and_ports_are_those_of_libpq(url, host, port):
-    found = environment.database(url)
+    found = environment.parse_database_url(url)
     assert (found["HOST"], found["PORT"]) == (host, port)
 
 
 def test_options_of_libpq_pass_through():
-    found = environment.database(
+    found = environment.parse_database_url(
         "postgresql://u@one,two/name?target_session_attrs=read-write&connect_timeout=3"
     )
     assert found["OPTIONS"]["target_session_attrs"] == "read-write"
@@ -46,7 +46,7 @@ def test_options_of_libpq_pass_through():
 @pytest.mark.parametrize("hosts", ["one:port", "one:0", "one:65536", "one,,two", "[::1"])
 def test_hosts_that_are_none_are_refused_without_the_password(hosts):
     with pytest.raises(ImproperlyConfigured, match="has a host or port that is none") as refused:
-        environment.database(f"postgresql://u:hunter2@{hosts}/name")
+        environment.parse_database_url(f"postgresql://u:hunter2@{hosts}/name")
     assert "hunter2" not in str(refused.value)
 
 

@@ -12,7 +12,7 @@ from evalhub.teams import audit
 from evalhub.teams.access import Users, default_project, local_owner, memberships_of, of_token, of_user
 from evalhub.teams.members import add_member, remove_member
 from evalhub.teams.models import ApiToken, AuditEvent, Membership, SignInLink
-from evalhub.teams.roles import ACTIONS, Role, allows, lesser
+from evalhub.teams.roles import ACTIONS, Role, allows, find_lower_role
 from tests.builders import make_member, make_project
 
 
@@ -32,7 +32,7 @@ def test_a_roles_permissions_match_the_table(role, allowed):
 
 
 def test_the_lesser_of_two_roles_counts():
-    assert lesser("admin", "runner") == lesser("runner", "admin") == "runner"
+    assert find_lower_role("admin", "runner") == find_lower_role("runner", "admin") == "runner"
 
 
 @pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from runs.compare.looks import extensions_of
-from runs.compare.measure_changes import compare_run_measures, compare_runs
+from runs.compare.measure_changes import compare_run_measures, compare_with_first
 from runs.models import Launch, Run
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 
@@ -59,7 +59,7 @@ def test_further_runs_become_rounds_where_nothing_changed(newest, changed):
         return
     assert (Run.objects.count(), new.cost_usd, new.retest_usd) == (2, 1.5, 0.5)
     assert sorted(new.trial_set.values_list("round", "index")) == [(n // 3, n) for n in range(6)]
-    (found,) = compare_runs(base, [new], extensions=extensions)
+    (found,) = compare_with_first(base, [new], extensions=extensions)
     assert found.pass_rate.trials == (6, 6)
     # The second look at the comparison.
     assert found.levels[0] == pytest.approx(0.009, abs=0.0005)

@@ -12,7 +12,7 @@ from django.template import engines
 from evalhub.lib import numbers
 from evalhub.template_engine import coded
 from evalhub.web import charts, template_filters
-from evalhub.web.sanitize import cut_text, visible
+from evalhub.web.sanitize import cut_text, mark_invisible
 
 NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
 
@@ -20,39 +20,39 @@ NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (numbers.percent(0.6207), "62\N{NO-BREAK SPACE}%"),
-        (numbers.percent(0.6207, 1000), "62.1\N{NO-BREAK SPACE}%"),
-        (numbers.percent(None), "–"),
-        (numbers.points(0.2157), "± 22 pts"),
-        (numbers.points(1.03), "none"),
-        (numbers.points(None), "–"),
-        (numbers.decimals(-0.15), "−0.15"),
-        (numbers.decimals(0), "0.00"),
-        (numbers.decimals(998.999), "999.00"),
-        (numbers.decimals(999.996), "1,000.00"),
-        (numbers.decimals(-1234.5, 1), "−1,234.5"),
-        (numbers.decimals(float("nan")), "nan"),
-        (numbers.integer(1284), "1,284"),
-        (numbers.money(6.84), "$6.84"),
-        (numbers.money(0.107), "$0.11"),
-        (numbers.money(0.0001), "<$0.001"),
-        (numbers.money(0), "$0.00"),
-        (numbers.duration(0), "0.0 s"),
-        (numbers.duration(0.0004), "<1 ms"),
-        (numbers.duration(0.0064), "6 ms"),
-        (numbers.duration(0.0994), "99 ms"),
-        (numbers.duration(0.0995), "0.10 s"),
-        (numbers.duration(0.42), "0.42 s"),
-        (numbers.duration(48.2), "48 s"),
-        (numbers.duration(492), "8 min 12 s"),
-        (numbers.duration(852), "14 min"),
-        (numbers.duration(7500), "2 h 5 min"),
-        (numbers.duration(None), "–"),
-        (numbers.file_size(999), "999 B"),
-        (numbers.file_size(1500), "1.5 kB"),
-        (numbers.file_size(3 * 10**9), "3.0 GB"),
-        (numbers.measured(10.04, "commands"), "10.0"),
-        (numbers.measured(0.5, "rate"), "50\N{NO-BREAK SPACE}%"),
+        (numbers.format_percent(0.6207), "62\N{NO-BREAK SPACE}%"),
+        (numbers.format_percent(0.6207, 1000), "62.1\N{NO-BREAK SPACE}%"),
+        (numbers.format_percent(None), "–"),
+        (numbers.format_points(0.2157), "± 22 pts"),
+        (numbers.format_points(1.03), "none"),
+        (numbers.format_points(None), "–"),
+        (numbers.format_decimals(-0.15), "−0.15"),
+        (numbers.format_decimals(0), "0.00"),
+        (numbers.format_decimals(998.999), "999.00"),
+        (numbers.format_decimals(999.996), "1,000.00"),
+        (numbers.format_decimals(-1234.5, 1), "−1,234.5"),
+        (numbers.format_decimals(float("nan")), "nan"),
+        (numbers.format_integer(1284), "1,284"),
+        (numbers.format_money(6.84), "$6.84"),
+        (numbers.format_money(0.107), "$0.11"),
+        (numbers.format_money(0.0001), "<$0.001"),
+        (numbers.format_money(0), "$0.00"),
+        (numbers.format_duration(0), "0.0 s"),
+        (numbers.format_duration(0.0004), "<1 ms"),
+        (numbers.format_duration(0.0064), "6 ms"),
+        (numbers.format_duration(0.0994), "99 ms"),
+        (numbers.format_duration(0.0995), "0.10 s"),
+        (numbers.format_duration(0.42), "0.42 s"),
+        (numbers.format_duration(48.2), "48 s"),
+        (numbers.format_duration(492), "8 min 12 s"),
+        (numbers.format_duration(852), "14 min"),
+        (numbers.format_duration(7500), "2 h 5 min"),
+        (numbers.format_duration(None), "–"),
+        (numbers.format_file_size(999), "999 B"),
+        (numbers.format_file_size(1500), "1.5 kB"),
+        (numbers.format_file_size(3 * 10**9), "3.0 GB"),
+        (numbers.format_measure(10.04, "commands"), "10.0"),
+        (numbers.format_measure(0.5, "rate"), "50\N{NO-BREAK SPACE}%"),
     ],
 )
 def test_it_shows_numbers(shown, text):
@@ -85,7 +85,7 @@ def test_it_shows_times(ago, text):
     ],
 )
 def test_it_shows_ages(ago, text):
-    assert numbers.age(NOW - ago, now=NOW) == text
+    assert numbers.format_age(NOW - ago, now=NOW) == text
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_it_shows_ages(ago, text):
     ],
 )
 def test_it_makes_hidden_characters_visible(text, shown):
-    assert visible(text) == shown
+    assert mark_invisible(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -128,34 +128,34 @@ def test_a_secret_is_not_shown_by_half_at_the_cut():
 
 
 def test_dots_have_a_text_alternative():
-    drawn = charts.dots(["pass", "fail", "error", "gap"], here=1)
+    drawn = charts.draw_dots(["pass", "fail", "error", "gap"], here=1)
     assert 'aria-label="1 passed, 1 failed, 1 error"' in drawn
     assert '<i class="fail here">' in drawn
 
 
 def test_an_interval_stops_at_the_edge_of_its_scale():
-    drawn = charts.interval(-0.5, 0.5, 1.5, mark=0.83)
+    drawn = charts.draw_interval(-0.5, 0.5, 1.5, mark=0.83)
     assert 'x1="4.0" x2="106.0"' in drawn
     assert 'class="zero"' in drawn
 
 
 def test_a_spark_has_a_band_where_intervals_are_given():
-    drawn = charts.spark([0.5, 1.0], label="x", band=[(0.25, 0.75), (0.5, 1.0)])
+    drawn = charts.draw_sparkline([0.5, 1.0], label="x", band=[(0.25, 0.75), (0.5, 1.0)])
     band = re.search(r'class="band" d="M([^"]*)Z"', drawn)
     assert band
     heights = [float(each.split()[1]) for each in band[1].split(" L")]
     assert heights == sorted(heights[:2], reverse=True) + sorted(heights[2:])
     assert len(heights) == 4
-    assert "band" not in charts.spark([0.5, 1.0], label="x")
+    assert "band" not in charts.draw_sparkline([0.5, 1.0], label="x")
 
 
 def test_labels_are_escaped():
-    assert "<b>" not in charts.bar([("passed", 1)], total=2, label="<b>")
-    assert "<b>" not in charts.spark([0.1, 0.2], label="<b>")
+    assert "<b>" not in charts.draw_bar([("passed", 1)], total=2, label="<b>")
+    assert "<b>" not in charts.draw_sparkline([0.1, 0.2], label="<b>")
 
 
 def test_a_bar_of_nothing_is_empty():
-    assert 'viewBox="0 0 1 4"' in charts.bar([], total=0, label="nothing")
+    assert 'viewBox="0 0 1 4"' in charts.draw_bar([], total=0, label="nothing")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ _TYPES: dict[str, Any] = {
 """Columns that aren't texts."""
 
 
-def columns(model: type[Model], *names: str, of: str = "") -> Callable[[type[Row]], type[Row]]:
+def add_columns(model: type[Model], *names: str, of: str = "") -> Callable[[type[Row]], type[Row]]:
     """Add columns to a schema, which reads them from rows: a user's name, the key of another relation.
 
     `of` is the attribute that has the row, with its point; empty if it is the row.

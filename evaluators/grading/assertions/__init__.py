@@ -20,7 +20,7 @@ from evaluators.grading.assertions.expect import (
     case_verdict,
     facts_of,
 )
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import Json, Score
 
 __all__ = [
@@ -64,7 +64,7 @@ def check_assertions(expect: Expect, facts: TrialFacts) -> tuple[AssertionResult
     return tuple(result for result in results if result.values)
 
 
-def scores(expect: Expect | None, evidence: Evidence) -> tuple[Score, ...]:
+def score_assertions(expect: Expect | None, evidence: TrialEvidence) -> tuple[Score, ...]:
     """Return the verdict on the case, then one score for each key; after a timeout only the verdict."""
     if expect is None:
         return ()

@@ -14,13 +14,13 @@ from evaluators.grading.evaluator import (
     BaseEvaluator,
     Case,
     EvaluatorResult,
-    Evidence,
     Message,
+    TrialEvidence,
     judged_answer,
 )
 from evaluators.grading.judges.rubric import first_object
-from evaluators.json_values import NoJson, equal, strict_json
-from evaluators.model import AS_TUPLE, CHECKED, Amount, Json, Text, Value
+from evaluators.json_values import NoJson, are_equal, strict_json
+from evaluators.model import AS_TUPLE, CHECKED, Amount, Json, StrictModel, Text
 from evaluators.patterns import WHITE_SPACE, PatternError, SlowPattern, compile_pattern
 from evaluators.statistics.descriptive import weighted_mean
 from evaluators.tool_use.mcp_arguments import check_schema, schema_violations
@@ -45,7 +45,7 @@ class AnswerText(BaseEvaluator):
     type: TextCheck
     value: Annotated[tuple[Text, ...], Field(min_length=1), AS_TUPLE]
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         answer = judged_answer(evidence)
         holds = [
             _TESTS[self.type.removesuffix("-any").removesuffix("-all")](answer, text) for text in self.value
@@ -96,7 +96,7 @@ class AnswerPattern(BaseEvaluator):
             compile_pattern(pattern_text(info.data["value"], flags), javascript=True)
         return flags
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         shown = f"/{self.value}/{self.flags}"
         try:
             pattern = compile_pattern(pattern_text(self.value, self.flags), javascript=True)
@@ -142,7 +142,7 @@ class AnswerJson(BaseEvaluator):
             check_schema(value)
         return value
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         try:
             answer = strict_json(judged_answer(evidence))
         except NoJson:
@@ -166,7 +166,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MISSING = object()
 
 
-class FieldCheck(Value):
+class FieldCheck(StrictModel):
     """One field and how it is compared."""
 
     path: Text
@@ -189,7 +189,7 @@ class FieldAccuracy(BaseEvaluator):
     fields: Annotated[tuple[FieldCheck, ...], Field(min_length=1), AS_TUPLE]
     aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         answer = _decode(judged_answer(evidence))
         expected = _expected_value(case.expected_messages)
         if answer is None:
@@ -301,7 +301,7 @@ def _day(year: int, month: int, day: int) -> date | None:
 
 
 _COMPARISONS: Mapping[str, Callable[[FieldCheck, Json, Json], bool]] = {
-    "exact": lambda field, wanted, actual: equal(wanted, actual),
+    "exact": lambda field, wanted, actual: are_equal(wanted, actual),
     "numeric_tolerance": _within,
     "date": _same_date,
 }

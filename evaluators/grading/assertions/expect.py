@@ -13,11 +13,11 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.template_tokens import TokenSources, resolve_tokens
-from evaluators.model import AS_TUPLE, Amount, Json, Text, Transcript, Usage, Value
+from evaluators.model import AS_TUPLE, Amount, Json, StrictModel, Text, Transcript, Usage
 from evaluators.patterns import WHITE_SPACE, PatternError, compile_pattern, string_of
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, pair_calls
 
 
 class AssertionResult(Struct, frozen=True):
@@ -150,7 +150,7 @@ class ValueResult(Struct, frozen=True):
 PASSED = ValueResult("passed")
 
 
-def facts_of(evidence: Evidence) -> TrialFacts:
+def facts_of(evidence: TrialEvidence) -> TrialFacts:
     """Return the facts that assertions need from the evidence."""
     return TrialFacts(
         answer=evidence.answer,
@@ -166,7 +166,7 @@ def facts_of(evidence: Evidence) -> TrialFacts:
 
 def calls_of_transcript(transcript: Transcript) -> tuple[ToolCall, ...]:
     """Return the tool calls of a transcript in order, with the success from their results."""
-    return tuple(map(_tool_call, calls(transcript.events)))
+    return tuple(map(_tool_call, pair_calls(transcript.events)))
 
 
 def _tool_call(call: Call) -> ToolCall:
@@ -317,7 +317,7 @@ NO_TOOLS = "__none__"
 """Means "no tools" in `toolsAcceptable`."""
 
 
-class ToolParam(Value):
+class ToolParam(StrictModel):
     """One assertion on one parameter of the first call of a tool."""
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
@@ -337,7 +337,7 @@ class ToolParam(Value):
         return "" if assertion in WITHOUT_VALUE else string_of(value)
 
 
-class Expect(Value):
+class Expect(StrictModel):
     """Every assertion of the contract in its order. None means the key is missing or off.
 
     An empty list asserts too: `tools_called=()` allows no call.

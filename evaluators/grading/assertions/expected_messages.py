@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence, ExpectedCall
-from evaluators.json_values import equal
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, ExpectedCall, TrialEvidence
+from evaluators.json_values import are_equal
 from evaluators.model import Event
 from evaluators.transcripts.traces import calls_of_trace, has_trace
 
@@ -18,7 +18,7 @@ class ExpectedMessages(BaseEvaluator):
 
     type: Literal["expected_messages"] = "expected_messages"
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         expected = [call for message in case.expected_messages for call in message.tool_calls]
         if not expected:
             return EvaluatorResult(1.0, hits=("No tool_calls specified in expected_messages",))
@@ -45,6 +45,6 @@ def _mismatch(call: ExpectedCall, actual: Event | None) -> str:
         return f"expected {call.tool}, but no more tool calls in trace"
     if actual.name != call.tool:
         return f"expected {call.tool}, got {actual.name or 'unknown'}"
-    if call.input is not None and not equal(call.input, actual.input):
+    if call.input is not None and not are_equal(call.input, actual.input):
         return "input mismatch"
     return ""

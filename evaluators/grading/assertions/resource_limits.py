@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, TrialEvidence
 from evaluators.model import Amount, Share
 from evaluators.transcripts.traces import calls_of_trace, has_trace
 
@@ -25,7 +25,7 @@ class LatencyLimit(BaseEvaluator):
     threshold: Amount
     """Milliseconds."""
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         return _all_or_nothing([_check_duration(evidence, self.threshold)])
 
 
@@ -36,7 +36,7 @@ class CostLimit(BaseEvaluator):
     budget: Amount
     """US dollars."""
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         return _all_or_nothing([_check_cost(evidence, self.budget)])
 
 
@@ -48,7 +48,7 @@ class TokenLimit(BaseEvaluator):
     max_input: Amount | None = None
     max_output: Amount | None = None
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         limits = {"input": self.max_input, "output": self.max_output, "total": self.max_total}
         results = [_check_tokens(evidence, name, most) for name, most in limits.items() if most is not None]
         return _all_or_nothing(results)
@@ -66,12 +66,12 @@ class ExecutionLimits(BaseEvaluator):
     target_exploration_ratio: Share | None = None
     exploration_tolerance: Amount = 0.2
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         checks = list(self._checks(evidence))
         met = sum(holds for holds, _ in checks)
         return EvaluatorResult(met / len(checks) if checks else 0.0, *_hits_and_misses(checks))
 
-    def _checks(self, evidence: Evidence) -> Iterator[Check]:
+    def _checks(self, evidence: TrialEvidence) -> Iterator[Check]:
         events = evidence.transcript.events
         known = has_trace(evidence.transcript)
         called = calls_of_trace(events)
@@ -99,22 +99,22 @@ class ExecutionLimits(BaseEvaluator):
         return met, f"The share of exploring calls is {share:.2f}, {wanted}"
 
 
-def _model_calls(evidence: Evidence) -> float:
+def _model_calls(evidence: TrialEvidence) -> float:
     """Return the model's steps, else its messages where a trace has no steps."""
     events = evidence.transcript.events
     steps = sum(event.type == "model_step" for event in events)
     return float(steps or sum(event.type == "message" and event.role != "user" for event in events))
 
 
-def _check_duration(evidence: Evidence, most: float) -> Check:
+def _check_duration(evidence: TrialEvidence, most: float) -> Check:
     return _at_most("time in ms", round(evidence.seconds * 1000, 3), most)
 
 
-def _check_cost(evidence: Evidence, most: float) -> Check:
+def _check_cost(evidence: TrialEvidence, most: float) -> Check:
     return _at_most("cost in US dollars", evidence.cost_usd, most)
 
 
-def _check_tokens(evidence: Evidence, name: str, most: float) -> Check:
+def _check_tokens(evidence: TrialEvidence, name: str, most: float) -> Check:
     usage = evidence.usage
     written = usage.known_output if usage else None
     counts: dict[str, int | None] = {"input": usage.input, "output": written} if usage else {}

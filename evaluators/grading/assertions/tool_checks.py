@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_arguments, matches_pattern
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence
-from evaluators.json_values import equal
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, TrialEvidence
+from evaluators.json_values import are_equal
 from evaluators.model import Count, Event, Json, Text
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, pair_calls
 from evaluators.transcripts.traces import TYPES, calls_of_trace, has_trace, shell_command
 
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -28,7 +28,7 @@ class ToolUsed(BaseEvaluator):
     minimum: Count = 1
     maximum: Count | None = None
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
         called = [event.name or "" for event in calls_of_trace(evidence.transcript.events)]
@@ -46,7 +46,7 @@ class StepCount(BaseEvaluator):
     minimum: Count = 0
     maximum: Count | None = None
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
         steps = [texts for event in evidence.transcript.events if (texts := _step_texts(event, self.step))]
@@ -67,7 +67,7 @@ class ToolArguments(BaseEvaluator):
     ignore: tuple[str, ...] = ()
     """Arguments of a call that `exact` doesn't compare."""
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
         called = [
@@ -89,7 +89,7 @@ class ToolArguments(BaseEvaluator):
             if isinstance(actual, dict)
             else actual
         )
-        return equal(self.args, compared)
+        return are_equal(self.args, compared)
 
 
 class SkillTrigger(BaseEvaluator):
@@ -99,10 +99,12 @@ class SkillTrigger(BaseEvaluator):
     skill: Text
     should_trigger: bool = True
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
             return _without_trace(negated=self.negate)
-        used = next((text for call in calls(evidence.transcript.events) if (text := self._use(call))), "")
+        used = next(
+            (text for call in pair_calls(evidence.transcript.events) if (text := self._use(call))), ""
+        )
         sentence = used or f"The skill {self.skill} was not used"
         if bool(used) is self.should_trigger:
             return EvaluatorResult(1.0, hits=(sentence,))
@@ -170,7 +172,7 @@ def _includes(actual: Json, wanted: Json) -> bool:
         return isinstance(actual, Mapping) and all(
             key in actual and _includes(actual[key], item) for key, item in wanted.items()
         )
-    return equal(wanted, actual)
+    return are_equal(wanted, actual)
 
 
 def _short(value: Json) -> str:

@@ -17,10 +17,10 @@ from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from evalhub.lib.limits import LONGEST_NAME
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence, invert
-from evaluators.json_values import equal
-from evaluators.model import AS_TUPLE, Amount, Count, Event, Json, Text, Value
-from evaluators.tool_use.calls import Call, calls
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, TrialEvidence, invert
+from evaluators.json_values import are_equal
+from evaluators.model import AS_TUPLE, Amount, Count, Event, Json, StrictModel, Text
+from evaluators.tool_use.calls import Call, pair_calls
 from evaluators.transcripts.traces import has_trace, summarize_trace
 
 NO_TRACE = "No trace available for evaluation"
@@ -51,7 +51,7 @@ def _read_args(value: Json) -> Json:
     return None if value == "any" else value
 
 
-class ExpectedTool(Value):
+class ExpectedTool(StrictModel):
     """One call of a sequence."""
 
     decisive: ClassVar[Mapping[str, str]] = {
@@ -84,7 +84,7 @@ class ToolTrajectory(BaseEvaluator):
     patterns: SkipJsonSchema[bool] = False
     """Whether names of steps may contain `*` and `?`, whatever their case."""
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
             # Nothing is known, so a negated check fails, too.
             result = EvaluatorResult(0.0, misses=(NO_TRACE,))
@@ -93,7 +93,7 @@ class ToolTrajectory(BaseEvaluator):
         if self.mode == "any_order":
             return _any_order(self.minimums, summarize_trace(events).tool_calls_by_name)
         compare = (_SHARES if self.shares else _COMPARISONS)[self.mode]
-        return compare(self.expected, calls(events), self._accepts)
+        return compare(self.expected, pair_calls(events), self._accepts)
 
     def _accepts(self, step: ExpectedTool, call: Call) -> bool:
         """Return whether a call has a step's tool and arguments."""
@@ -123,13 +123,13 @@ def _args_match(expected: Mapping[str, Json], actual: Json, match: ArgsMatch) ->
     if not isinstance(actual, dict):
         return False
     if match == "exact":
-        return equal(dict(expected), actual)
+        return are_equal(dict(expected), actual)
     if match == "superset":
-        return all(key in actual and equal(value, actual[key]) for key, value in expected.items())
+        return all(key in actual and are_equal(value, actual[key]) for key, value in expected.items())
     if match == "subset":
-        return all(key in expected and equal(value, expected[key]) for key, value in actual.items())
+        return all(key in expected and are_equal(value, expected[key]) for key, value in actual.items())
     pairs = ((_value_at(expected, path), _value_at(actual, path)) for path in match)
-    return all(one is None or equal(one, other) for one, other in pairs)
+    return all(one is None or are_equal(one, other) for one, other in pairs)
 
 
 def _value_at(value: Json, path: str) -> Json:

@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 from pydantic import Field
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.gates.base_gate import BaseGate
 from evaluators.grading.gates.command_gates import (
     CommandOutputContains,
@@ -57,6 +57,6 @@ GATES: dict[str, type[BaseGate]] = {
 }
 
 
-def scores(gates: Sequence[Gate], evidence: Evidence) -> tuple[Score, ...]:
+def score_gates(gates: Sequence[Gate], evidence: TrialEvidence) -> tuple[Score, ...]:
     """Return the score of every gate in the declared order; a failure does not stop the others."""
     return tuple(gate.check(evidence) for gate in gates)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import yaml
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import CHECKED, CommandResult, Json, Kind, Score
 from evaluators.patterns import SlowPattern, compile_pattern
 
@@ -32,7 +32,7 @@ PatternText = Annotated[str, AfterValidator(_compiles)]
 """A regular expression, checked when the gate is created."""
 
 
-def contains(what: str, text: str, substring: str) -> Verdict:
+def contains_text(what: str, text: str, substring: str) -> Verdict:
     """Return whether `text` contains a substring; `what` names the text in the message."""
     passed = substring in text
     verb = "contains" if passed else "does not contain"
@@ -66,7 +66,7 @@ class BaseGate(Kind):
     timeout_seconds: float = Field(default=30.0, gt=0)
 
     @abstractmethod
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         """Return the score. Never raises."""
 
     def score(self, passed: bool | None, message: str, *, error: str = "", **detail: Json) -> Score:
@@ -83,7 +83,7 @@ class CommandGate(BaseGate):
     command: str
     network: bool = False
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         if evidence.workspace is None:
             return self.score(None, NOT_RUN, command=self.command)
         if not self.command.strip():

@@ -11,13 +11,20 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from evalhub.lib.numbers import counted
-from evaluators.grading.evaluator import Evidence
-from evaluators.grading.gates.base_gate import BaseGate, CommandGate, PatternText, Verdict, contains, matches
+from evalhub.lib.numbers import format_count
+from evaluators.grading.evaluator import TrialEvidence
+from evaluators.grading.gates.base_gate import (
+    BaseGate,
+    CommandGate,
+    PatternText,
+    Verdict,
+    contains_text,
+    matches,
+)
 from evaluators.json_values import cut_deep, json_output
 from evaluators.model import CommandResult, Json, Score
-from evaluators.tool_use.calls import calls
-from evaluators.tool_use.shell import segments, words_of
+from evaluators.tool_use.calls import pair_calls
+from evaluators.tool_use.shell import split_commands, words_of
 
 
 class CommandSucceeds(CommandGate):
@@ -54,7 +61,7 @@ class CommandOutputContains(OutputGate):
     substring: str
 
     def judge_output(self, stdout: str) -> Verdict:
-        return contains("its output", stdout, self.substring)
+        return contains_text("its output", stdout, self.substring)
 
 
 class CommandOutputMatches(OutputGate):
@@ -109,7 +116,7 @@ class CommandRan(BaseGate):
     times: int | None = Field(default=None, ge=0)
     """Exact number of such commands; None means at least one."""
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         interaction = evidence.interaction
         if interaction.problem:
             return self.score(None, interaction.problem, error=interaction.problem)
@@ -126,7 +133,7 @@ class CommandRan(BaseGate):
         if interaction.lost and _is_tool(evidence, program):
             # A lost one may be one too many.
             passed = passed and self.times is None
-            message += f" {counted(interaction.lost, 'execution')} of the tool could not be recorded."
+            message += f" {format_count(interaction.lost, 'execution')} of the tool could not be recorded."
         lines = [" ".join(words) for words in called[:_SHOWN]]
         return self.score(passed, message, expected=wanted, actual=len(fitting), commands=lines)
 
@@ -141,17 +148,17 @@ class CommandRan(BaseGate):
         )
 
 
-def _commands(evidence: Evidence, program: str) -> Iterator[tuple[str, ...]]:
+def _commands(evidence: TrialEvidence, program: str) -> Iterator[tuple[str, ...]]:
     """Yield the words of each command: as layer 1 counted them if the program is its tool, else as the agent's shell got them."""
     if _is_tool(evidence, program):
         yield from (words for each in evidence.interaction.commands if (words := words_of(each.line)))
         return
-    for call in calls(evidence.transcript.events):
+    for call in pair_calls(evidence.transcript.events):
         if call.event.command and not call.not_run:
-            yield from (part.words for part in segments(call.event.command) if part.words)
+            yield from (part.words for part in split_commands(call.event.command) if part.words)
 
 
-def _is_tool(evidence: Evidence, program: str) -> bool:
+def _is_tool(evidence: TrialEvidence, program: str) -> bool:
     """Return whether layer 1 counted the commands of this program."""
     tool = evidence.tool
     return bool(

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from evaluators.grading.evaluator import Evidence
-from evaluators.grading.gates.base_gate import NOT_RUN, BaseGate, PatternText, Verdict, contains, matches
+from evaluators.grading.evaluator import TrialEvidence
+from evaluators.grading.gates.base_gate import NOT_RUN, BaseGate, PatternText, Verdict, contains_text, matches
 from evaluators.model import FileUnavailable, Score, Workspace
 from evaluators.name_lists import list_names
 
@@ -18,7 +18,7 @@ class FileGate(BaseGate):
 
     path: Annotated[str, Field(min_length=1)]
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         if evidence.workspace is None:
             return self.score(None, NOT_RUN, path=self.path)
         try:
@@ -49,7 +49,7 @@ class FileContains(FileGate):
     substring: str
 
     def judge(self, workspace: Workspace) -> Verdict:
-        return contains(self.path, workspace.read(self.path), self.substring)
+        return contains_text(self.path, workspace.read(self.path), self.substring)
 
 
 class FileMatches(FileGate):
@@ -72,7 +72,7 @@ class ProtectedUnchanged(BaseGate):
 
     type: Literal["protected_unchanged"] = "protected_unchanged"
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         changed = evidence.protected_changes
         message = (
             f"The agent changed protected files: {list_names(changed, _SHOWN)}."

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evaluators.grading.evaluator import Evidence, clamp_score
+from evaluators.grading.evaluator import TrialEvidence, clamp_score
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import NoJson, cut_deep, decode_json
-from evaluators.model import CommandResult, Json, Score, Seconds, Text, Value
+from evaluators.model import CommandResult, Json, Score, Seconds, StrictModel, Text
 
 
-class EvaluatorScript(Value):
+class EvaluatorScript(StrictModel):
     """One entry of `scripts.evaluators`."""
 
     command: Text
@@ -33,12 +33,12 @@ class ScriptResult(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def scores(scripts: Sequence[EvaluatorScript], evidence: Evidence) -> tuple[Score, ...]:
+def score_scripts(scripts: Sequence[EvaluatorScript], evidence: TrialEvidence) -> tuple[Score, ...]:
     """Return one score for each script; its errors are reported and fail nothing."""
     return tuple(_score(script, evidence) for script in scripts)
 
 
-def _score(script: EvaluatorScript, evidence: Evidence) -> Score:
+def _score(script: EvaluatorScript, evidence: TrialEvidence) -> Score:
     if evidence.workspace is None:
         return Score("scripts", script.name, message=NOT_RUN)
     result = run_script(script, evidence)
@@ -48,7 +48,7 @@ def _score(script: EvaluatorScript, evidence: Evidence) -> Score:
     return Score("scripts", script.name, result.score, None, result.error or result.summary or "", detail)
 
 
-def run_script(script: EvaluatorScript, evidence: Evidence) -> ScriptResult:
+def run_script(script: EvaluatorScript, evidence: TrialEvidence) -> ScriptResult:
     """Run a script in the evidence's workspace and read its output. Raises `ValueError` without a workspace."""
     if evidence.workspace is None:
         raise ValueError(f"The script '{script.name}' needs a workspace.")

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, ValidationInfo
 
 from evaluators.grading.gates.base_gate import excerpt
 from evaluators.grading.gates.command_gates import OutputGate
-from evaluators.json_values import equal, refuse_constant
+from evaluators.json_values import are_equal, refuse_constant
 from evaluators.model import CHECKED, Json
 from evaluators.patterns import LONGEST
 
@@ -143,7 +143,7 @@ class Assertion(Struct, frozen=True):
         if self.form == "exists":
             return value is not None
         if self.form == "equals":
-            return equal(value, self.expected)
+            return are_equal(value, self.expected)
         return isinstance(value, str) and self.expected in value
 
     def length(self, values: Sequence[Json], *, counting: bool) -> int | None:

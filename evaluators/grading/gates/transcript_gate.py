@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from evalhub.lib.limits import LONGEST_ERROR
-from evalhub.lib.numbers import counted
-from evaluators.grading.evaluator import Evidence
+from evalhub.lib.numbers import format_count
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Command, Json, Score
 from evaluators.tool_use.exposure import find_failed_loads, opened_paths
@@ -28,7 +28,7 @@ class NoTranscriptErrors(BaseGate):
 
     type: Literal["no_transcript_errors"] = "no_transcript_errors"
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         metrics = evidence.interaction
         has_transcript = evidence.transcript.events or evidence.transcript.text.strip()
         if not has_transcript and metrics.source != "recorded":
@@ -50,7 +50,7 @@ class NoTranscriptErrors(BaseGate):
             f"{metrics.error_count} of {metrics.total_commands} commands failed (source: {source}{unknown})."
         )
         if metrics.lost:
-            message += f" {counted(metrics.lost, 'execution')} of the tool could not be recorded."
+            message += f" {format_count(metrics.lost, 'execution')} of the tool could not be recorded."
         if evidence.transcript.unseen_agents and metrics.source != "recorded":
             message += f" {unseen_sentence(evidence.transcript.unseen_agents)}"
         return self.score(
@@ -74,7 +74,7 @@ class TranscriptMatches(BaseGate):
     pattern: PatternText = Field(min_length=1)
     where: Literal["answer", "commands", "either"] = "either"
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         commands = [event.command for event in evidence.transcript.events if event.command]
         answer = [evidence.answer or evidence.transcript.answer]
         texts = {"answer": answer, "commands": commands, "either": answer + commands}[self.where]
@@ -95,7 +95,7 @@ class AnswerLacks(BaseGate):
     type: Literal["answer_lacks"] = "answer_lacks"
     substring: str = Field(min_length=1)
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         answer = evidence.answer or evidence.transcript.answer
         if not answer.strip():
             return self.score(False, "There is no answer.", expected=self.substring)
@@ -112,7 +112,7 @@ class _SkillGate(BaseGate):
 
     skill: str = Field(min_length=1)
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         if not evidence.transcript.events:
             return self.score(None, NO_EVENTS, error=NO_EVENTS, skill=self.skill)
         path = f"skills/{self.skill}/SKILL.md"
@@ -151,7 +151,7 @@ class _McpGate(BaseGate):
 
     needs_workspace: ClassVar[bool] = False
 
-    def check(self, evidence: Evidence) -> Score:
+    def check(self, evidence: TrialEvidence) -> Score:
         if evidence.tool is None or evidence.tool.mcp is None:
             return self.score(None, NO_SERVER, error=NO_SERVER)
         if problem := evidence.interaction.problem:

@@ -8,10 +8,15 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence, trimmed_text
-from evaluators.grading.judges.llm_judge import ask_judge, collect_prompt_values, fill_template, section
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, TrialEvidence, trimmed_text
+from evaluators.grading.judges.llm_judge import (
+    ask_judge,
+    collect_prompt_values,
+    fill_template,
+    format_section,
+)
 from evaluators.grading.judges.rubric import first_object, hash_of
-from evaluators.model import AS_TUPLE, Amount, Json, Judging, Value
+from evaluators.model import AS_TUPLE, Amount, Json, Judging, StrictModel
 
 SYSTEM = """You check an answer against a list of statements.
 Reply with a single JSON object and nothing else, of exactly this shape:
@@ -30,7 +35,7 @@ TEMPLATE = "Check for each statement in the section rubrics whether the candidat
 NO_CHECKS = "The judge's answer checks none of the statements, so the score is 0."
 
 
-class RubricItem(Value):
+class RubricItem(StrictModel):
     """One statement to check."""
 
     id: str = Field(min_length=1)
@@ -59,10 +64,10 @@ class ChecklistJudge(BaseEvaluator):
     def asks_model(self) -> bool:
         return True
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         values = collect_prompt_values(case, evidence)
         prompt = fill_template(TEMPLATE, values, with_trace=self.include_trace)
-        listed = section("rubrics", "\n".join(map(_line, self.rubrics)))
+        listed = format_section("rubrics", "\n".join(map(_line, self.rubrics)))
         judging = ask_judge(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence, rubric=hash_of(listed))
         if judging.error:
             return EvaluatorResult(None, error=judging.error, judging=judging)

@@ -16,7 +16,7 @@ from evaluators.grading.evaluator import (
     BaseEvaluator,
     Case,
     EvaluatorResult,
-    Evidence,
+    TrialEvidence,
     clamp_score,
     judged_answer,
     trace_context,
@@ -32,7 +32,7 @@ def run_judge_script(
     script: str,
     settings: CodeJudge | CodeAggregator,
     payload: Json,
-    evidence: Evidence,
+    evidence: TrialEvidence,
     *,
     exit_code_decides: bool = False,
 ) -> EvaluatorResult:
@@ -189,7 +189,7 @@ class CodeJudge(BaseEvaluator):
     def needs_workspace(self) -> bool:
         return True
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         return run_judge_script(
             self.script,
             self,
@@ -198,7 +198,7 @@ class CodeJudge(BaseEvaluator):
             exit_code_decides=self.exit_code_decides,
         )
 
-    def _input(self, case: Case, evidence: Evidence) -> dict[str, Json]:
+    def _input(self, case: Case, evidence: TrialEvidence) -> dict[str, Json]:
         """Return the script's input; paths are relative to its working directory."""
         guidelines = self._relative_paths(case.guidelines)
         messages = [message.model_dump(exclude_none=True) for message in case.input_messages]
@@ -216,7 +216,7 @@ class CodeJudge(BaseEvaluator):
             **trace_context(evidence),
         }
 
-    def _later_input(self, case: Case, evidence: Evidence) -> dict[str, Json]:
+    def _later_input(self, case: Case, evidence: TrialEvidence) -> dict[str, Json]:
         """Return the keys that AgentV 4 adds or names otherwise."""
         context = trace_context(evidence)
         usage = evidence.usage

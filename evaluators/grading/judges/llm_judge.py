@@ -16,7 +16,7 @@ from evaluators.grading.evaluator import (
     BaseEvaluator,
     Case,
     EvaluatorResult,
-    Evidence,
+    TrialEvidence,
     clamp_score,
     judged_answer,
     trace_context,
@@ -156,7 +156,7 @@ _ENCLOSED = _UNTRUSTED | {"reference_answer", "expected_output"}
 _SHOWS_ANSWER = frozenset(("candidate_answer", "output", "expected_messages"))
 
 
-def collect_prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
+def collect_prompt_values(case: Case, evidence: TrialEvidence) -> dict[str, str]:
     """Return the values of a template's placeholders, redacted, cut and trimmed."""
     context = trace_context(evidence)
     values = {
@@ -183,13 +183,13 @@ def fill_template(template: str, values: Mapping[str, str], *, with_trace: bool 
     parts = [_PLACEHOLDER.sub(lambda match: _fill(match, values), template).strip()]
     if not used & _SHOWS_ANSWER:
         named = used | {_LATER_NAMES.get(name, name) for name in used}
-        parts += [section(name, values[name]) for name in _INPUTS if name not in named]
+        parts += [format_section(name, values[name]) for name in _INPUTS if name not in named]
     if (
         with_trace
         and values.get("trace_summary", "null") != "null"
         and not used & {"trace_summary", "tool_calls"}
     ):
-        parts.append(section("trace_summary", values["trace_summary"]))
+        parts.append(format_section("trace_summary", values["trace_summary"]))
     return "\n\n".join(parts)
 
 
@@ -208,7 +208,7 @@ def shows_answer(template: str) -> bool:
     return bool(find_placeholders(template) & _SHOWS_ANSWER)
 
 
-def section(name: str, text: str) -> str:
+def format_section(name: str, text: str) -> str:
     """Return one named section of a prompt; text of the program under test is enclosed in tags."""
     return f"[[ ## {name} ## ]]\n{enclose(text) if name in _UNTRUSTED else text}"
 
@@ -262,7 +262,7 @@ def read_judge_reply(text: str) -> JudgeReply:
 NO_MODEL = "The judge has no model. Choose a judge, or run without judges."
 
 
-def ask_judge(user: str, system: str, model: str, evidence: Evidence, *, rubric: str) -> Judging:
+def ask_judge(user: str, system: str, model: str, evidence: TrialEvidence, *, rubric: str) -> Judging:
     """Return a judging with the prompts and the raw answer; `error` if the model did not answer."""
     asked = Judging(model=model, rubric=rubric, system_prompt=system, user_prompt=user)
     if evidence.complete is None:
@@ -275,7 +275,7 @@ def ask_judge(user: str, system: str, model: str, evidence: Evidence, *, rubric:
 
 
 def add_cost(
-    asked: Judging, answers: Sequence[Completion], evidence: Evidence, *, error: str = ""
+    asked: Judging, answers: Sequence[Completion], evidence: TrialEvidence, *, error: str = ""
 ) -> Judging:
     """Return the judging with the cost of its answers, and a warning if the judge judges itself."""
     if not answers:
@@ -315,7 +315,7 @@ class LlmJudge(BaseEvaluator):
     def asks_model(self) -> bool:
         return True
 
-    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+    def find(self, case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         values = collect_prompt_values(case, evidence)
         prompt = fill_template(self.prompt or TEMPLATE, values, with_trace=self.include_trace)
         judging = ask_judge(prompt, SYSTEM, self.model, evidence, rubric=hash_of(self.prompt or TEMPLATE))

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.json_values import refuse_constant
-from evaluators.model import Amount, Json, Text, Value
+from evaluators.model import Amount, Json, StrictModel, Text
 
 PREFIX = "evalhub:"
 """`rubric: evalhub:guidance` in a scenario names a shipped rubric."""
@@ -30,7 +30,7 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-class Criterion(Value):
+class Criterion(StrictModel):
     """One weighted criterion of a rubric."""
 
     id: Text
@@ -41,7 +41,7 @@ class Criterion(Value):
     """What the judge checks."""
 
 
-class RubricCriteria(Value):
+class RubricCriteria(StrictModel):
     """Weighted criteria for a judge; weights stay as written and are normalized on use."""
 
     name: str = ""
@@ -66,7 +66,7 @@ class RubricCriteria(Value):
         return REASONS in self.require_fields
 
 
-class JudgeCriteria(Value):
+class JudgeCriteria(StrictModel):
     """The judge of a scenario (`evaluation.judge`)."""
 
     enabled: bool = True
@@ -277,7 +277,7 @@ def validated_reply(answer: Mapping[str, Json], rubric: RubricCriteria) -> Rubri
     )
 
 
-def contradiction(reported: float, recomputed: float) -> str:
+def describe_contradiction(reported: float, recomputed: float) -> str:
     """Return how a judge's total and its weighted criteria differ, in a sentence."""
     return (
         f"The judge reported {reported:.2f}, but its criteria give {recomputed:.2f} by the rubric's weights."
@@ -311,7 +311,7 @@ def _reasons(reasons: Json, known: Mapping[str, float]) -> dict[str, str]:
     return {
         name: why.strip()
         for name, why in named
-        if name in known and isinstance(why, str) and why.strip() and not is_placeholder(why)
+        if name in known and isinstance(why, str) and why.strip() and not copies_placeholder(why)
     }
 
 
@@ -331,7 +331,7 @@ def _sentences(value: Json, where: str, problems: list[str]) -> tuple[str, ...]:
     if not isinstance(sentences, list):
         problems.append(f"'{where}' is not a list of sentences.")
         return ()
-    if any(map(is_placeholder, sentences)):
+    if any(map(copies_placeholder, sentences)):
         problems.append(f"'{where}' repeats the placeholder; write your own sentences, or [] for none.")
     texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in sentences)
     return tuple(text for text in texts if text.strip())
@@ -339,9 +339,9 @@ def _sentences(value: Json, where: str, problems: list[str]) -> tuple[str, ...]:
 
 def _says_something(score: Json) -> bool:
     """Return whether a score, valid or not, is a judgement: "high" and 8 are, a placeholder or a list is not."""
-    return isinstance(score, str | int | float) and not is_placeholder(score)
+    return isinstance(score, str | int | float) and not copies_placeholder(score)
 
 
-def is_placeholder(value: Json) -> bool:
+def copies_placeholder(value: Json) -> bool:
     """Return whether a value is a placeholder that the prompt shows, copied."""
     return isinstance(value, str) and bool(_PLACEHOLDER.fullmatch(value.strip()))

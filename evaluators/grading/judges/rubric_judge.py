@@ -12,7 +12,7 @@ from statistics import fmean
 import msgspec
 from msgspec import Struct
 
-from evaluators.grading.evaluator import Evidence, score_and_threshold
+from evaluators.grading.evaluator import TrialEvidence, score_and_threshold
 from evaluators.grading.judges.llm_judge import (
     MAX_CHARACTERS,
     MAX_EVENT_CHARACTERS,
@@ -28,9 +28,9 @@ from evaluators.grading.judges.rubric import (
     JudgeCriteria,
     RubricCriteria,
     RubricReply,
-    contradiction,
+    copies_placeholder,
+    describe_contradiction,
     first_object,
-    is_placeholder,
     read_reply,
 )
 from evaluators.json_values import int_or_none
@@ -59,7 +59,7 @@ _SKILL = re.compile(r"""[^\s'"`()<>]*\bskills/[^\s'"`()<>]*|\bSKILL\.md\b""")
 """A path in a folder of skills, or a skill's document."""
 
 
-def blind_account(evidence: Evidence) -> str:
+def blind_account(evidence: TrialEvidence) -> str:
     """Return a trial's account as text, redacted and of limited length, with each path of a skill left out."""
     parts = (
         "Commands of the tool:\n" + ("\n".join(_commands(evidence)) or "none was seen"),
@@ -74,7 +74,7 @@ def hide_skills(text: str) -> str:
     return _SKILL.sub(LEFT_OUT, text)
 
 
-def _commands(evidence: Evidence) -> Iterator[str]:
+def _commands(evidence: TrialEvidence) -> Iterator[str]:
     """Yield the tool's commands with their ends; without a known tool, all commands but those about skills."""
     if evidence.tool is not None:
         if missing := find_not_started(evidence.transcript, evidence.tool, evidence.interaction):
@@ -99,7 +99,7 @@ def _line(command: str, exit_code: int | None, *, failed: bool) -> str:
     return f"$ {escaped} [exit {exit_code}]"
 
 
-def _files(evidence: Evidence) -> Iterator[str]:
+def _files(evidence: TrialEvidence) -> Iterator[str]:
     """Yield the changed files with their texts, as far as they can be read."""
     for path in evidence.changed_files:
         if _SKILL.search(path):
@@ -142,7 +142,7 @@ Decide for each by itself whether it holds. Quote or name the evidence first: a 
 wrote. A statement that nothing shows doesn't hold, and neither does one that holds only in part."""
 
 
-def rubric_prompt(rubric: RubricCriteria, evidence: Evidence) -> str:
+def rubric_prompt(rubric: RubricCriteria, evidence: TrialEvidence) -> str:
     """Return the prompt: task, criteria, metrics, transcript and the shape of the answer."""
     blind = evidence.hides_skill
     transcript = blind_account(evidence) if blind else render_transcript(evidence.transcript)
@@ -261,7 +261,7 @@ def _decisions(statements: Json, count: int, problems: list[str]) -> dict[int, _
             problems.append(f"'holds' of statement {number} is neither true nor false.")
             continue
         why = item.get("evidence")
-        evidence = why.strip() if isinstance(why, str) and not is_placeholder(why) else ""
+        evidence = why.strip() if isinstance(why, str) and not copies_placeholder(why) else ""
         decisions.setdefault(number, _Decided(item["holds"], evidence))
     return decisions
 
@@ -294,7 +294,9 @@ NAME = "judge"
 """The score that decides. Each call adds a score `judging`, each criterion a score `criterion.<id>`."""
 
 
-def scores(criteria: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[Score]) -> tuple[Score, ...]:
+def score_with_judge(
+    criteria: JudgeCriteria | None, evidence: TrialEvidence, so_far: Sequence[Score]
+) -> tuple[Score, ...]:
     """Return the judge's verdict, its judgings and its criteria; nothing if the judge is off."""
     if criteria is None or not criteria.enabled:
         return ()
@@ -319,7 +321,7 @@ def combine_judgings(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> tu
         return (Score("judge", NAME, message=judgings[0].error, error=judgings[0].error), *judging_scores)
     # Without rounding, the mean of equal scores can be slightly below them.
     mean = round(fmean(one.score for one in good if one.score is not None), 12)
-    passed = reaches(mean, criteria.pass_threshold)
+    passed = reaches_threshold(mean, criteria.pass_threshold)
     message = f"Judge score {score_and_threshold(mean, criteria.pass_threshold, reached=passed)}."
     return (
         Score("judge", NAME, mean, passed, message),
@@ -328,7 +330,7 @@ def combine_judgings(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> tu
     )
 
 
-def reaches(score: float, threshold: float) -> bool:
+def reaches_threshold(score: float, threshold: float) -> bool:
     """Return whether a judge's score passes: it is at least the threshold."""
     return score >= threshold
 
@@ -350,7 +352,7 @@ def _rubric_judge_criteria(criteria: JudgeCriteria, judgings: Sequence[Judging])
     return scores
 
 
-def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:
+def judge(criteria: JudgeCriteria, evidence: TrialEvidence, complete: Complete) -> Judging:
     """Ask the judge, and once more after an unusable answer. Never raises."""
     prompt = rubric_prompt(criteria.rubric, evidence)
     asked = Judging(
@@ -381,7 +383,7 @@ def _read(text: str, criteria: JudgeCriteria) -> RubricReply:
         return read_statements(text, criteria.rubric)
     reply = read_reply(text, criteria.rubric)
     if criteria.on_mismatch == "error" and reply.mismatch and reply.recomputed is not None:
-        raise BadReply(contradiction(reply.weighted_score, reply.recomputed), scored=True)
+        raise BadReply(describe_contradiction(reply.weighted_score, reply.recomputed), scored=True)
     return reply
 
 
@@ -393,7 +395,7 @@ def _judge_reply(judging: Judging, reply: RubricReply, criteria: JudgeCriteria) 
     return msgspec.structs.replace(
         judging,
         score=reply.weighted_score,
-        passed=reaches(reply.weighted_score, criteria.pass_threshold),
+        passed=reaches_threshold(reply.weighted_score, criteria.pass_threshold),
         recomputed=reply.recomputed,
         mismatch=reply.mismatch,
         criteria=reply.scores,

@@ -15,7 +15,7 @@ from evaluators.grading.assertions.expected_messages import ExpectedMessages
 from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, LatencyLimit, TokenLimit
 from evaluators.grading.assertions.tool_checks import SkillTrigger, StepCount, ToolArguments, ToolUsed
 from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, Evidence
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, TrialEvidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.judges.code_judge import CodeAggregator, CodeJudge, run_judge_script
 from evaluators.grading.judges.llm_judge import (
@@ -24,8 +24,8 @@ from evaluators.grading.judges.llm_judge import (
     ask_judge,
     collect_prompt_values,
     enclose,
+    format_section,
     result_of_judging,
-    section,
 )
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.model import AS_TUPLE, Amount, Json, Kind, Score, Share, TextOrNone, Transcript
@@ -80,7 +80,7 @@ class CompositeEvaluator(BaseEvaluator):
     def asks_model(self) -> bool:
         return isinstance(self.aggregator, LlmAggregator)
 
-    def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
+    def evaluate(self, case: Case, evidence: TrialEvidence) -> tuple[Score, ...]:
         results = [member.evaluate(case, evidence) for member in self.evaluators]
         whole = self.score(self._aggregate([scores[0] for scores in results], case, evidence))
         members = [
@@ -94,9 +94,9 @@ class CompositeEvaluator(BaseEvaluator):
         """Return its score from changed scores of its members; None if a script or a model combines them."""
         if not isinstance(self.aggregator, WeightedAverage | PassedShare):
             return None
-        return self.score(self._aggregate(members, Case(), Evidence(Transcript())))
+        return self.score(self._aggregate(members, Case(), TrialEvidence(Transcript())))
 
-    def _aggregate(self, members: Sequence[Score], case: Case, evidence: Evidence) -> EvaluatorResult:
+    def _aggregate(self, members: Sequence[Score], case: Case, evidence: TrialEvidence) -> EvaluatorResult:
         errors = dict.fromkeys(score.error for score in members if score.error)
         results = {
             score.name: {"name": score.name, "score": score.value, "weight": score.weight, **score.detail}
@@ -109,7 +109,7 @@ class CompositeEvaluator(BaseEvaluator):
         return msgspec.structs.replace(combined, more={**combined.more, **more})
 
     def _ask_combiner(
-        self, members: Sequence[Score], results: Json, case: Case, evidence: Evidence
+        self, members: Sequence[Score], results: Json, case: Case, evidence: TrialEvidence
     ) -> EvaluatorResult:
         aggregator = self.aggregator
         if isinstance(aggregator, CodeAggregator):
@@ -179,13 +179,13 @@ def _prefix_texts(members: Sequence[Score], key: str) -> tuple[str, ...]:
     return tuple(f"[{score.name}] {text}" for score in members for text in score.detail[key])
 
 
-def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -> str:
+def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: TrialEvidence) -> str:
     encoded = json.dumps(results, indent=2, ensure_ascii=False)
     if _RESULTS in how.prompt:
         return how.prompt.replace(_RESULTS, enclose(encoded))
     values = collect_prompt_values(case, evidence)
-    parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", values["expected_outcome"]))
-    return "\n\n".join((*parts, section("evaluator_results", encoded)))
+    parts = (how.prompt.strip() or _TEMPLATE, format_section("expected_outcome", values["expected_outcome"]))
+    return "\n\n".join((*parts, format_section("evaluator_results", encoded)))
 
 
 def without_models(evaluators: Iterable[Evaluator]) -> tuple[Evaluator, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluators.grading.evaluator import LAYER, Case, Evidence, score_and_threshold
+from evaluators.grading.evaluator import LAYER, Case, TrialEvidence, score_and_threshold
 from evaluators.grading.scores import Evaluator
 from evaluators.model import Score
 from evaluators.statistics.descriptive import weighted_mean
@@ -15,8 +15,8 @@ NAME = "score"
 _ROUNDING = 1e-9
 
 
-def scores(
-    evaluators: Sequence[Evaluator], threshold: float, case: Case, evidence: Evidence
+def score_evaluators(
+    evaluators: Sequence[Evaluator], threshold: float, case: Case, evidence: TrialEvidence
 ) -> tuple[Score, ...]:
     """Return the aggregate, then every evaluator's score; nothing without evaluators."""
     if not evaluators:

@@ -31,9 +31,9 @@ IMPORTERS = (
     SessionImporter("mini-swe-agent", trajectories.matches_mini, trajectories.parse_mini),
     SessionImporter("ATIF", trajectories.matches_atif, trajectories.parse_atif),
     SessionImporter(
-        "Inspect", trajectories.matches_inspect, trajectories.parse_inspect, inspect_log.is_archive
+        "Inspect", trajectories.matches_inspect, trajectories.parse_inspect, inspect_log.is_inspect_archive
     ),
-    SessionImporter("aider", lambda value: False, aider.parse, aider.begins),
+    SessionImporter("aider", lambda value: False, aider.parse, aider.begins_chat_history),
     SessionImporter("Claude Code", claude_code.matches, claude_code.parse),
     SessionImporter("Codex", codex.matches, codex.parse),
     SessionImporter("opencode", opencode.matches, opencode.parse),

@@ -11,7 +11,7 @@ from evaluators.transcripts.reading import as_text
 from evaluators.transcripts.sessions.session import Problems, Reduce, Session, UnreadableSession, keep_whole
 
 
-def begins(head: bytes) -> bool:
+def begins_chat_history(head: bytes) -> bool:
     """Return whether a file begins like a chat history of aider."""
     return START.match(as_text(head).lstrip()) is not None
 

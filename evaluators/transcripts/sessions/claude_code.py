@@ -17,7 +17,7 @@ from evaluators.transcripts.claude_code import (
     by_model,
     find_refusal,
     message_events,
-    usage_of,
+    read_claude_usage,
     with_task_ends,
 )
 from evaluators.transcripts.sessions.session import (
@@ -31,7 +31,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
 )
 from evaluators.transcripts.sessions.written_once import WrittenOnce, message_key
-from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
+from evaluators.transcripts.stream import Object, make_transcript, mapping_or_empty, text_or_none
 
 
 def matches(value: Object) -> bool:
@@ -72,7 +72,9 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
     trail = messages.trail(id, dict(zip(places, once.calls, strict=True)))
     used = trail.tokens.values()
-    content = transcript(events, usage=total_usage(usage for _, usage in used), usage_by_model=by_model(used))
+    content = make_transcript(
+        events, usage=total_usage(usage for _, usage in used), usage_by_model=by_model(used)
+    )
     times = span_of(event.timestamp for event in events)
     return only_session(Session(id, content, model, *times, trail), "Claude Code")
 
@@ -100,7 +102,7 @@ class _Messages:
         self._forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
         if kind == "assistant":
             key = message_key(message.get("id") or line.get("uuid"))
-            self._usages[key] = _model(message), usage_of(mapping_or_empty(message.get("usage")))
+            self._usages[key] = _model(message), read_claude_usage(mapping_or_empty(message.get("usage")))
             self._own.update(() if origin else (key,))
 
     def trail(self, id: str, calls: dict[int, tuple[str, ...]]) -> Trail:

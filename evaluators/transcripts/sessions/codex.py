@@ -17,28 +17,28 @@ from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.json_values import int_or_none
 from evaluators.model import Event, Json, Usage
 from evaluators.transcripts.claude_code import CODEX, find_refusal
-from evaluators.transcripts.codex import usage_of
+from evaluators.transcripts.codex import read_codex_usage
 from evaluators.transcripts.sessions.session import (
     Problems,
     Reduce,
     Session,
     Trail,
     keep_whole,
-    moment_of,
     only_session,
+    parse_time,
     read_objects,
     span_of,
 )
-from evaluators.transcripts.sessions.written_once import content_key, digest
+from evaluators.transcripts.sessions.written_once import content_key, hash_stably
 from evaluators.transcripts.stream import (
     Object,
     json_or_none,
+    make_transcript,
     mapping_or_empty,
     text_of_message,
     text_or_none,
-    transcript,
 )
-from evaluators.transcripts.traces import line_of_shell, shell_command, timestamp
+from evaluators.transcripts.traces import as_timestamp, line_of_shell, shell_command
 
 _POWERSHELL = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
 _HEADER_LINE = re.compile(
@@ -141,7 +141,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
     """Events whose turns have their usage, which comes after them."""
     for line in read_objects(file, problems):
         kind, payload = line.get("type"), mapping_or_empty(line.get("payload"))
-        time = timestamp(line.get("timestamp"))
+        time = as_timestamp(line.get("timestamp"))
         if history.is_copied(time):
             history.copied = len(events)
         if kind == "session_meta":
@@ -171,7 +171,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
         calls=items.calls,
         replayed=history.copied,
     )
-    read = transcript(events, usage=history.usage)
+    read = make_transcript(events, usage=history.usage)
     return only_session(Session(id, read, model, *times, trail), "Codex")
 
 
@@ -205,13 +205,13 @@ class _History:
         self.parents = {name for name in names if isinstance(name, str)}
         # A spawned agent may begin without any history, and act at once.
         self._has_history = isinstance(about.get("forked_from_id"), str)
-        began = moment_of(time or "")
+        began = parse_time(time or "")
         self._own_begun = not self.parents or began is None
         self._ends = began + _WRITTEN_ANEW if began else None
 
     def is_copied(self, time: str | None) -> bool:
         """Return whether a line with this time is of the copied history: nothing after the first own line is."""
-        moment = moment_of(time or "")
+        moment = parse_time(time or "")
         if moment and self._ends and moment > self._ends:
             self._own_begun = True
         return self._has_history and not self._own_begun and self._ends is not None
@@ -257,7 +257,7 @@ class _Items:
         if event.type == "tool_call":
             key = content_key(event)
             self._counts[key] += 1
-            self.calls[len(self.events)] = (digest(key, self._counts[key]),)
+            self.calls[len(self.events)] = (hash_stably(key, self._counts[key]),)
         self.events.append(self._reduce(event))
 
     def add(self, item: Object, time: str | None) -> None:
@@ -348,4 +348,4 @@ def _usage(payload: Object, which: str) -> Usage | None:
     total = mapping_or_empty(mapping_or_empty(payload.get("info")).get(which))
     if payload.get("type") != "token_count" or not total:
         return None
-    return usage_of(total)
+    return read_codex_usage(total)

@@ -16,7 +16,7 @@ from evaluators.transcripts.sessions.session import (
     read_objects,
     span_of,
 )
-from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
+from evaluators.transcripts.stream import Object, make_transcript, mapping_or_empty, text_or_none
 
 
 def matches(value: Object) -> bool:
@@ -29,7 +29,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
     lines = list(read_objects(file, problems))
     begin = mapping_or_empty(lines[0].get("data")) if lines else {}
     events, by_model = [reduce(event) for event in read_events(lines)], usage_by_model(lines)
-    read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
+    read = make_transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
     model = text_or_none(begin.get("selectedModel")) or next(iter(by_model), "")
     id = text_or_none(begin.get("sessionId")) or ""
     return only_session(

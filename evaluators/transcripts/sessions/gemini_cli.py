@@ -19,8 +19,14 @@ from evaluators.transcripts.sessions.session import (
     read_objects_or_one,
     span_of,
 )
-from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.stream import (
+    Object,
+    count_or_zero,
+    make_transcript,
+    mapping_or_empty,
+    text_or_none,
+)
+from evaluators.transcripts.traces import as_timestamp, shell_command
 
 _DENIED = re.compile(r'Tool execution (?:for "[^"\n]*" )?denied by policy\.|Tool execution blocked: ')
 _INVALID = re.compile(r"params must |params/|Tool \"[^\"\n]*\" not found|Invalid parameters")
@@ -43,7 +49,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
             messages[key] = {**messages.get(key, {}), **message}
     events = [reduce(event) for message in messages.values() for event in _turn(message)]
     by_model = _models_usage(messages.values())
-    read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
+    read = make_transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
     model = next((text_or_none(each.get("model")) or "" for each in _answers(messages.values())), "")
     times = span_of(event.timestamp for event in events)
     return only_session(Session(id, read, model, *times), "Gemini CLI")
@@ -72,11 +78,11 @@ def _models_usage(messages: Iterable[Object]) -> dict[str, Usage]:
 
 def _usage(tokens: Object) -> Usage:
     """Return a turn's tokens: input includes the cache, thoughts are beside output."""
-    thoughts = whole(tokens.get("thoughts"))
+    thoughts = count_or_zero(tokens.get("thoughts"))
     return Usage(
-        whole(tokens.get("input")) + whole(tokens.get("tool")),
-        whole(tokens.get("output")) + thoughts,
-        cache_read=whole(tokens.get("cached")),
+        count_or_zero(tokens.get("input")) + count_or_zero(tokens.get("tool")),
+        count_or_zero(tokens.get("output")) + thoughts,
+        cache_read=count_or_zero(tokens.get("cached")),
         reasoning=thoughts,
     )
 
@@ -90,7 +96,7 @@ def _turn(message: Object) -> list[Event]:
 
 
 def _events(message: Object) -> Iterator[Event]:
-    time, kind = timestamp(message.get("timestamp")), message.get("type")
+    time, kind = as_timestamp(message.get("timestamp")), message.get("type")
     content = message.get("content")
     # The text of a message; results that are sent to the model have none.
     parts = content if isinstance(content, list) else [content]
@@ -127,7 +133,7 @@ def _call_events(call: Object, began: str | None) -> Iterator[Event]:
         output=call.get("resultDisplay") or told or error,
         exit_code=code,
         success=None if unknown else status == "success",
-        timestamp=timestamp(call.get("timestamp")),
+        timestamp=as_timestamp(call.get("timestamp")),
         not_run=not_run,
     )
 

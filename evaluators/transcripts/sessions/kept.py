@@ -17,7 +17,7 @@ from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Command, Event, FoundCommand, Json, Score, Transcript, Usage, total_usage
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.tool_use.attempts import error_message
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, pair_calls
 from evaluators.tool_use.diagnosis import waste_scores
 from evaluators.tool_use.flag_confusion import TOOL, Confusion, HelpPage, parse_help
 from evaluators.tool_use.interaction import analyse
@@ -326,7 +326,7 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     @property
     def errors(self) -> dict[int, str]:
         """The first error line of each command that failed or printed an error, by its number."""
-        by_event = {call.index: call for call in calls(self.transcript.events)}
+        by_event = {call.index: call for call in pair_calls(self.transcript.events)}
         paired = (
             (command, by_event.get(command.event))
             for command in self.commands
@@ -350,7 +350,7 @@ def keep_session(
     """Return what is stored of a session; with `whole`, its transcript, redacted by pattern."""
     read = without_deep_values(session.transcript)
     metrics = analyse(read, tool, completed=False)
-    by_index = {call.index: call for call in calls(read.events)}
+    by_index = {call.index: call for call in pair_calls(read.events)}
     help = dict(_help_pages(metrics.commands, by_index))
     if whole:
         commands = tuple(_redact_command(command, command.event) for command in metrics.commands)

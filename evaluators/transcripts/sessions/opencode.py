@@ -8,7 +8,7 @@ from typing import IO
 from msgspec import structs
 
 from evaluators.model import Event
-from evaluators.transcripts.opencode import call_events, sum_costs, usage_of
+from evaluators.transcripts.opencode import call_events, read_opencode_usage, sum_costs
 from evaluators.transcripts.sessions.session import (
     Problems,
     Reduce,
@@ -19,7 +19,13 @@ from evaluators.transcripts.sessions.session import (
     span_of,
     whole_json,
 )
-from evaluators.transcripts.stream import Object, mapping_or_empty, moment, text_or_none, transcript
+from evaluators.transcripts.stream import (
+    Object,
+    format_milliseconds,
+    make_transcript,
+    mapping_or_empty,
+    text_or_none,
+)
 
 
 def matches(value: Object) -> bool:
@@ -36,9 +42,11 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
     infos = [mapping_or_empty(mapping_or_empty(message).get("info")) for message in messages]
     events = [event for message in messages for event in _turn(mapping_or_empty(message))]
     answered = [info for info in infos if info.get("role") == "assistant"]
-    read = transcript(
+    read = make_transcript(
         events,
-        usage=usage_of([mapping_or_empty(info.get("tokens")) for info in answered]) if answered else None,
+        usage=read_opencode_usage([mapping_or_empty(info.get("tokens")) for info in answered])
+        if answered
+        else None,
         cost_usd=sum_costs([info.get("cost") for info in answered]),
     )
     model = next((text_or_none(info.get("modelID")) or "" for info in reversed(answered)), "")
@@ -54,13 +62,13 @@ def _turn(message: Object) -> list[Event]:
         mapping_or_empty(mapping_or_empty(message.get("info")).get("tokens")),
     )
     if events and tokens:
-        events[0] = structs.replace(events[0], usage=usage_of([tokens]))
+        events[0] = structs.replace(events[0], usage=read_opencode_usage([tokens]))
     return events
 
 
 def _events(message: Object) -> Iterator[Event]:
     info, parts = mapping_or_empty(message.get("info")), message.get("parts")
-    time = moment(mapping_or_empty(info.get("time")).get("created"))
+    time = format_milliseconds(mapping_or_empty(info.get("time")).get("created"))
     for part in map(mapping_or_empty, parts if isinstance(parts, list) else ()):
         kind = part.get("type")
         if kind == "text" and not part.get("synthetic"):

@@ -18,7 +18,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
     whole_json,
 )
-from evaluators.transcripts.span_attributes import attributes
+from evaluators.transcripts.span_attributes import read_attributes
 from evaluators.transcripts.stream import Object, json_or_none
 
 
@@ -66,7 +66,7 @@ def _trace(span: Mapping[str, Json]) -> str:
 
 
 def _conversation(span: Mapping[str, Json]) -> str:
-    has = attributes(span.get("attributes"))
+    has = read_attributes(span.get("attributes"))
     return str(has.get("gen_ai.conversation.id") or has.get("session.id") or "")
 
 

@@ -19,8 +19,14 @@ from evaluators.transcripts.sessions.session import (
     read_objects,
     span_of,
 )
-from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.stream import (
+    Object,
+    count_or_zero,
+    make_transcript,
+    mapping_or_empty,
+    text_or_none,
+)
+from evaluators.transcripts.traces import as_timestamp, shell_command
 
 
 def matches(value: Object) -> bool:
@@ -47,7 +53,7 @@ def parse(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> I
             by_model[model] = total_usage([by_model.get(model), used]) or used
             line_events[:1] = [structs.replace(event, usage=used) for event in line_events[:1]]
         events += line_events
-    read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
+    read = make_transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
     return only_session(Session(id, read, model, *span_of(event.timestamp for event in events)), "Qwen Code")
 
 
@@ -58,19 +64,22 @@ def _id(line: Object) -> str:
 
 def _usage(tokens: Object) -> Usage:
     """Return a turn's tokens. Asked in OpenAI's protocol, thoughts are part of the candidates; the total tells."""
-    read, written = whole(tokens.get("promptTokenCount")), whole(tokens.get("candidatesTokenCount"))
-    thoughts = whole(tokens.get("thoughtsTokenCount"))
-    written = max(written, whole(tokens.get("totalTokenCount")) - read)
+    read, written = (
+        count_or_zero(tokens.get("promptTokenCount")),
+        count_or_zero(tokens.get("candidatesTokenCount")),
+    )
+    thoughts = count_or_zero(tokens.get("thoughtsTokenCount"))
+    written = max(written, count_or_zero(tokens.get("totalTokenCount")) - read)
     return Usage(
         read,
         written,
-        cache_read=whole(tokens.get("cachedContentTokenCount")),
+        cache_read=count_or_zero(tokens.get("cachedContentTokenCount")),
         reasoning=min(thoughts, written),
     )
 
 
 def _events(line: Object) -> Iterator[Event]:
-    kind, time = text_or_none(line.get("type")) or "", timestamp(line.get("timestamp"))
+    kind, time = text_or_none(line.get("type")) or "", as_timestamp(line.get("timestamp"))
     parts = mapping_or_empty(line.get("message")).get("parts")
     for part in map(mapping_or_empty, parts if isinstance(parts, list) else ()):
         text = text_or_none(part.get("text"))

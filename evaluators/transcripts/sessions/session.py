@@ -130,7 +130,7 @@ def _find_importer(file: IO[bytes], head: bytes, importers: Sequence[SessionImpo
         if importer.begins(head):
             return importer
     kind = recognised_session(as_text(head))
-    for value in outline(file):
+    for value in read_outline(file):
         for importer in importers:
             if importer.matches(value):
                 return importer
@@ -143,11 +143,11 @@ def _find_importer(file: IO[bytes], head: bytes, importers: Sequence[SessionImpo
 
 def span_of(times: Iterable[str | None]) -> tuple[str, str]:
     """Return the first and the last of times in ISO 8601; empty texts without any."""
-    known = [(moment, time) for time in times if time and (moment := moment_of(time))]
+    known = [(moment, time) for time in times if time and (moment := parse_time(time))]
     return (min(known)[1], max(known)[1]) if known else ("", "")
 
 
-def moment_of(time: str) -> datetime | None:
+def parse_time(time: str) -> datetime | None:
     """Return a time in ISO 8601 as an aware moment, None for anything else."""
     try:
         moment = datetime.fromisoformat(time)
@@ -186,7 +186,7 @@ class Problems(list[str]):
             self.append(f"line {line}: {sentence}")
 
 
-def outline(file: IO[bytes]) -> Iterator[Object]:
+def read_outline(file: IO[bytes]) -> Iterator[Object]:
     """Yield the objects of a file's first lines, or the one that it is; those of a list. Large values are emptied.
 
     Raises `UnreadableSession` for JSON that is broken.

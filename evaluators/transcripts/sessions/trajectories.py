@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from evaluators.transcripts import atif, inspect_log, mini_swe_agent
-from evaluators.transcripts.inspect_log import is_archive, read_archive
+from evaluators.transcripts.inspect_log import is_inspect_archive, read_inspect_archive
 from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.sessions.session import (
     Problems,
@@ -18,7 +18,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
     whole_json,
 )
-from evaluators.transcripts.sessions.written_once import digest
+from evaluators.transcripts.sessions.written_once import hash_stably
 from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
 
@@ -34,7 +34,9 @@ def parse_mini(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole)
         raise UnreadableSession("No `messages` of a trajectory of mini-swe-agent found.")
     read = mini_swe_agent.read_mini_trajectory(value)
     times = span_of(event.timestamp for event in read.events)
-    return only_session(Session("", read, mini_swe_agent.model_of(value), *times), "mini-swe-agent")
+    return only_session(
+        Session("", read, mini_swe_agent.read_mini_swe_model(value), *times), "mini-swe-agent"
+    )
 
 
 def matches_atif(value: Object) -> bool:
@@ -49,7 +51,7 @@ def parse_atif(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole)
         raise UnreadableSession("No `steps` of a trajectory in ATIF found.")
     read = atif.read_atif(value)
     id, times = text_or_none(value.get("session_id")) or "", span_of(event.timestamp for event in read.events)
-    return only_session(Session(id, read, atif.model_of(value), *times), "ATIF")
+    return only_session(Session(id, read, atif.read_atif_model(value), *times), "ATIF")
 
 
 def matches_inspect(value: Object) -> bool:
@@ -60,7 +62,7 @@ def matches_inspect(value: Object) -> bool:
 def parse_inspect(file: IO[bytes], problems: Problems, reduce: Reduce = keep_whole) -> Iterator[Session]:
     """Yield a session for each sample of a log of Inspect."""
     value = _inspect_log(file)
-    samples = inspect_log.samples_of(value)
+    samples = inspect_log.list_inspect_samples(value)
     if not samples:
         raise UnreadableSession("No samples of a log of Inspect found.")
     about = mapping_or_empty(value.get("eval"))
@@ -73,16 +75,16 @@ def parse_inspect(file: IO[bytes], problems: Problems, reduce: Reduce = keep_who
 
 def _sample_id(about: Object, sample: Object) -> str:
     """Return an id for a sample of an older log: its evaluation, id and epoch."""
-    run = text_or_none(about.get("eval_id")) or digest(about)
+    run = text_or_none(about.get("eval_id")) or hash_stably(about)
     return f"{run}/{sample.get('id')}/{sample.get('epoch', 1)}"
 
 
 def _inspect_log(file: IO[bytes]) -> Object:
     begins = file.read(64)
     file.seek(0)
-    if not is_archive(begins):
+    if not is_inspect_archive(begins):
         return mapping_or_empty(whole_json(file))
     try:
-        return read_archive(file.read())
+        return read_inspect_archive(file.read())
     except UnreadableTranscript as error:
         raise UnreadableSession(str(error)) from error

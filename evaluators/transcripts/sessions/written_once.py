@@ -14,15 +14,15 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def content_key(event: Event) -> str:
     """Return what is the same in every copy of an event. Ids alone are not unique: some models write `call_0`."""
-    return digest(event.type, event.role, event.id, event.name, event.text, event.input)
+    return hash_stably(event.type, event.role, event.id, event.name, event.text, event.input)
 
 
 def call_key(event: Event) -> str:
     """Return the keys that identify a call in every part of its session. Some models repeat ids."""
-    return digest(event.id, event.name, event.command, event.timestamp)
+    return hash_stably(event.id, event.name, event.command, event.timestamp)
 
 
-def digest(*parts: Json) -> str:
+def hash_stably(*parts: Json) -> str:
     """Return a hash that is the same in every process, because it may be stored."""
     return blake2b(_encode(parts), digest_size=8).hexdigest()
 
@@ -33,7 +33,7 @@ KEY = 12
 
 def message_key(id: Json) -> str:
     """Return a hash of a message's id."""
-    return digest(id)[:KEY]
+    return hash_stably(id)[:KEY]
 
 
 class WrittenOnce:
@@ -65,7 +65,7 @@ class WrittenOnce:
         if event.type == "tool_call" and event.id:
             self._last[event.id] = (key, anchors, is_copy)
         if event.type == "tool_call" and not is_copy:
-            self.calls.append(tuple(digest(*pair) for pair in pairs))
+            self.calls.append(tuple(hash_stably(*pair) for pair in pairs))
         return is_copy
 
     def _is_answered(self, result: Event) -> bool:

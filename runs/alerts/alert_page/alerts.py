@@ -134,16 +134,16 @@ def alert_page(
     """Return one page of the matching alerts in a state, newest first. Three or four queries."""
     alerts = _with_runs().filter(filters.condition(), project=project, state=state)
     page = page_below(alerts, before, size=SIZE)
-    return page, cards(page.rows)
+    return page, read_cards(page.rows)
 
 
 def alert_card(project: Project, pk: int) -> AlertCard | None:
     """Return one alert of a project, None if missing. Three or four queries."""
     alerts = list(_with_runs().filter(project=project, pk=pk))
-    return cards(alerts)[0] if alerts else None
+    return read_cards(alerts)[0] if alerts else None
 
 
-def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
+def read_cards(alerts: Sequence[Alert]) -> list[AlertCard]:
     """Return the alerts with what regressed in them. Up to four queries, and one more where alerts were confirmed."""
     keys = [alert.run_id for alert in alerts]
     changes: dict[int, list[Change]] = {}

@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalhub.lib.numbers import counted, percent
+from evalhub.lib.numbers import format_count, format_percent
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
 from evalhub.web.middleware import STOP_POLLING, page_or_fragment, posted_query
@@ -152,7 +152,7 @@ def _table(lost: tuple[Lost, ...]) -> str:
     if not lost:
         return ""
     rows = [
-        f"| {_plain(scenario.key)} | {percent(scenario.before)} | {percent(scenario.after)} | {_plain(scenario.reason)} |"
+        f"| {_plain(scenario.key)} | {format_percent(scenario.before)} | {format_percent(scenario.after)} | {_plain(scenario.reason)} |"
         for scenario in lost[:MOST]
     ]
     more = [f"\n{len(lost) - MOST} more scenarios."] if len(lost) > MOST else []
@@ -284,7 +284,7 @@ def triage_selected(request: ProjectRequest) -> HttpResponse:
     else:
         alerts = Alert.objects.filter(project=project, pk__in=selected).select_related("assignee", "project")
         changed = triage_all(list(alerts), by=request.user, **form.changes())
-        messages.success(request, f"Changed {counted(changed, 'regression')}.")
+        messages.success(request, f"Changed {format_count(changed, 'regression')}.")
     query = posted_query(request).urlencode()
     return redirect(f"{reverse('regressions', args=[project.slug])}{f'?{query}' if query else ''}")
 

@@ -118,7 +118,7 @@ def send_test(channel: Channel, *, by: User | None) -> Delivery:
         )
         delivery = Delivery.objects.create(notification=notification, channel=channel)
         job = request_job(Job.Kind.CHANNEL, channel.pk)
-    wakeups.wake(job)
+    wakeups.wake_for_job(job)
     return delivery
 
 
@@ -132,7 +132,7 @@ def send_again(delivery: Delivery, *, by: User | None) -> bool:
         project = delivery.channel.project
         audit.append_event(project, by, "channel.send-again", delivery.channel.name, message=delivery.uid)
         job = request_job(Job.Kind.CHANNEL, delivery.channel_id)
-    wakeups.wake(job)
+    wakeups.wake_for_job(job)
     return True
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from evalhub.lib.limits import LONGEST_ERROR
-from evalhub.lib.timestamps import moment
+from evalhub.lib.timestamps import format_timestamp
 from runs.alerts.notifications.channels import signature_headers
 from runs.alerts.notifications.messages import NothingToSay, NotificationMessage, compose
 from runs.db.retry import retry_when_lost
@@ -25,8 +25,8 @@ from runs.db.transactions import write_transaction
 from runs.models import Channel, Delivery, Job, Notification
 from runs.models.notification import ChannelKind, DeliveryState, NotificationEvent
 from runs.sandbox.outbound import AddressRefused
-from runs.sandbox.worker_settings import outbound
-from runs.workers.jobs import hold, put_off
+from runs.sandbox.worker_settings import read_outbound
+from runs.workers.jobs import hold_job, put_off
 
 if TYPE_CHECKING:  # httpx takes a tenth of a second
     import httpx
@@ -45,7 +45,7 @@ def webhook_body(event: str, at: datetime, message: NotificationMessage) -> byte
         "text": "\n".join(message.lines),
         "url": message.link,
     }
-    return _json({"type": event, "timestamp": moment(at), "data": data})
+    return _json({"type": event, "timestamp": format_timestamp(at), "data": data})
 
 
 def slack_body(message: NotificationMessage) -> bytes:
@@ -158,11 +158,11 @@ def _post(delivery: Delivery, message: NotificationMessage) -> Attempt:
 def _request(channel: Channel, headers: dict[str, str], body: bytes) -> Attempt:
     import httpx
 
-    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
+    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, make_client
 
     try:
         with (
-            client(outbound(), Deadline(SECONDS)) as http,
+            make_client(read_outbound(), Deadline(SECONDS)) as http,
             http.stream("POST", channel.address, content=body, headers=headers) as answer,
         ):
             # Once there is a status, what goes wrong with the text doesn't change it.
@@ -280,7 +280,7 @@ def _deliver(job: Job, delivery: Delivery) -> bool:
 def _update_held(job: Job, rows: QuerySet[Delivery], **values: Any) -> int:
     """Change deliveries while the job is ours; return how many. Raises `JobLost`."""
     with write_transaction():
-        hold(job)
+        hold_job(job)
         return rows.update(**values)
 
 

@@ -9,11 +9,16 @@ from django.conf import settings
 from django.db.models import Count
 
 from evalhub.lib.limits import LONGEST_ERROR
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.name_lists import list_names
 from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
-from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
+from evaluators.statistics.verdict_sentences import (
+    describe_interval,
+    describe_size,
+    explain_verdict,
+    scenarios_worse,
+)
 from runs.compare.differences import change_words
 from runs.compare.lost_scenarios import (
     ChangedScenario,
@@ -172,7 +177,7 @@ def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
     most = failing.values("subcommand").annotate(count=Count("pk")).order_by("-count", "subcommand").first()
     if most:
         parts.append(
-            f"{most['subcommand'] or 'a call without subcommand'} failed in {counted(most['count'], 'call')}"
+            f"{most['subcommand'] or 'a call without subcommand'} failed in {format_count(most['count'], 'call')}"
         )
     if broke:
         parts.append(f"{'scenario' if len(broke) == 1 else 'scenarios'} {list_names(broke, 5)}")
@@ -189,12 +194,12 @@ def _worst(run: Run) -> list[ChangedScenario]:
 
 def verdict_sentence(change: MeasureChange) -> str:
     """Return a change in words: measure, size, interval, scenarios and what the verdict rests on."""
-    within = f" (95 % interval {limits})" if (limits := interval(change)) else ""
-    moved = f"{label_of_key(change.measure)} {size(change, change.effect)}{within}"
+    within = f" (95 % interval {limits})" if (limits := describe_interval(change)) else ""
+    moved = f"{label_of_key(change.measure)} {describe_size(change, change.effect)}{within}"
     moved = f"{moved}, {scenarios_worse(change)}."
     # The p of a regression is on the run's page.
     is_by_p = change.verdict is ChangeVerdict.REGRESSED and not (change.broke or change.mended)
-    return moved if is_by_p else f"{moved} {explanation(change)}"
+    return moved if is_by_p else f"{moved} {explain_verdict(change)}"
 
 
 def _run_failed(run: Run) -> NotificationMessage:

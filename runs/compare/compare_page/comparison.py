@@ -11,11 +11,11 @@ from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.looks import Levels
 from evaluators.statistics.measure_change import DECIDED, MeasureChange, Sample
 from evaluators.statistics.verdict_sentences import p_text
-from runs.compare.comparison import compare_chosen, incomparable
+from runs.compare.comparison import compare_chosen, find_incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
-from runs.compare.looks import Extension, levels_of
+from runs.compare.looks import Extension, read_levels
 from runs.compare.lost_scenarios import changes_of_run, stored_changes
-from runs.compare.measure_changes import HEADLINE, PASS, compare_runs
+from runs.compare.measure_changes import HEADLINE, PASS, compare_with_first
 from runs.compare.shown_changes import ComparedMeasure, ShownVerdict, shown_verdict
 from runs.compare.side_by_side import (
     DivergingTrials,
@@ -209,7 +209,7 @@ def scenario_values(
     layer, _, name = measure.partition("/")
     if not (layer and name):
         return []
-    (compared,) = compare_runs(base, [new], [measure], extensions=extensions)
+    (compared,) = compare_with_first(base, [new], [measure], extensions=extensions)
     if measure not in compared.samples:
         return []
     rule, before, after = compared.samples[measure]
@@ -225,9 +225,9 @@ def compare_two_runs(base: Run, new: Run, extensions: Sequence[Extension] = ()) 
     extended = any(each.looks for each in extensions)
     stored = None if extended else _read_stored(base, new)
     changes, by_key, levels = stored or _compute(base, new, extensions)
-    ended = ended_trials([base, new], later=levels_of(base, new, extensions) is not None)
+    ended = ended_trials([base, new], later=read_levels(base, new, extensions) is not None)
     before, after = ended[base.pk], ended[new.pk]
-    reasons = incomparable(base, new)
+    reasons = find_incomparable(base, new)
     scenarios = [
         compare_trials(key, before, after, reasons, by_key.get(key))
         for key in dict.fromkeys([*after, *before])

@@ -9,7 +9,7 @@ from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.compare_page.comparison import ComparedScenario, compare_trials, ended_trials
-from runs.compare.measure_changes import HEADLINE, RunComparison, compare_runs
+from runs.compare.measure_changes import HEADLINE, RunComparison, compare_with_first
 from runs.compare.shown_changes import ComparedMeasure
 from runs.compare.side_by_side import MOST_COMPARED, compared_measure, measures_with_cells
 from runs.models import Run
@@ -137,7 +137,7 @@ def compare_several_runs(runs: Sequence[Run]) -> Matrix:
 
     Scenarios with the largest fall against the first run come first. Four to nine queries.
     """
-    compared = compare_runs(runs[0], runs[1:], SUMMARY)
+    compared = compare_with_first(runs[0], runs[1:], SUMMARY)
     counts = [(0, 0), *((each.comparable, each.common) for each in compared)]
     return Matrix(_columns(runs, counts), _summary(runs, compared), _scenarios(runs))
 

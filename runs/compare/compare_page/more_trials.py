@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.access import ProjectRequest, project_page
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.looks import first_size
@@ -25,7 +25,7 @@ from runs.compare.measure_changes import (
     HEADLINE,
     PASS,
     RunComparison,
-    compare_runs,
+    compare_with_first,
     smallest_of_pass_rate,
 )
 from runs.engine.retrying import extend_runs
@@ -142,7 +142,7 @@ def _plan(
     judged = any(run.options.get("judge", True) for run in runs)
     smallest = smallest_of_pass_rate(project)
     estimate = estimate_plan(planned, history, judged=judged, smallest=smallest)
-    (compared,) = compare_runs(runs[0], runs[1:], HEADLINE, extensions=extensions)
+    (compared,) = compare_with_first(runs[0], runs[1:], HEADLINE, extensions=extensions)
     now, then = _detectable(compared, keys, trials)
     return MorePlan(planned, estimate, now, then)
 
@@ -155,7 +155,7 @@ def _detectable(compared: RunComparison, keys: Collection[str], more: int) -> tu
     _, before, after = compared.samples[PASS]
     then = detectable_with(change, before, after, more, keys)
     now, later = (
-        "" if effect is None else verdict_sentences.size(change, effect, signed=False)
+        "" if effect is None else verdict_sentences.describe_size(change, effect, signed=False)
         for effect in (change.detectable, then)
     )
     return now, later
@@ -181,7 +181,7 @@ def more_trials(request: ProjectRequest) -> HttpResponse:
         )
     except RequestError as error:
         return _show(request, replace(page, plan=MorePlan(problem=str(error), id=error.id)), status=422)
-    messages.success(request, f"Queued {counted(page.plan.trials, 'more trial')}.")
+    messages.success(request, f"Queued {format_count(page.plan.trials, 'more trial')}.")
     return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={page.chosen.numbers}")
 
 

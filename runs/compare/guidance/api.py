@@ -16,7 +16,7 @@ from evalhub.teams.models import Project
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
-from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json, settings_of
+from runs.compare.guidance.guidance_comparison import compare_pooled, comparison_json, settings_of
 from runs.compare.guidance.lift_findings import StatementKind, is_lift, lift_json, read_lift
 from runs.compare.lost_scenarios import ChangedScenario, largest_gains, pass_changes
 from runs.compare.shown_changes import ShownChange
@@ -266,7 +266,7 @@ def compare_guidance(
     )
     found_setting = next(fitting, None)
     chosen = found_setting.load() if found_setting else None
-    compared = compare_chosen(chosen) if chosen else None
+    compared = compare_pooled(chosen) if chosen else None
     lift = read_lift(chosen, compared) if chosen and is_lift(before, after) else None
     return {
         **comparison_json(before, after, chosen, compared),

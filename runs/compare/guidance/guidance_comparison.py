@@ -179,16 +179,16 @@ def read_guidance_runs(suite: Suite, *, most: int) -> list[Run]:
     return list(runs.order_by("-pk").select_related("target").only(*_COLUMNS)[:most])
 
 
-def place_of(run: Run) -> Place:
+def run_place(run: Run) -> Place:
     """Return where a run ran."""
     return Place(run.target.name, run.model)
 
 
-def places_of(runs: Sequence[Run]) -> list[Place]:
+def list_run_places(runs: Sequence[Run]) -> list[Place]:
     """Return where runs, newest first, had guidance: the place with most versions first, then the newest."""
     versions: dict[Place, set[int | None]] = {}
     for run in runs:
-        versions.setdefault(place_of(run), set()).add(run.guidance_id)
+        versions.setdefault(run_place(run), set()).add(run.guidance_id)
     return sorted(versions, key=lambda place: -len(versions[place]))
 
 
@@ -261,7 +261,7 @@ Samples = dict[str, dict[str, Sample]]
 """A measure's samples by its name and the scenario's key."""
 
 
-def compare_chosen(chosen: RunsBySide) -> RunComparison:
+def compare_pooled(chosen: RunsBySide) -> RunComparison:
     """Compare both sides' runs, pooled scenario by scenario by the database.
 
     Up to two queries; for open runs one more each, and one.

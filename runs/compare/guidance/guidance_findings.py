@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from django.db.models import Max
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.models import Project
 from evaluators.tool_use.exposure import LEVELS
 from runs.compare.guidance.guidance_comparison import (
@@ -18,7 +18,7 @@ from runs.compare.guidance.guidance_comparison import (
     RunsBySide,
     basis_of,
     by_change,
-    compare_chosen,
+    compare_pooled,
     read_comparisons,
     write_comparison,
 )
@@ -67,7 +67,7 @@ def exposed_trials(runs: Sequence[Run]) -> list[ExposedTrial]:
     ]
 
 
-def levels(
+def list_levels(
     before: Sequence[ExposedTrial], after: Sequence[ExposedTrial], comparable: Collection[str]
 ) -> list[ExposureLevel]:
     """Return the levels, the weakest first. Pass rates are over comparable scenarios only."""
@@ -142,7 +142,7 @@ class DocumentDifference:
         """Say how many scenarios opened it on each side."""
         sides = [each.side for each in self.opened]
         counts = [
-            f"{counted(sides.count(side), 'scenario')} in {side}" for side in ("A", "B") if side in sides
+            f"{format_count(sides.count(side), 'scenario')} in {side}" for side in ("A", "B") if side in sides
         ]
         return f"by {' and '.join(counts)}, a trial of each"
 
@@ -171,7 +171,7 @@ class Findings:
 _findings = msgspec.msgpack.Decoder(Findings)
 
 
-def findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
+def read_findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
     """Return what compared runs say, as it is stored; else compute it and, if all runs are closed, store it.
 
     One query if stored, else up to six.
@@ -220,16 +220,18 @@ def _store_findings(before: Guidance, after: Guidance, chosen: RunsBySide, basis
 
 
 def _compute_findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
-    compared = compare_chosen(chosen)
+    compared = compare_pooled(chosen)
     old = {run.pk for run in chosen.before}
     every = exposed_trials((*chosen.before, *chosen.after))
     a, b = ([each for each in every if (each.run in old) is is_old] for is_old in (True, False))
     keys = [key for key, _ in by_change(compared)[:MOST_REASONS]]
     reasons = _reasons(chosen, keys)
-    return Findings(compared, differences(before, after, a, b), *reasons, levels(a, b, compared.scenarios))
+    return Findings(
+        compared, list_differences(before, after, a, b), *reasons, list_levels(a, b, compared.scenarios)
+    )
 
 
-def differences(
+def list_differences(
     before: Guidance,
     after: Guidance,
     old_trials: Sequence[ExposedTrial] = (),

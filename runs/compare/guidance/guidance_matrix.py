@@ -18,9 +18,9 @@ from runs.compare.guidance.guidance_comparison import (
     MOST_RUNS,
     Place,
     SharedSetting,
-    place_of,
-    places_of,
+    list_run_places,
     read_guidance_runs,
+    run_place,
     setting_of_pair,
 )
 from runs.compare.guidance.guidance_findings import Findings, Pair, findings_of_pairs
@@ -204,11 +204,11 @@ def guidance_strip(suite: Suite, place: str = "") -> GuidanceStrip:
     Four queries where the comparisons are stored, up to eight more for each that isn't.
     """
     runs = read_guidance_runs(suite, most=MOST_READ)
-    places, adopted = places_of(runs), last_guidance(suite)
+    places, adopted = list_run_places(runs), last_guidance(suite)
     chosen = next((each for each in places if each.label == place), next(iter(places), None))
     if chosen is None:
         return GuidanceStrip(suite, adopted, places, None)
-    place_runs = [run for run in runs if place_of(run) == chosen]
+    place_runs = [run for run in runs if run_place(run) == chosen]
     versions = _newest_versions(suite, {run.guidance_id for run in place_runs}, adopted)
     consecutive = list(pairwise(versions))
     others = [(adopted, each) for each in versions if each != adopted] if adopted in versions else []

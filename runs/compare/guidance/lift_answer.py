@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Q
 
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
-from evaluators.statistics.verdict_sentences import interval, size
-from runs.compare.guidance.guidance_comparison import RunsBySide, compare_chosen
+from evaluators.statistics.verdict_sentences import describe_interval, describe_size
+from runs.compare.guidance.guidance_comparison import RunsBySide, compare_pooled
 from runs.compare.measure_changes import RunComparison
 from runs.models import Run, Trial
 from runs.models.run import MOSTLY_MEASURED, UNCHECKED, Arm
@@ -121,7 +121,7 @@ class LiftAnswer:
         return [*filter(None, (self.sentence, previous, self.benchmark_sentence))]
 
 
-def read_answer(chosen: RunsBySide, compared: RunComparison) -> LiftAnswer:
+def read_lift_answer(chosen: RunsBySide, compared: RunComparison) -> LiftAnswer:
     """Return what the skill adds, of compared runs without it and with it. Two queries, six more with a third arm."""
     return LiftAnswer(chosen, compared, _read_previous(chosen), was_opened=_was_opened(chosen.after))
 
@@ -157,7 +157,7 @@ def _read_previous(chosen: RunsBySide) -> PreviousArm | None:
     runs = tuple(run for run in beside if run.guidance_id == newest.pk)
     after = tuple(skills[run.reference_id] for run in runs)
     return PreviousArm(
-        newest, runs, compare_chosen(RunsBySide(chosen.setting, runs, after, interleaved=True))
+        newest, runs, compare_pooled(RunsBySide(chosen.setting, runs, after, interleaved=True))
     )
 
 
@@ -189,10 +189,10 @@ def previous_sentence(guidance: Guidance, compared: RunComparison) -> str:
     change = compared.pass_rate
     if change is None:
         return f"No case has results with the previous version, {guidance}."
-    ends = f" (95 % interval {interval(change)})" if interval(change) else ""
+    ends = f" (95 % interval {describe_interval(change)})" if describe_interval(change) else ""
     return (
         f"Against the previous version, {guidance}: {change.verdict.label.lower()}, pass rate"
-        f" {size(change, change.effect)}{ends}, {_percent(change.before)} with that version,"
+        f" {describe_size(change, change.effect)}{ends}, {_percent(change.before)} with that version,"
         f" {_percent(change.after)} with this one{_other_words(compared, 'The change')}."
     )
 
@@ -217,8 +217,8 @@ def lift_unknown(where: str) -> str:
 def first_words(change: MeasureChange, where: str) -> str:
     """Return what a skill adds to the pass rate, without a full stop."""
     rates = f"pass rate {_percent(change.before)} without it, {_percent(change.after)} with it"
-    amount = size(change, change.effect, signed=False)
-    ends = f" (95 % interval {interval(change)})" if interval(change) else ""
+    amount = describe_size(change, change.effect, signed=False)
+    ends = f" (95 % interval {describe_interval(change)})" if describe_interval(change) else ""
     if change.verdict is ChangeVerdict.IMPROVED:
         return f"On {where}, the skill adds {amount} of pass rate{ends}: {rates}"
     if change.verdict is ChangeVerdict.REGRESSED:
@@ -235,8 +235,8 @@ def _percent(share: float | None) -> str:
 def _change_words(change: MeasureChange) -> str:
     name = change.measure
     label = (SHARE_LABEL if name == SHARE else label_named(*name.split("/", 1))).lower()
-    ends = f" ({interval(change)})" if interval(change) else ""
-    return f"{label} {size(change, change.effect)}{ends}"
+    ends = f" ({describe_interval(change)})" if describe_interval(change) else ""
+    return f"{label} {describe_size(change, change.effect)}{ends}"
 
 
 def previous_json(previous: PreviousArm) -> dict[str, Any]:

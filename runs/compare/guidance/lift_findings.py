@@ -12,14 +12,14 @@ from django.db.models import QuerySet
 from evalhub.web.states import look_of_state
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.regression import compare_scenarios
-from runs.compare.guidance.guidance_comparison import RunsBySide, compare_chosen, pooled_samples, settings_of
+from runs.compare.guidance.guidance_comparison import RunsBySide, compare_pooled, pooled_samples, settings_of
 from runs.compare.guidance.lift_answer import (
     LiftAnswer,
     benchmark_json,
     first_words,
     lift_unknown,
     previous_json,
-    read_answer,
+    read_lift_answer,
 )
 from runs.compare.lost_scenarios import pass_changes
 from runs.compare.measure_changes import RunComparison, rule_of
@@ -113,7 +113,7 @@ def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift
 
     Up to twelve queries, six if compared; one for the previous version, and six more where it ran.
     """
-    answer = read_answer(chosen, compared or compare_chosen(chosen))
+    answer = read_lift_answer(chosen, compared or compare_pooled(chosen))
     before, after = pooled_samples(chosen)
     texts = statement_texts(chosen.after)
     return Lift(

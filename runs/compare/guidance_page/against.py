@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from evalhub.lib.numbers import counted, money, percent
+from evalhub.lib.numbers import format_count, format_money, format_percent
 from evalhub.web.states import look_of_state
 from evalhub.web.version_strip import VersionPoint, draw_versions
 from evaluators.statistics.measure_change import DECIDED, ChangeVerdict, Scale
@@ -22,8 +22,8 @@ from runs.compare.guidance.guidance_findings import (
     DocumentDifference,
     ExposureLevel,
     Reasons,
-    differences,
-    findings,
+    list_differences,
+    read_findings,
 )
 from runs.compare.guidance.guidance_matrix import (
     COST,
@@ -40,7 +40,7 @@ from runs.compare.guidance.lift_answer import (
     SHARE_LABEL,
     LiftAnswer,
     compared_measures,
-    read_answer,
+    read_lift_answer,
 )
 from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift, why_no_results
 from runs.compare.measure_changes import PASS, RunComparison
@@ -104,14 +104,16 @@ class HeatCell:
     def more(self) -> str:
         """Say what the cell has no room for."""
         cell, rate = self.cell, self.cell.rate
-        parts = [f"95 % interval {percent(rate.low)} to {percent(rate.high)}"] if rate.n else []
-        parts.append(f"first-try success {_with_interval(cell.first_try, percent)}")
+        parts = [f"95 % interval {format_percent(rate.low)} to {format_percent(rate.high)}"] if rate.n else []
+        parts.append(f"first-try success {_with_interval(cell.first_try, format_percent)}")
         parts.append(
-            "no cost reported" if cell.cost.mean is None else f"{_with_interval(cell.cost, money)} per trial"
+            "no cost reported"
+            if cell.cost.mean is None
+            else f"{_with_interval(cell.cost, format_money)} per trial"
         )
         number = len(cell.runs)
         parts.append(
-            f"newest {number} of {number + cell.older} runs" if cell.older else counted(number, "run")
+            f"newest {number} of {number + cell.older} runs" if cell.older else format_count(number, "run")
         )
         return ", ".join(parts)
 
@@ -126,7 +128,10 @@ def strip_rows(strip: GuidanceStrip, matrix: GuidanceMatrix) -> list[StripRow]:
     cells = [matrix.cell(each.tool_version, each.guidance) or MatrixCell() for each in strip.versions]
     passed = [_point(each, PASS, *_pass_rate(cell)) for each, cell in _pairs(strip, cells)]
     first = [_point(each, _name(FIRST_TRY), *_means(cell.first_try)) for each, cell in _pairs(strip, cells)]
-    cost = [_point(each, _name(COST), *_means(cell.cost), show=money) for each, cell in _pairs(strip, cells)]
+    cost = [
+        _point(each, _name(COST), *_means(cell.cost), show=format_money)
+        for each, cell in _pairs(strip, cells)
+    ]
     lowest = min(
         (each.ends[0] if each.ends else each.value for each in (*passed, *first) if each), default=0.0
     )
@@ -134,9 +139,9 @@ def strip_rows(strip: GuidanceStrip, matrix: GuidanceMatrix) -> list[StripRow]:
     # An interval over few scenarios can be so wide that it would flatten the points.
     dearest = 1.6 * max((each.value for each in cost if each), default=0.0)
     return [
-        _row("Pass rate", PASS, strip, passed, (start, 1.0), percent),
-        _row("First-try success", _name(FIRST_TRY), strip, first, (start, 1.0), percent),
-        _row("Cost per trial", _name(COST), strip, cost, (0.0, dearest), money),
+        _row("Pass rate", PASS, strip, passed, (start, 1.0), format_percent),
+        _row("First-try success", _name(FIRST_TRY), strip, first, (start, 1.0), format_percent),
+        _row("Cost per trial", _name(COST), strip, cost, (0.0, dearest), format_money),
     ]
 
 
@@ -172,7 +177,12 @@ def _means(measured: ScenarioMeans) -> tuple[float | None, Ends | None]:
 
 
 def _point(
-    version: StripVersion, measure: str, value: float | None, ends: Ends | None, *, show: Show = percent
+    version: StripVersion,
+    measure: str,
+    value: float | None,
+    ends: Ends | None,
+    *,
+    show: Show = format_percent,
 ) -> VersionPoint | None:
     if value is None:
         return None
@@ -242,7 +252,7 @@ def _changed_lines(before: Guidance | None, after: Guidance) -> str:
             return "a long text"
         added, removed = added + difference.added, removed + difference.removed
     if before is None:
-        return counted(added, "line")
+        return format_count(added, "line")
     signs = " ".join([*([f"+{added}"] if added else []), *([f"−{removed}"] if removed else [])])
     return f"{signs} line{'' if added + removed == 1 else 's'}" if signs else "same text"
 
@@ -325,9 +335,11 @@ def guidance_against(
     missing = unusable_runs(before, after, launch) if launch or found_setting is None else []
     stopped = [why_no_results(run) for run in missing]
     if found_setting is None:
-        return GuidanceAgainst(before, after, differences(before, after), settings, None, stopped=stopped)
+        return GuidanceAgainst(
+            before, after, list_differences(before, after), settings, None, stopped=stopped
+        )
     chosen = found_setting.load()
-    pair_findings = findings(before, after, chosen)
+    pair_findings = read_findings(before, after, chosen)
     of_skill = is_lift(before, after)
     others = [each.load() for each in settings if of_skill and each.interleaved and each is not found_setting]
     return GuidanceAgainst(
@@ -343,7 +355,7 @@ def guidance_against(
         pair_findings.levels,
         read_lift(chosen, pair_findings.compared) if of_skill else None,
         stopped,
-        [read_answer(other, findings(before, after, other).compared) for other in others],
+        [read_lift_answer(other, read_findings(before, after, other).compared) for other in others],
     )
 
 

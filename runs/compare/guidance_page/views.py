@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from markdown_it import MarkdownIt
 
 from evalhub.lib.limits import LONGEST_TEXT
-from evalhub.lib.numbers import counted, percent
+from evalhub.lib.numbers import format_count, format_percent
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table, chosen_table
@@ -184,7 +184,7 @@ def answer_of_strip(strip: GuidanceStrip, stored: Iterable[Guidance]) -> Guidanc
     if adopted is None:
         return GuidanceAnswer(
             "The suite uses no guidance",
-            f"{counted(len(versions), 'version')} ran in experiments.",
+            f"{format_count(len(versions), 'version')} ran in experiments.",
             run=(newest,),
         )
     if adopted not in versions:
@@ -241,7 +241,7 @@ def _size(compared: ComparedVersion) -> str:
     """Return by how much a version improved, up to the name of what it is compared with."""
     change = compared.change(PASS)
     if change and change.verdict is ChangeVerdict.IMPROVED:
-        return f"{percent(change.after)} pass, against {percent(change.before)} with"
+        return f"{format_percent(change.after)} pass, against {format_percent(change.before)} with"
     shown = shown_verdict(compared.findings.compared.headline)
     return f"{shown.deciding.label} {shown.deciding.size} against" if shown else "It improved on"
 

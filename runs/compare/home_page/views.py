@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from evalhub.lib.numbers import counted, percent
+from evalhub.lib.numbers import format_count, format_percent
 from evalhub.teams import audit
 from evalhub.teams.access import ProjectRequest, may_create_projects, project_page, projects_of
 from evalhub.teams.models import AuditEvent, Project
@@ -36,8 +36,8 @@ from runs.models.comparison import OF_SUITE, OPEN_ALERTS, AlertState
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN
 from runs.models.trial import TrialState
 from runs.results.digests import Digest, digests_of
-from runs.results.progress import Progress, progress
-from runs.results.run_list import RunAnswer, RunRow, rows
+from runs.results.progress import Progress, read_progress
+from runs.results.run_list import RunAnswer, RunRow, read_rows
 from runs.results.run_rows import listed_runs
 from scenarios.models import SESSIONS
 
@@ -84,7 +84,7 @@ WORDS = [
 
 
 @dataclass(frozen=True)
-class Line:
+class HomeLine:
     """A suite on a target with a model over its last runs."""
 
     latest: RunRow
@@ -108,7 +108,7 @@ class Line:
     @property
     def label(self) -> str:
         """Say what its picture shows."""
-        return f"Pass rate of the last {counted(len(self.runs), 'run')}, the newest {percent(self.latest.rate.share)}"
+        return f"Pass rate of the last {format_count(len(self.runs), 'run')}, the newest {format_percent(self.latest.rate.share)}"
 
     def picture(self, start: float) -> SafeString:
         """Return a small picture whose axis begins at `start`."""
@@ -119,7 +119,7 @@ class Line:
 class LineCard:
     """A line that regressed or improved: which of its scenarios did, and what changed."""
 
-    line: Line
+    line: HomeLine
     picture: SafeString
     scenarios: list[ChangedScenario]
     changes: tuple[FingerprintDifference, ...]
@@ -139,7 +139,7 @@ class LineCard:
 class HomeLines:
     """All lines of a project, the gravest first."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[HomeLine, ...]
     cards: tuple[LineCard, ...]
     """Lines that regressed; if none did, lines that improved."""
     idle: int
@@ -152,7 +152,7 @@ class HomeLines:
     """When the newest run with a change was compared; None where a line is worse, and where no run has one."""
 
     @cached_property
-    def small_multiples(self) -> list[Line]:
+    def small_multiples(self) -> list[HomeLine]:
         """The lines with a small picture."""
         with_card = {card.line.latest.run.id for card in self.cards}
         left = [line for line in self.lines if line.latest.run.id not in with_card]
@@ -221,8 +221,8 @@ def home_lines(project: Project, *, now: datetime) -> HomeLines:
         runs.setdefault((suite, target, model), []).append(DrawnRun(*values))
     oldest = now - timedelta(days=settings.LINE_DAYS)
     shown = {key: pk for key, (pk, finished) in newest.items() if finished is None or finished >= oldest}
-    latest = rows(listed_runs(list(shown.values())))
-    lines = [Line(row, tuple(reversed(runs[key]))) for key, row in zip(shown, latest, strict=True)]
+    latest = read_rows(listed_runs(list(shown.values())))
+    lines = [HomeLine(row, tuple(reversed(runs[key]))) for key, row in zip(shown, latest, strict=True)]
     lines.sort(key=lambda line: (ORDER.index(line.answer), -line.latest.run.id))
     worse = _cards([line for line in lines if line.answer == "regressed"][:CARDS_SHOWN])
     left = CARDS_SHOWN - len(worse)
@@ -242,7 +242,7 @@ def home_lines(project: Project, *, now: datetime) -> HomeLines:
     )
 
 
-def _cards(lines: Sequence[Line]) -> tuple[LineCard, ...]:
+def _cards(lines: Sequence[HomeLine]) -> tuple[LineCard, ...]:
     shown = [line for line in lines if line.chart]
     if not shown:
         return ()
@@ -270,7 +270,7 @@ def _cards(lines: Sequence[Line]) -> tuple[LineCard, ...]:
 
 
 def _card(
-    line: Line, run: Run, digests: Mapping[int, Digest], first: Run | None, alert: Alert | None
+    line: HomeLine, run: Run, digests: Mapping[int, Digest], first: Run | None, alert: Alert | None
 ) -> LineCard:
     new, old = digests.get(run.pk), digests.get(run.baseline_id or 0)
     moved = worst_losses if line.answer == "regressed" else largest_gains
@@ -379,9 +379,9 @@ def _waiting(project: Project, lines: HomeLines, untriaged: int) -> list[Waiting
     stale = sum(bool(line.latest.run.stale) for line in lines.lines)
     broken = _broken_targets(project)
     sentences = (
-        (untriaged, counted(untriaged, "untriaged regression"), "regressions"),
-        (broken, f"{counted(broken, 'target')} cannot start", "target-list"),
-        (stale, f"{counted(stale, 'suite')} outdated for the tool", "suite-list"),
+        (untriaged, format_count(untriaged, "untriaged regression"), "regressions"),
+        (broken, f"{format_count(broken, 'target')} cannot start", "target-list"),
+        (stale, f"{format_count(stale, 'suite')} outdated for the tool", "suite-list"),
     )
     return [Waiting(text, page) for n, text, page in sentences if n]
 
@@ -405,7 +405,7 @@ def running_now(project: Project) -> list[tuple[Run, Progress]]:
     newest = runs.select_related("suite", "target", "guidance").defer(*UNSHOWN).order_by("-pk")[:MOST_RUNNING]
     for run in newest:
         run.project = project
-    return [(run, progress(run, vars(run)["at_work"] or 0)) for run in newest]
+    return [(run, read_progress(run, vars(run)["at_work"] or 0)) for run in newest]
 
 
 @require_safe

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString, mark_safe
 
 from evalhub.lib import numbers
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.web.sanitize import show_text
 from evaluators.statistics.change_points import ChangePoint
 from runs.compare.trend_series import Mark, TrendRun, TrendSeries, TrendValue
@@ -53,7 +53,7 @@ def short_day(at: date) -> str:
 
 def show_value(series: TrendSeries, value: float) -> str:
     """Return a value in its unit; rates in percent."""
-    return numbers.measured(value, series.unit)
+    return numbers.format_measure(value, series.unit)
 
 
 def show_difference(series: TrendSeries, change: float) -> str:
@@ -82,13 +82,15 @@ def change_look(series: TrendSeries, change: ChangePoint) -> str:
     return "is-good" if (change.after > change.before) == (series.better == "higher") else "is-bad"
 
 
-def summary(series: TrendSeries) -> str:
+def describe_series(series: TrendSeries) -> str:
     """Return a series as the name of its drawing."""
     if not series.values:
         return f"{series.label}, not measured"
     newest = show_value(series, series.values[-1].value)
-    changes = numbers.counted(len(series.changes), "change point")
-    return f"{series.label}, {numbers.counted(len(series.values), 'run')}, the newest {newest}, {changes}"
+    changes = numbers.format_count(len(series.changes), "change point")
+    return (
+        f"{series.label}, {numbers.format_count(len(series.values), 'run')}, the newest {newest}, {changes}"
+    )
 
 
 def point_texts(series: TrendSeries, words: Sequence[RunWords]) -> list[str]:
@@ -164,7 +166,7 @@ def draw_strip(
     return mark_safe("".join([*parts, "</svg>"]))  # noqa: S308
 
 
-def place_of(annotation: Annotation, runs: Sequence[TrendRun]) -> float | None:
+def find_annotation_place(annotation: Annotation, runs: Sequence[TrendRun]) -> float | None:
     """Return an annotation's position among runs, between two of them for a day; None before the first."""
     places = {run.pk: at for at, run in enumerate(runs)}
     if annotation.run_id in places:
@@ -175,7 +177,7 @@ def place_of(annotation: Annotation, runs: Sequence[TrendRun]) -> float | None:
 
 
 def _notes(annotations: Sequence[Annotation], runs: Sequence[TrendRun]) -> list[_Sign]:
-    placed = [(place_of(each, runs), each) for each in annotations]
+    placed = [(find_annotation_place(each, runs), each) for each in annotations]
     signs = [_Sign(at, "✎", _note_words(each)) for at, each in placed if at is not None]
     return sorted(signs, key=lambda sign: sign.at)
 
@@ -203,7 +205,7 @@ def _one(group: Sequence[_Sign]) -> _Sign:
     flags = "".join(letter for letter in ORDER if letter in letters) or "✎"
     named = [sign.words for sign in group[-MOST_NAMED:][::-1]]
     if len(group) > MOST_NAMED:
-        named.append(f"{counted(len(group) - MOST_NAMED, 'earlier change')}")
+        named.append(f"{format_count(len(group) - MOST_NAMED, 'earlier change')}")
     return _Sign(group[0].at, flags, "; ".join(named))
 
 
@@ -277,7 +279,9 @@ def draw_trend(
     the table has a link to each run. `words` are those of the runs.
     """
     plot = large_plot(series, len(runs))
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{escape(summary(series))}">']
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{escape(describe_series(series))}">'
+    ]
     parts += _grid(series, plot)
     parts += (_version(plot.x(mark.at - 0.5)) for mark in marks)
     parts += _band(series.values, plot)
@@ -294,9 +298,7 @@ def draw_small_trend(series: TrendSeries, runs: Sequence[TrendRun]) -> SafeStrin
     All have the same x axis, and begin at zero; shares end at 100 %.
     """
     plot = Plot(2, SMALL_WIDTH - 4, 5, SMALL_HEIGHT - 4, axis_end(series), len(runs))
-    head = (
-        f'<svg viewBox="0 0 {SMALL_WIDTH} {SMALL_HEIGHT}" role="img" aria-label="{escape(summary(series))}">'
-    )
+    head = f'<svg viewBox="0 0 {SMALL_WIDTH} {SMALL_HEIGHT}" role="img" aria-label="{escape(describe_series(series))}">'
     floor = f'<line class="grid-line" x1="0" x2="{SMALL_WIDTH}" y1="{plot.bottom:g}" y2="{plot.bottom:g}"/>'
     parts = [head, floor, *_band(series.values, plot), *_line(series.values, plot)]
     parts += _steps(series, plot, has_sizes=False)

@@ -29,12 +29,12 @@ from runs.compare.trend_series import (
     TrendValue,
     choices_of,
     choose_series,
-    filters_of,
+    find_version_marks,
     is_of_line,
-    marks,
     may_have_change_points,
     measures_of,
     newest_runs_of_suite,
+    read_trend_filters,
     series_of,
     subcommand_series,
 )
@@ -43,6 +43,7 @@ from runs.compare.trends_page.trend import (
     change_arrow,
     change_look,
     change_sentence,
+    describe_series,
     draw_small_trend,
     draw_strip,
     draw_trend,
@@ -51,7 +52,6 @@ from runs.compare.trends_page.trend import (
     run_words,
     short_day,
     show_value,
-    summary,
 )
 from runs.models import Annotation, Change, Measure
 from runs.results.counting import NOT_COMPARED, countings_of
@@ -342,7 +342,7 @@ class TrendPage:
         if self.large is None:
             return ""
         series, texts = self.large.chart.series, self.large.texts
-        return str(interactive_figure(series, self.runs, texts, marks(self.runs)).to_json())
+        return str(interactive_figure(series, self.runs, texts, find_version_marks(self.runs)).to_json())
 
     def address_of(self, series: TrendSeries, suite: Suite) -> str:
         """Return the page's query string with another measure as the large chart."""
@@ -358,7 +358,7 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
     several versions of the suite, subcommands, and annotations.
     """
     newest = newest_runs_of_suite(suite.pk, TrendFilters())
-    filters = filters_of(query, newest)
+    filters = read_trend_filters(query, newest)
     runs = newest_runs_of_suite(suite.pk, filters) if filters.in_force else newest
     measures = measures_of(runs) if runs else []
     name = query.get("measure", "")
@@ -380,7 +380,7 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
             for measure in sorted(measures, key=_order)
         ],
         runs,
-        last_change(suite.name, changed, picked, runs, line, marks(runs)) if series else None,
+        last_change(suite.name, changed, picked, runs, line, find_version_marks(runs)) if series else None,
         _large(series[0], runs, notes) if series else None,
         [_small(each, runs) for each in series[1:]],
         [_small(each, runs) for each in (subcommand_series(runs) if series else [])],
@@ -404,12 +404,12 @@ def _order(measure: Measure) -> tuple[int, str]:
 
 
 def _large(series: TrendSeries, runs: list[TrendRun], notes: Sequence[Annotation]) -> LargeChart:
-    words, flags = [run_words(run) for run in runs], marks(runs)
+    words, flags = [run_words(run) for run in runs], find_version_marks(runs)
     plot = large_plot(series, len(runs))
     return LargeChart(
         _chart(series, runs, draw_trend(series, runs, words, flags)),
         draw_strip(flags, notes, runs, plot),
-        summary(series),
+        describe_series(series),
         point_texts(series, words),
     )
 

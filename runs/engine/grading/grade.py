@@ -13,7 +13,7 @@ from pydantic import Field
 from evalhub.lib.limits import LARGEST_EXIT_CODE
 from evalhub.lib.storable_text import Text
 from evalhub.web.rest.request_body import JsonValue, Name, RequestBody
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import (
     Complete,
     Completion,
@@ -27,7 +27,7 @@ from evaluators.redaction import redact_json
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import with_cut_ends
 from runs.db.disk import cannot_store, check_room_for_commands
-from runs.engine.assess import add_recording, describe_recording, judge_recording, unreadable
+from runs.engine.assess import add_recording, describe_recording, judge_recording, make_unreadable_result
 from runs.engine.recording import TrialResult, columns_of_result, judging_row
 from runs.engine.workspace.tool_variables import trial_variables
 from runs.engine.workspace.workspace import LocalWorkspace, TrialFolder, trial_folder
@@ -90,7 +90,7 @@ class Tokens(RequestBody):
     reasoning: Count = 0
 
 
-class ToolCall(RequestBody):
+class CapturedCall(RequestBody):
     """One call of a tool, by an agent or a model."""
 
     name: Name
@@ -109,7 +109,7 @@ class GivenEvidence(RequestBody):
     trace: list[JsonValue] | None = None
     stream: Stream | None = None
     answer: Text | None = None
-    tool_calls: list[ToolCall] | None = None
+    tool_calls: list[CapturedCall] | None = None
     """The calls, instead of those in events."""
     exit_code: Annotated[int, Field(ge=-LARGEST_EXIT_CODE, le=LARGEST_EXIT_CODE)] | None = 0
     timed_out: bool = False
@@ -200,7 +200,7 @@ def parse_evidence(evidence: GivenEvidence, recording: Recording) -> Transcript:
     return transcript
 
 
-def _events(id: str, call: ToolCall) -> tuple[Event, Event]:
+def _events(id: str, call: CapturedCall) -> tuple[Event, Event]:
     return (
         Event("tool_call", id, call.name, input=dict(call.params)),
         Event("tool_result", id, call.name, output=call.output, success=call.success),
@@ -254,9 +254,9 @@ def _grade(
     try:
         transcript = parse_evidence(grading.evidence, recording)
     except UnreadableTranscript as error:
-        return _result_document(spec, unreadable(described, recording, error))
+        return _result_document(spec, make_unreadable_result(described, recording, error))
     given = grading.evidence
-    evidence = Evidence(
+    evidence = TrialEvidence(
         transcript, workspace, seed=given.seed, snapshot=given.snapshot, complete=_reply(grading)
     )
     evidence = add_recording(evidence, spec, recording)

@@ -35,7 +35,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, port
 
 
-def unusable(status: int, content_type: str) -> UnusableAddress | None:
+def why_unusable(status: int, content_type: str) -> UnusableAddress | None:
     """Return why an answer can't come from an MCP server; None if it can."""
     kind = content_type.partition(";")[0].strip().lower()
     if status in NO_LOGIN:

@@ -9,8 +9,8 @@ from runs.engine.mcp.mcp_stdio import (
     META,
     UNKNOWN_METHOD,
     UNSUPPORTED_VERSION,
+    describe_refusal,
     read_supported_revisions,
-    refusal,
 )
 
 GREETINGS = ("initialize", "server/discover")
@@ -62,7 +62,7 @@ class Agreement:
         code = error.get("code") if isinstance(error, dict) else None
         if code in (_OTHER_ERA if is_opening else _OTHER_REVISION):
             spoken = ", ".join(read_supported_revisions(error))
-            self._refuse(f"the server speaks {spoken}" if spoken else refusal(error))
+            self._refuse(f"the server speaks {spoken}" if spoken else describe_refusal(error))
         else:
             # Any other answer is one to a request that the server understood.
             self._is_reached = True

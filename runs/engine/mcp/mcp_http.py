@@ -11,15 +11,15 @@ import httpx
 
 from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.model import Json
-from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, UnusableAddress, moved_to, unusable
+from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, UnusableAddress, moved_to, why_unusable
 from runs.engine.mcp.mcp_stdio import (
     STATELESS,
     EraRefused,
     NoAnswer,
+    describe_refusal,
     is_answer,
     list_all_tools,
-    notification,
-    refusal,
+    make_notification,
     request,
 )
 
@@ -33,7 +33,7 @@ def fetch_tools(http: httpx.Client, url: str, headers: Mapping[str, str] | None 
 
 def _check(answer: httpx.Response) -> None:
     """Raise `NoAnswer` with what answers, if it isn't an MCP server."""
-    if (why := unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
+    if (why := why_unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
         raise NoAnswer(str(why))
 
 
@@ -72,7 +72,9 @@ class _Session:
             # How a server answers the first message of an era that it doesn't speak.
             if self.number == 1 and answer.status_code in (400, 404, 405):
                 error = refused and refused["error"]
-                raise EraRefused(refusal(error) if error else str(unusable(answer.status_code, "")), error)
+                raise EraRefused(
+                    describe_refusal(error) if error else str(why_unusable(answer.status_code, "")), error
+                )
             if refused:
                 return refused
             _check(answer)
@@ -96,7 +98,7 @@ class _Session:
         return message if message.get("id") in (self.number, None) and "jsonrpc" in message else None
 
     def notify(self, method: str) -> None:
-        with self._post(notification(method)) as answer:
+        with self._post(make_notification(method)) as answer:
             _check(answer)
 
     def _decode(self, text: str) -> Any:

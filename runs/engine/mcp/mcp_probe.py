@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from runs.engine.mcp.mcp_address import UnusableAddress, data_of, events_in, unusable
+from runs.engine.mcp.mcp_address import UnusableAddress, data_of, events_in, why_unusable
 from runs.engine.mcp.mcp_face import RequestFailed, ServerAnswer, Upstream
 from runs.engine.mcp.mcp_messages import is_response, read_message
 from runs.engine.mcp.mcp_stdio import GREETING, STATELESS
@@ -54,7 +54,7 @@ def _greet(
     answer = upstream.ask("POST", body.encode(), headers, seconds)
     try:
         status = answer.response.status
-        why = unusable(status, answer.content_type)
+        why = why_unusable(status, answer.content_type)
         # A refusal as a JSON-RPC error is an MCP server's, too.
         is_refusal = status >= 400 and answer.content_type == "application/json"
         if why is not None and not (is_refusal and _greets(answer)):

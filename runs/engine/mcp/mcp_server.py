@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from evaluators.model import Json, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
 from evaluators.tool_use.mcp_record import (
     McpSurface,
     encode_surfaces,
+    find_listings,
     join_surfaces,
-    listings,
     read_mcp_record,
     surface_of,
 )
@@ -54,7 +54,7 @@ def shown_surface(task: Task, recording: Recording) -> McpSurface | None:
     tool = task.spec.criteria.tool
     if tool is None or tool.mcp is None:
         return None
-    return join_surfaces(listings(recording.logs.get(RECORD, b""))) or task.context.surfaces.get(
+    return join_surfaces(find_listings(recording.logs.get(RECORD, b""))) or task.context.surfaces.get(
         tool.mcp.name
     )
 
@@ -78,7 +78,7 @@ def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[st
             listing = mcp_messages.override_descriptions(method, listing, descriptions)
         surfaces.append((surface_of(name, listings[name]), surface_of(name, listing)))
     _check_names([before for before, _ in surfaces], descriptions)
-    text = storable(encode_surfaces([after for _, after in surfaces]))
+    text = make_storable(encode_surfaces([after for _, after in surfaces]))
     if len(text) > LONGEST_LISTING:
         raise RequestError(
             f"The MCP servers' tools have {len(text):,} characters; at most {LONGEST_LISTING:,} are read."

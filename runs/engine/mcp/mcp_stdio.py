@@ -108,7 +108,7 @@ def _greet(connection: Connection, era: str) -> dict[str, Any]:
         return {}
     hello, error = response.get("result"), response.get("error")
     if not isinstance(hello, dict):
-        raise EraRefused(refusal(error), error)
+        raise EraRefused(describe_refusal(error), error)
     if era == PROTOCOL:
         connection.notify("notifications/initialized")
     elif STATELESS not in (versions := revisions_in(hello.get("supportedVersions"))):
@@ -129,7 +129,7 @@ def _list_pages(connection: Connection, about: dict[str, Any], era: str) -> dict
             return {"tools": [], **about}  # it has prompts or resources alone
         page = response.get("result")
         if not isinstance(page, dict):
-            raise NoAnswer(refusal(response.get("error")))
+            raise NoAnswer(describe_refusal(response.get("error")))
         tools += page.get("tools") or []
         cursor = page.get("nextCursor")
         if not cursor:
@@ -163,7 +163,7 @@ def read_supported_revisions(error: Any) -> list[str]:
     return revisions_in(data.get("supported")) if isinstance(data, dict) else []
 
 
-def refusal(error: Any) -> str:
+def describe_refusal(error: Any) -> str:
     """Return what to say of a response's error."""
     message = error.get("message") if isinstance(error, dict) else error
     return f"the server refused: {message or 'no reason given'}"
@@ -174,7 +174,7 @@ def request(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def notification(method: str) -> dict[str, Any]:
+def make_notification(method: str) -> dict[str, Any]:
     """Return a JSON-RPC 2.0 notification."""
     return {"jsonrpc": "2.0", "method": method}
 
@@ -215,7 +215,7 @@ class _Child:
         raise NoAnswer(f"it ended before its response to {method}")
 
     def notify(self, method: str) -> None:
-        self._send(notification(method))
+        self._send(make_notification(method))
 
     def _send(self, message: dict[str, Any]) -> None:
         if self.process.stdin is None:

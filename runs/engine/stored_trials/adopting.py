@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from evalhub.lib.numbers import counted, money
+from evalhub.lib.numbers import format_count, format_money
 from evalhub.teams import audit
 from runs.compare.comparison import lock_closed_run, recompute, store_scores
 from runs.db.transactions import write_transaction
@@ -67,7 +67,7 @@ class ReassessmentResult:
         return finished and any(pair.after for pair in self.pairs)
 
 
-def comparisons(run: Run) -> list[ReassessmentResult]:
+def read_newest_reassessments(run: Run) -> list[ReassessmentResult]:
     """Return a run's newest reassessments, newest first, with the trials that changed first. Three queries."""
     reassessments = list(run.reassessments.select_related("by", "adopted_by")[:MOST_SHOWN])
     rows = ReassessedTrial.objects.filter(reassessment__in=reassessments).select_related("trial__scenario")
@@ -123,10 +123,10 @@ class ReassessCommand(EvalhubCommand):
     def _assess(self, run: Run, options: dict[str, Any]) -> Result:
         rubric = options.get("rubric") or ""
         plan = estimate_reassessment(run, self.kind, ready_rubric(rubric))
-        cost = "unknown" if plan.cost_usd is None else money(plan.cost_usd)
-        text = f"{counted(plan.trials, 'trial')}, {counted(plan.calls, 'judge call')}, estimated cost {cost}."
+        cost = "unknown" if plan.cost_usd is None else format_money(plan.cost_usd)
+        text = f"{format_count(plan.trials, 'trial')}, {format_count(plan.calls, 'judge call')}, estimated cost {cost}."
         blind = [
-            f"{ungraded.scenario}, {counted(ungraded.trials, 'trial')} not graded: {ungraded.reason} Needed by {', '.join(ungraded.checks)}."
+            f"{ungraded.scenario}, {format_count(ungraded.trials, 'trial')} not graded: {ungraded.reason} Needed by {', '.join(ungraded.checks)}."
             for ungraded in plan.not_graded
         ]
         if options["plan"]:
@@ -141,8 +141,8 @@ class ReassessCommand(EvalhubCommand):
             wakes=False,
         )
         run_job(Job.objects.get(kind=Job.Kind.REASSESSMENT, subject=reassessment.pk).pk, reassess)
-        result = next(each for each in comparisons(run) if each.made.pk == reassessment.pk)
-        lines = [text, f"{result.changed} of {counted(len(result.pairs), 'outcome')} differ."]
+        result = next(each for each in read_newest_reassessments(run) if each.made.pk == reassessment.pk)
+        lines = [text, f"{result.changed} of {format_count(len(result.pairs), 'outcome')} differ."]
         lines += [
             f"{pair.key} {pair.trial}: {pair.before} → {pair.after or 'unchanged'}{f'  {pair.note}' if pair.note else ''}"
             for pair in result.pairs
@@ -151,7 +151,9 @@ class ReassessCommand(EvalhubCommand):
         if result.made.error:
             lines.append(result.made.error)
         elif options["adopt"]:
-            lines.append(f"Adopted the scores of {counted(adopt(result.made, by=acting_user()), 'trial')}.")
+            lines.append(
+                f"Adopted the scores of {format_count(adopt(result.made, by=acting_user()), 'trial')}."
+            )
         else:
             lines.append("Nothing counts yet. Adopt the scores on the run's page or with --adopt.")
         document = {

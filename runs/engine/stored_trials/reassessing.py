@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from evalhub.teams import audit
 from evaluators.grading.evaluate import (
     LAYERS,
@@ -23,7 +23,7 @@ from evaluators.grading.evaluate import (
     judge_layer,
     scripts_layer,
 )
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.gates.base_gate import NOT_RUN
 from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, RubricCriteria
 from evaluators.model import Complete, Score, Usage, Workspace
@@ -37,8 +37,8 @@ from runs.engine.proof_agents import JudgeBudget
 from runs.engine.recording import judging_row
 from runs.engine.stored_trials.reassessment_plan import (
     KEPT_WORKSPACE,
-    assessable,
     estimate_reassessment,
+    find_assessable,
     need_workspace,
     ready_rubric,
     without_workspace,
@@ -102,7 +102,7 @@ def request_reassessment(
         run.project, known, "run.judge-again" if judges else "run.grade-again", f"run {run.pk}"
     )
     if wakes:
-        wakeups.wake(job)
+        wakeups.wake_for_job(job)
     return reassessment
 
 
@@ -138,7 +138,7 @@ def reassess(job: Job) -> None:
     try:
         context = load_run(reassessment.run_id)
         judge = _judge(reassessment, context) if reassessment.kind == Reassessment.Kind.JUDGE else None
-        rows = assessable(reassessment.run).select_related("scenario_version", "transcript")
+        rows = find_assessable(reassessment.run).select_related("scenario_version", "transcript")
         for key in list(rows.values_list("pk", flat=True)):
             if judge and judge.why_stopped:
                 raise RequestError(f"{judge.why_stopped} The other trials were not judged.")
@@ -154,7 +154,7 @@ def reassess(job: Job) -> None:
         problem = cannot_store(error)
         if problem is None and isinstance(error, OSError):
             raise
-        reassessment.error = storable(str(problem or error))
+        reassessment.error = make_storable(str(problem or error))
     finally:
         ended = {
             "error": reassessment.error,
@@ -191,9 +191,9 @@ def _evidence(
     context: RunContext,
     complete: Complete | None,
     workspace: Workspace | None,
-) -> Evidence:
+) -> TrialEvidence:
     usage = Usage(trial.tokens_in or 0, trial.tokens_out or 0) if trial.tokens_in is not None else None
-    return Evidence(
+    return TrialEvidence(
         transcript=trial.transcript.unpack(),
         workspace=workspace,
         tool=context.criteria_of(criteria).tool,
@@ -322,13 +322,13 @@ def _store(job: Job, reassessment: Reassessment, trial: Trial, assessed: _Assess
 
     def store() -> ReassessedTrial:
         with write_transaction():
-            jobs.hold(job)
+            jobs.hold_job(job)
             stored = ReassessedTrial.objects.create(
                 reassessment=reassessment,
                 trial=trial,
                 scores=assessed.rows,
                 outcome=outcome,
-                note=storable(assessed.note),
+                note=make_storable(assessed.note),
                 graded_by=assessed.graded_by,
             )
             judgings = []

@@ -52,7 +52,7 @@ def ready_rubric(name: str) -> RubricCriteria | None:
     return rubric
 
 
-def assessable(run: Run) -> QuerySet[Trial]:
+def find_assessable(run: Run) -> QuerySet[Trial]:
     """Return the run's trials whose stored evidence can be assessed again, in order."""
     kinds = ("", *SCORED)
     trials = Trial.objects.filter(run=run, state=TrialState.FINISHED, error_kind__in=kinds)
@@ -61,7 +61,7 @@ def assessable(run: Run) -> QuerySet[Trial]:
 
 def estimate_reassessment(run: Run, kind: str, rubric: RubricCriteria | None = None) -> ReassessmentPlan:
     """Return the number of trials and calls, and the estimated cost. Three queries."""
-    trials = assessable(run)
+    trials = find_assessable(run)
     if kind == Reassessment.Kind.GRADE:
         return ReassessmentPlan(trials.count(), 0, 0.0, _not_graded(run, trials))
     contents = dict(run.suite_version.scenario_versions.values_list("pk", "content__criteria"))

@@ -12,14 +12,14 @@ from typing import Any
 from django.conf import settings
 
 from evalhub.lib.limits import LONGEST_NAME, LONGEST_TEXT
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.flag_confusion import (
     TOOL,
     HelpPage,
     argument_confusions,
     confused_subcommands,
-    confusions,
+    find_confusions,
     parse_help,
 )
 from evaluators.tool_use.mcp_record import McpSurface
@@ -53,7 +53,7 @@ def with_confusions(
     # A proof's run belongs to no project.
     elif tool and tool.binary and context.run.project_id and (wanted := confused_subcommands(commands)):
         # Subcommands of one trial whose help is read.
-        flags = confusions(commands, _pages(context, tool, files, (TOOL, *wanted[:10])))
+        flags = find_confusions(commands, _pages(context, tool, files, (TOOL, *wanted[:10])))
     else:
         return result
     return replace(result, detail=result.detail | {"flags": json_of(flags)}) if flags else result
@@ -98,5 +98,5 @@ def _help(workspace: LocalWorkspace, binary: str, subcommand: str) -> str:
         result = workspace.run(f"{command} {option}", timeout_seconds=5.0)
         text = result.stdout if parse_help(result.stdout).options else result.stderr
         if parse_help(text).options:
-            return redact_patterns(storable(text[:LONGEST_TEXT]))
+            return redact_patterns(make_storable(text[:LONGEST_TEXT]))
     return ""

@@ -11,7 +11,7 @@ from itertools import dropwhile
 from pathlib import Path
 from shlex import split
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.patterns import leading_word
 from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool_use.launchers import (
@@ -38,7 +38,7 @@ from runs.errors import ProviderError
 from runs.results.counting import NOT_RECORDED
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT
-from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
+from runs.sandbox.recording.record import RecordedTool, ToolRecord, list_program_places
 from runs.sandbox.safe_paths import exists_beneath
 from runs.sandbox.safe_walk import temporary_folders
 from runs.sandbox.sandbox import HOME, Containment, Level
@@ -113,7 +113,7 @@ def recorded_tool(tool: Tool, workspace: Path, inside: str, path: str) -> Record
     if not program:
         return None
     name = program_name(program)
-    places = places_of(program, inside, path)
+    places = list_program_places(program, inside, path)
     if "/" not in program:
         places = (*places, *(f"{inside}/{each}" for each in _in_workspace(workspace, program)))
     is_script = SCRIPT_SUFFIX.search(name) is not None
@@ -188,7 +188,7 @@ def with_record(recording: Recording, record: ToolRecord, secrets: tuple[str, ..
     content = mask_values_in_bytes(record.content, secrets)
     lines = min(content.count(b"\n"), MOST_RECORDED_CALLS)
     lost = record.lost + lines - len(read_call_record(content))
-    sentence = f"{counted(lost, 'execution')} of the tool could not be recorded."
+    sentence = f"{format_count(lost, 'execution')} of the tool could not be recorded."
     notes = (*recording.notes, sentence) if lost else recording.notes
     content += lost_calls_line(lost) if lost else b""
     return replace(recording, logs={**recording.logs, RECORD: content}, notes=notes)

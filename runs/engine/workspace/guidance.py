@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from evaluators.model import Transcript
-from evaluators.tool_use.exposure import ExposedDocument, Exposure, estimated_tokens, opened_paths, quotes
+from evaluators.tool_use.exposure import (
+    ExposedDocument,
+    Exposure,
+    estimated_tokens,
+    find_quoted_lines,
+    opened_paths,
+)
 from runs.targets.providers.options import NO_COPY, ResolvedTarget
 from scenarios.guidance import INSTRUCTIONS, Guidance, copies_for, skill_copies
 
@@ -33,7 +39,7 @@ def file_read_by(target: ResolvedTarget) -> str:
     return guidance_file if guidance_file and guidance_file != NO_COPY else READS.get(target.kind, "")
 
 
-def copies(target: ResolvedTarget, documents: Guidance, taken: frozenset[str]) -> Guidance:
+def make_copies(target: ResolvedTarget, documents: Guidance, taken: frozenset[str]) -> Guidance:
     """Return the copies of guidance to lay under the agent's own name, and of skills in its own folder."""
     name = file_read_by(target)
     named = copies_for(documents, taken, name) if name and target.options.guidance_file != NO_COPY else ()
@@ -41,7 +47,7 @@ def copies(target: ResolvedTarget, documents: Guidance, taken: frozenset[str]) -
     return (*named, *skill_copies(documents, taken, folder)) if folder else named
 
 
-def exposure(
+def measure_exposure(
     documents: Guidance,
     transcript: Transcript,
     *,
@@ -60,7 +66,7 @@ def exposure(
     instructions = [path for path in paths if path.rpartition("/")[2] in (*INSTRUCTIONS, reads)]
     reached = sent or not reads or not instructions or any(path.endswith(reads) for path in instructions)
     opened = opened_paths(paths, transcript)
-    quoted = quotes(texts, transcript, prompt)
+    quoted = find_quoted_lines(texts, transcript, prompt)
     return Exposure(
         delivered=reached,
         in_context=sent or (reads in paths if reads else None),

@@ -17,7 +17,7 @@ from runs.results.files.artifacts import StoredFile, keep_content
 from runs.results.files.workspace_archive import (
     KINDS,
     ChangedFile,
-    archive,
+    archive_workspace,
     changed_files,
     changed_lines,
     is_gits_own,
@@ -101,7 +101,7 @@ def _keep_workspace(
     if is_empty(folder.workspace):
         # An empty workspace is recorded as such, unlike files deleted since.
         return KeptFiles(workspace=_changes(folder, start, secrets) | {"empty": True})
-    packed = archive(folder.workspace, secrets=secrets, is_late=lambda: left.is_up)
+    packed = archive_workspace(folder.workspace, secrets=secrets, is_late=lambda: left.is_up)
     row = keep_content("workspace", packed.content, "application/gzip")
     return KeptFiles((row,), _changes(folder, start, secrets, packed.left_out))
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalhub.lib.limits import LARGEST_FILE, LARGEST_RECORD
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.model import Json
 from evaluators.name_lists import list_names
 from runs.engine.task import Task
@@ -134,7 +134,7 @@ def warn_of_changed(changed: Sequence[str]) -> str:
 
 def warn_of_uncompared(number: int) -> str:
     """Return a warning of files that there was no time to read."""
-    return f"Gates run or name {counted(number, 'file')} that there was no time to compare."
+    return f"Gates run or name {format_count(number, 'file')} that there was no time to compare."
 
 
 def _beginning(workspace: LocalWorkspace, path: str, size: int = LARGEST_FILE) -> bytes:

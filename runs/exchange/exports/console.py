@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.grading.evaluator import LAYER as EVALUATORS
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.grading.suite_summary import suite_summary
@@ -145,9 +145,7 @@ def retest_lines(run: Mapping[str, Any]) -> list[str]:
 
 def tampered_sentence(trials: int) -> str:
     """Return a warning of trials whose agent changed what decides its gates."""
-    return (
-        f"In {counted(trials, 'trial')} the agent changed what decides its gates. See the trials' warnings."
-    )
+    return f"In {format_count(trials, 'trial')} the agent changed what decides its gates. See the trials' warnings."
 
 
 def verdict_lines(run: Mapping[str, Any]) -> list[str]:
@@ -163,14 +161,14 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
     verdict = ChangeVerdict(run["verdict"])
     deciding = find_deciding(changes)
     label = label_of_key(deciding.measure)
-    size = verdict_sentences.size(deciding, deciding.effect)
-    interval = verdict_sentences.interval(deciding)
+    size = verdict_sentences.describe_size(deciding, deciding.effect)
+    interval = verdict_sentences.describe_interval(deciding)
     side = run.get("compared_with") or {}
     return [
         f"{verdict_sentences.worse_undecided(verdict, changes[0]) or verdict.label}{since_words(side)} compared with {reference_words(side, run['baseline'])}: {label} {size}"
         + (f" ({interval})" if interval else "")
         + f", {verdict_sentences.scenarios_worse(deciding)}.",
-        verdict_sentences.explanation(deciding),
+        verdict_sentences.explain_verdict(deciding),
     ]
 
 

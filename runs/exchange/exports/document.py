@@ -11,7 +11,7 @@ from django.forms.models import model_to_dict
 
 from evaluators.grading.costs import PARTS, TrialCost
 from evaluators.grading.evaluator import LAYER as EVALUATORS
-from evaluators.grading.judges.rubric import contradiction
+from evaluators.grading.judges.rubric import describe_contradiction
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.redaction import redact_json
 from evaluators.transcripts.traces import as_trace, has_trace
@@ -28,7 +28,7 @@ from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import ReadScore, is_vacuous
 from runs.results.run_list import release_result
 from runs.results.run_rows import listed_runs
-from runs.workers.labels import waits
+from runs.workers.labels import describe_wait
 
 FACTS = (
     "outcome",
@@ -62,7 +62,7 @@ def run_json(run: Run) -> dict[str, Any]:
     return {
         **listed.model_dump(),
         "uuid": str(run.uuid),
-        "waits": waits(run) or None,
+        "waits": describe_wait(run) or None,
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
         "tampered": sum(map(bool, integrity)),
@@ -128,7 +128,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
 def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return where the total of a judging that counts contradicts its weighted criteria."""
     return [
-        f"{contradiction(judging['score'], judging['content']['recomputed'])} The reported score counts."
+        f"{describe_contradiction(judging['score'], judging['content']['recomputed'])} The reported score counts."
         for judging in judgings
         if judging["counts"] and judging["content"].get("mismatch") and judging["score"] is not None
     ]

@@ -11,7 +11,7 @@ from evaluators.grading.suite_result import suite_result
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.exchange.exports.document import run_document
 from runs.exchange.exports.llm_tool_test import results_archive
-from runs.exchange.exports.result_formats import jsonl, junit_xml, suite_run
+from runs.exchange.exports.result_formats import junit_xml, suite_run, write_jsonl
 from runs.models import Run
 
 VERDICT, PASS_FAIL = "verdict", "pass-fail"
@@ -99,7 +99,7 @@ EXPORTS: dict[str, Export] = {
         "suite-result.json",
         lambda run: _pretty(suite_result(suite_run(run))),
     ),
-    "jsonl": Export("AgentV JSONL", "application/jsonl", "jsonl", lambda run: "".join(jsonl(run))),
+    "jsonl": Export("AgentV JSONL", "application/jsonl", "jsonl", lambda run: "".join(write_jsonl(run))),
     "junit": Export("JUnit", "application/xml", "junit.xml", lambda run: junit_xml([run_document(run.pk)])),
     "llm-tool-test": Export(
         "llm-tool-test folders (zip)", "application/zip", "llm-tool-test.zip", results_archive

@@ -21,7 +21,7 @@ from runs.exchange.exports.document import first_trials, trace_json
 from runs.exchange.exports.result_formats import Files, junit_xml
 from runs.models import Run
 from runs.results.failure_reasons import trial_reasons
-from scenarios.annotations import MOST, Annotation, on_disk
+from scenarios.annotations import MOST, FileAnnotation, on_disk
 from scenarios.models import SuiteEntry
 
 RESULT_FILES = ("json_file", "junit_file", "summary_file", "archive_file", "output_dir", "dump_traces")
@@ -194,13 +194,13 @@ def write_outputs(documents: Sequence[Mapping[str, Any]], deciding: int) -> None
     if not place:
         return
     runs = [each["run"] for each in documents]
-    lines = [f"{name}={value}\n" for name, value in outputs(runs, deciding).items()]
+    lines = [f"{name}={value}\n" for name, value in list_outputs(runs, deciding).items()]
     path = Path(place)
     with named_in_errors(path), path.open("a", encoding="utf-8") as stream:
         stream.writelines(lines)
 
 
-def outputs(runs: Sequence[Mapping[str, Any]], deciding: int) -> dict[str, str]:
+def list_outputs(runs: Sequence[Mapping[str, Any]], deciding: int) -> dict[str, str]:
     """Return the outputs of a launch's runs by name; empty texts for what is unknown."""
     verdicts = [run["verdict"] or NO_VERDICT for run in runs[:deciding]]
     rates = [run["pass_rate"] for run in runs[:deciding] if run["pass_rate"] is not None]
@@ -226,13 +226,15 @@ def _files(run: Run, roots: Sequence[str]) -> dict[str, tuple[str, int]]:
     return {key: (on_disk(file, roots), line or 1) for key, file, line in rows if file}
 
 
-def broken_scenarios(document: Mapping[str, Any], files: Mapping[str, tuple[str, int]]) -> list[Annotation]:
+def broken_scenarios(
+    document: Mapping[str, Any], files: Mapping[str, tuple[str, int]]
+) -> list[FileAnnotation]:
     """Return an annotation for each scenario that fails or hits errors, the regressed ones first."""
     run, reasons = document["run"], _reasons(first_trials(document))
     broke = [key for measure in run["measures"][:1] for key in measure["broke"]]
     known = [key for key in [*broke, *run["regressions"], *reasons] if key in files]
     return [
-        Annotation(*files[key], _message(run, key, reasons.get(key, ())))
+        FileAnnotation(*files[key], _message(run, key, reasons.get(key, ())))
         for key in list(dict.fromkeys(known))[:MOST]
     ]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_TEXT
-from evalhub.lib.timestamps import moment
+from evalhub.lib.timestamps import format_timestamp
 from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_json, redact_patterns
 from runs.exchange.results_files.llm_tool_test import EVENTS, FIXTURE, METRICS, RAW, RESULTS, RUN
@@ -151,7 +151,7 @@ def _record(run: Run, trial: Trial, folder: str) -> dict[str, Any]:
         "scenario_hash": trial.scenario_version.sha256,
         "tool": run.target.name,
         "model": run.model or "default",
-        "timestamp": moment(trial.started or run.started or run.created),
+        "timestamp": format_timestamp(trial.started or run.started or run.created),
         "duration_secs": trial.seconds,
         "cost_usd": trial.cost_usd,
         "gates_passed": metrics["gates_passed"] == metrics["gates_total"],

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from runs.db.retry import outage, retry_when_lost
 from runs.exchange.exports.console import MARKS, STYLES
 from runs.models import Launch, Trial
@@ -80,7 +80,7 @@ def totals_line(totals: Totals, elapsed_seconds: float) -> str:
     """Return the totals in one line: counts, cost and time left."""
     parts = [f"{totals.finished}/{totals.trials}", f"{totals.passed} passed"]
     parts += [f"{totals.failed} failed"] if totals.failed else []
-    parts += [counted(totals.errors, "error")] if totals.errors else []
+    parts += [format_count(totals.errors, "error")] if totals.errors else []
     parts += [f"${totals.cost_usd:.2f}"] if totals.cost_usd is not None else []
     left = totals.trials - totals.finished
     if totals.finished and left:

@@ -16,7 +16,7 @@ from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult
 from evaluators.model import Json, Outcome, Score
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.transcripts.traces import trace_summary
-from runs.compare.comparison import incomparable, passes
+from runs.compare.comparison import find_incomparable, read_passes
 from runs.compare.retests import retest_json, retests_of
 from runs.exchange.exports.document import first_trials, status_of
 from runs.models import JudgingRecord, Run, Trial
@@ -73,8 +73,8 @@ def _baseline(run: Run) -> EarlierResult | None:
         return None
     return EarlierResult(
         run.baseline.imported_id or run.baseline.shown_id,
-        passes(run.baseline.pk),
-        incomparable(run.baseline, run),
+        read_passes(run.baseline.pk),
+        find_incomparable(run.baseline, run),
         run.baseline.pk,
     )
 
@@ -123,7 +123,7 @@ AGENT_KINDS = frozenset(
 """Providers whose request belongs in `agent_provider_request`."""
 
 
-def jsonl(run: Run) -> Iterator[str]:
+def write_jsonl(run: Run) -> Iterator[str]:
     """Yield a line for each finished first trial, in the order of the suite. Secrets are redacted."""
     trials = run.trial_set.filter(round=0, state=TrialState.FINISHED)
     trials = trials.select_related("scenario", "scenario_version")

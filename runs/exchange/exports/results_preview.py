@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from evalhub.lib.numbers import counted, date_and_time, money
+from evalhub.lib.numbers import date_and_time, format_count, format_money
 from runs.exchange.imports.preview_results import PreviewedRun, ResultsPreview
 
 
@@ -19,7 +19,7 @@ def preview_lines(preview: ResultsPreview) -> list[str]:
             *(f"    {name}: {text}" for name, text in preview_facts(run)),
             *(f"    ! {note}" for note in run.notes),
         ]
-    return [*lines, f"{counted(preview.new, 'run')} to import. {_known(preview)}Nothing was stored."]
+    return [*lines, f"{format_count(preview.new, 'run')} to import. {_known(preview)}Nothing was stored."]
 
 
 def describe_program(preview: ResultsPreview) -> str:
@@ -44,12 +44,12 @@ def preview_facts(run: PreviewedRun) -> list[tuple[str, str]]:
         date_and_time(datetime.fromisoformat(at)) for at in (run.started, run.finished) if at
     )
     facts = [
-        ("Trials", f"{run.trials:,} of {counted(run.scenarios, 'scenario')}"),
+        ("Trials", f"{run.trials:,} of {format_count(run.scenarios, 'scenario')}"),
         ("Outcomes", _outcomes(run)),
         ("Time", " to ".join(moments) or "not in the file"),
         ("Transcripts", f"{run.transcripts:,} of {run.trials:,} trials" if run.transcripts else ""),
         ("Tokens", "" if run.tokens_in is None else f"{run.tokens_in:,} in, {run.tokens_out:,} out"),
-        ("Cost", money(run.cost_usd) if run.cost_usd is not None else ""),
+        ("Cost", format_money(run.cost_usd) if run.cost_usd is not None else ""),
         ("Suite", _suite(run)),
         ("New scenarios", _first_names(run.new_scenarios)),
         ("Target", "new" if run.is_new_target else "stored already"),
@@ -65,7 +65,7 @@ def _outcomes(run: PreviewedRun) -> str:
         [
             f"{run.passed:,} passed",
             f"{run.failed:,} failed",
-            counted(run.errors, "error"),
+            format_count(run.errors, "error"),
             *(f"{n:,} {word}" for n, word in more if n),
         ]
     )

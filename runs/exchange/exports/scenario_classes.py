@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runs.models import Run
-from runs.results.outcome_history import OutcomeHistory, strips
+from runs.results.outcome_history import OutcomeHistory, read_histories
 from scenarios.models import Suite, SuiteVersion
 
 USUAL_K = 3
@@ -14,7 +14,7 @@ USUAL_K = 3
 
 def run_strips(run: Run) -> dict[str, OutcomeHistory]:
     """Return the strips of a run's suite version on the run's target as of the run, by scenario key."""
-    by_scenario = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
+    by_scenario = read_histories(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
     entries = SuiteVersion.scenario_versions.through.objects.filter(suite_version=run.suite_version_id)
     keys = entries.order_by("position").values_list(
         "scenario_version__scenario", "scenario_version__scenario__key"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.model import Command
 from evaluators.transcripts.sessions.kept import KeptSession
 from runs.exchange.imports.import_sessions import SortedSessions
@@ -31,14 +31,14 @@ def session_lines(
     ]
     counts += [f"{read.without} without the tool"] if read.without else []
     counts += [mentions_text(read.mentions)] if read.mentions else []
-    lines.append(f"{where}{counted(len(sorted_sessions.to_store), 'session')} ({', '.join(counts)})")
+    lines.append(f"{where}{format_count(len(sorted_sessions.to_store), 'session')} ({', '.join(counts)})")
     return [*lines, *(f"! {each}" for each in read.problems)]
 
 
 def mentions_text(mentions: int) -> str:
     """Return how often sessions without the tool mention it."""
     verb = "mentions" if mentions == 1 else "mention"
-    return f"where {counted(mentions, 'command')} {verb} it"
+    return f"where {format_count(mentions, 'command')} {verb} it"
 
 
 def _kept_lines(session: KeptSession) -> list[str]:
@@ -52,7 +52,10 @@ def _kept_lines(session: KeptSession) -> list[str]:
         + (f"  # {errors[command.n]}" if errors.get(command.n) else "")
         for command in session.commands
     ]
-    return [f"{head} ({counted(len(session.commands), 'command')}, {session.failed} failed{notes})", *rows]
+    return [
+        f"{head} ({format_count(len(session.commands), 'command')}, {session.failed} failed{notes})",
+        *rows,
+    ]
 
 
 def _show_exit_code(command: Command) -> str:

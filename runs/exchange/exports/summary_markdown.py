@@ -14,14 +14,14 @@ from urllib.parse import quote, urlsplit
 from django.conf import settings
 from django.db.models import Count
 
-from evalhub.lib.numbers import counted, money, percent
+from evalhub.lib.numbers import format_count, format_money, format_percent
 from evaluators.redaction import redact_patterns
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.measure_change import MeasureChange, Scale
-from evaluators.statistics.regression import find_deciding, overall
+from evaluators.statistics.regression import decide_overall, find_deciding
 from evaluators.statistics.retest import describe_retest
-from runs.compare.comparison import compare_chosen, incomparable
+from runs.compare.comparison import compare_chosen, find_incomparable
 from runs.compare.lost_scenarios import (
     RegressedScenario,
     changes_of_run,
@@ -91,7 +91,7 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
         _headline(changes),
         tuple(lost_scenarios(run.baseline, run, keys)) if keys else (),
         len(keys),
-        incomparable(run.baseline, run),
+        find_incomparable(run.baseline, run),
         run.no_verdict,
         run.old_side,
     )
@@ -132,7 +132,7 @@ def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | N
     elif not run.error:
         lines.append(f"Nothing to compare with run {compared.base}: no scenario has results in both runs.")
     if compared.not_comparable:
-        keys = ", ".join(code(key) for key in list(compared.not_comparable)[:MOST_WARNINGS])
+        keys = ", ".join(format_code(key) for key in list(compared.not_comparable)[:MOST_WARNINGS])
         lines.append(f"{describe_incomparable(list(compared.not_comparable.values()))} ({keys}).")
     lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count, transcripts)
     return _text([*lines, *_foot(run)])
@@ -140,9 +140,9 @@ def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | N
 
 def _heading(run: Run, verdict: str) -> str:
     """Return the run's heading; names are foreign text, so they are code."""
-    parts = [f"{code(run.suite.slug)} v{run.suite_version.number} on {code(run.target.name)}"]
-    parts += [code(run.model)] if run.model else []
-    parts += [f"guidance {code(str(run.guidance))}{_old_arm(run)}"] if run.guidance else []
+    parts = [f"{format_code(run.suite.slug)} v{run.suite_version.number} on {format_code(run.target.name)}"]
+    parts += [format_code(run.model)] if run.model else []
+    parts += [f"guidance {format_code(str(run.guidance))}{_old_arm(run)}"] if run.guidance else []
     first = "Cancelled" if run.state == RunState.CANCELLED else verdict or f"Run {run.pk}"
     return f"### {first}: {', '.join(parts)}"
 
@@ -151,11 +151,11 @@ def _old_arm(run: Run) -> str:
     """Return the guidance of the arm that a run is compared with; empty for other runs."""
     if run.baseline is None or run.baseline.arm != Arm.REFERENCE:
         return ""
-    return f" against {code(str(run.baseline.guidance))}"
+    return f" against {format_code(str(run.baseline.guidance))}"
 
 
 def _verdict_words(headline: Sequence[MeasureChange]) -> str:
-    verdict = overall(headline)
+    verdict = decide_overall(headline)
     return verdict_sentences.worse_undecided(verdict, headline[0]) or verdict.label
 
 
@@ -163,14 +163,14 @@ def _verdict(run: Run, compared: Compared) -> str:
     """Return the verdict in a sentence: the measure that decides, its interval, and what could be shown."""
     pass_rate = compared.headline[0]
     change = find_deciding(compared.headline)
-    effect = verdict_sentences.size(change, change.effect)
-    interval = verdict_sentences.interval(change)
+    effect = verdict_sentences.describe_size(change, change.effect)
+    interval = verdict_sentences.describe_interval(change)
     measured = f"{label_of_key(change.measure)} {effect}"
     measured += f" (95 % interval {interval})" if interval else ""
     return (
         f"**{_verdict_words(compared.headline)}{since_words(compared.side)}** against {reference_words(compared.side, compared.base)}: {measured}."
         f" {verdict_sentences.scenarios_worse(pass_rate)}."
-        f" {verdict_sentences.explanation(change, dollars_a_trial=run.cost_of_trial)}"
+        f" {verdict_sentences.explain_verdict(change, dollars_a_trial=run.cost_of_trial)}"
     )
 
 
@@ -179,9 +179,9 @@ def _row(change: MeasureChange) -> str:
         label_of_key(change.measure),
         _value(change, change.before),
         _value(change, change.after),
-        verdict_sentences.size(change, change.effect),
-        verdict_sentences.interval(change) or "–",
-        f"{counted(change.scenarios, 'scenario')}, {change.trials[0]} and {counted(change.trials[1], 'trial')}",
+        verdict_sentences.describe_size(change, change.effect),
+        verdict_sentences.describe_interval(change) or "–",
+        f"{format_count(change.scenarios, 'scenario')}, {change.trials[0]} and {format_count(change.trials[1], 'trial')}",
         change.verdict.label,
     )
     return f"| {' | '.join(cells)} |"
@@ -189,7 +189,7 @@ def _row(change: MeasureChange) -> str:
 
 def _value(change: MeasureChange, value: float | None) -> str:
     if change.scale is Scale.POINTS:
-        return percent(value, max(change.trials))
+        return format_percent(value, max(change.trials))
     return "–" if value is None else f"{value:.4g}"
 
 
@@ -204,18 +204,18 @@ def _scenarios(
         for scenario in lost
         for line in (*_scenario(scenario), *_transcript(scenario.key, transcripts or {}))
     ]
-    items += [f"- … and {counted(count - len(lost), 'more scenario')}"] if count > len(lost) else []
+    items += [f"- … and {format_count(count - len(lost), 'more scenario')}"] if count > len(lost) else []
     return [f"**{title}**", "\n".join(items)]
 
 
 def _scenario(lost: RegressedScenario) -> list[str]:
     before, now = lost.rates
-    passed = f"{now.passed} of {counted(now.n, 'trial')} passed"
+    passed = f"{now.passed} of {format_count(now.n, 'trial')} passed"
     if lost.before:
         passed = f"{before.passed} of {before.n} → {passed}"
-    lines = [f"- {code(lost.key)}: {passed}"]
+    lines = [f"- {format_code(lost.key)}: {passed}"]
     if lost.command:
-        lines.append(f"  - {code(lost.command.replace('`', ''))}")
+        lines.append(f"  - {format_code(lost.command.replace('`', ''))}")
     elif lost.difference:
         lines += [
             f"  - First different command ({lost.difference.number}), base: {_command(lost.difference.base)}",
@@ -234,40 +234,44 @@ def transcript_link(path: Path, summary: str) -> str:
     """Return a transcript's file as Markdown for a summary: relative to a summary's file, else to the job's artifacts."""
     if summary != JOB_SUMMARY:
         place = os.path.relpath(path, Path(summary).parent)
-        return f"[{code(path.name)}]({quote(Path(place).as_posix())})"
+        return f"[{format_code(path.name)}]({quote(Path(place).as_posix())})"
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, number = (os.environ.get(name, "") for name in names)
-    shown = code(path.as_posix())
+    shown = format_code(path.as_posix())
     if not (server and repository and number):
         return shown
     return f"{shown} in the [artifacts]({server}/{repository}/actions/runs/{number}#artifacts)"
 
 
 def _command(line: str | None) -> str:
-    return "no more commands" if line is None else code(line)
+    return "no more commands" if line is None else format_code(line)
 
 
 def _reasons(reasons: Sequence[str]) -> str:
-    shown = "; ".join(map(code, reasons[:MOST_REASONS]))
+    shown = "; ".join(map(format_code, reasons[:MOST_REASONS]))
     more = len(reasons) - MOST_REASONS
     return f"{shown}; … and {more} more" if more > 0 else shown
 
 
 def _foot(run: Run) -> list[str]:
     """Return the error, the warnings, the release rule, the totals with the cost, and where the run is found."""
-    lines = [f"⚠ The run did not start: {code(redact_patterns(run.error), longest=500)}"] if run.error else []
-    lines += [f"⚠ {code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
+    lines = (
+        [f"⚠ The run did not start: {format_code(redact_patterns(run.error), longest=500)}"]
+        if run.error
+        else []
+    )
+    lines += [f"⚠ {format_code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
     more = len(run.warnings) - MOST_WARNINGS
-    lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
+    lines += [f"⚠ … and {format_count(more, 'more warning')}"] if more > 0 else []
     if run.state == RunState.CANCELLED:
         done = run.passed + run.failed + run.errors
-        lines.append(f"⚠ The run was cancelled: {done} of {counted(run.trials, 'trial')} finished.")
+        lines.append(f"⚠ The run was cancelled: {done} of {format_count(run.trials, 'trial')} finished.")
     lines += _errors(run)
     lines += _retests(run)
     lines += _baseline_file(run)
     released = release_result(run)
     lines += [released.sentence] if released else []
-    parts = [f"{run.passed} of {counted(run.trials, 'trial')} passed"]
+    parts = [f"{run.passed} of {format_count(run.trials, 'trial')} passed"]
     totals: list[tuple[str, Any]] = [
         ("failed", run.failed),
         ("errors", run.errors),
@@ -275,7 +279,9 @@ def _foot(run: Run) -> list[str]:
     ]
     parts += [f"{number} {word}" for word, number in totals if number]
     at_least = "at least " if run.is_cost_partial else ""
-    parts.append("no cost reported" if run.cost_usd is None else f"cost {at_least}{money(run.cost_usd)}")
+    parts.append(
+        "no cost reported" if run.cost_usd is None else f"cost {at_least}{format_money(run.cost_usd)}"
+    )
     address = _address(run)
     parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
     return [*lines, " · ".join(parts)]
@@ -286,7 +292,7 @@ def _baseline_file(run: Run) -> list[str]:
     if run.baseline is None or run.baseline.trigger != Trigger.IMPORT:
         return []
     file = run.baseline.launch.request.get("file")
-    return [f"Baseline: run {run.baseline.pk}, imported from {code(str(file))}."] if file else []
+    return [f"Baseline: run {run.baseline.pk}, imported from {format_code(str(file))}."] if file else []
 
 
 def _errors(run: Run) -> list[str]:
@@ -294,7 +300,7 @@ def _errors(run: Run) -> list[str]:
     errors = run.trial_set.filter(round=0, outcome="error").values_list("error").annotate(n=Count("pk"))
     rows = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
     lines = [
-        f"⚠ {counted(n, 'trial')} hit an error: {code(redact_patterns(error), longest=500)}"
+        f"⚠ {format_count(n, 'trial')} hit an error: {format_code(redact_patterns(error), longest=500)}"
         for error, n in rows[:MOST_ERRORS]
     ]
     return lines + (["⚠ … and other errors"] if len(rows) > MOST_ERRORS else [])
@@ -303,7 +309,7 @@ def _errors(run: Run) -> list[str]:
 def _retests(run: Run) -> list[str]:
     """Return what fresh trials show, a line for each scenario that ran again or looked worse."""
     known = retests_of(run)
-    rows = [f"- {code(each.key)}: {describe_retest(each)}" for each in known]
+    rows = [f"- {format_code(each.key)}: {describe_retest(each)}" for each in known]
     return ["**Run again**", "\n".join(rows)] if rows else []
 
 
@@ -317,7 +323,7 @@ def _text(blocks: Sequence[str]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def code(text: str, *, longest: int = LONGEST) -> str:
+def format_code(text: str, *, longest: int = LONGEST) -> str:
     """Return a text as a code span of one line, shortened to `longest` characters.
 
     A code span holds no links, images, HTML or mentions, and its fence is longer than any run of backticks in it

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from msgspec import Struct
 
 from evalhub.lib.limits import LARGEST_MESSAGE
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.web.forms import FileForm
 from evalhub.web.middleware import page_or_fragment
@@ -93,7 +93,7 @@ def _show_imported(request: ProjectRequest, name: str, runs: tuple[Run, ...]) ->
         messages.success(request, f"Imported {name} as run {runs[0].pk}.")
         return redirect(runs[0])
     numbers = ", ".join(str(run.pk) for run in runs)
-    messages.success(request, f"Imported {counted(len(runs), 'run')} from {name}: {numbers}.")
+    messages.success(request, f"Imported {format_count(len(runs), 'run')} from {name}: {numbers}.")
     return redirect("run-list", request.access.project.slug)
 
 
@@ -188,6 +188,6 @@ def _store(request: ProjectRequest, token: str) -> HttpResponse:
         messages.info(request, "These sessions are already imported.")
         return redirect("run-list", project.slug)
     messages.success(
-        request, f"Imported {counted(len(sorted_sessions.to_store), 'session')} as run {run.pk}."
+        request, f"Imported {format_count(len(sorted_sessions.to_store), 'session')} as run {run.pk}."
     )
     return redirect(run)

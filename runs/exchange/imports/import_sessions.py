@@ -22,15 +22,15 @@ from evaluators.grading.evaluate import Criteria
 from evaluators.model import plausible_cost
 from evaluators.patterns import PatternError
 from evaluators.redaction import redact_patterns
-from evaluators.tool_use.attempts import attempts
+from evaluators.tool_use.attempts import find_attempts
 from evaluators.tool_use.diagnosis import diagnose, error_messages
 from evaluators.tool_use.flag_confusion import HelpPage, parse_help
-from evaluators.tool_use.interaction import RULES_VERSION, metrics, scores, without_rates
+from evaluators.tool_use.interaction import RULES_VERSION, compute_metrics, score_interaction, without_rates
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import make_matcher
 from evaluators.tool_use.unknown_launchers import describe_launchers
 from evaluators.transcripts.sessions.kept import KeptSession, Known
-from evaluators.transcripts.sessions.session import Trail, moment_of
+from evaluators.transcripts.sessions.session import Trail, parse_time
 from evaluators.transcripts.sessions.written_once import KEY as MESSAGE_KEY
 from runs.db import statements
 from runs.errors import RequestError
@@ -154,7 +154,7 @@ def sort_sessions(project: Project, tool: Tool, sessions: Iterable[KeptSession])
 
 def _is_continued(session: KeptSession, sha256: str, finished: datetime | None, rules: int | None) -> bool:
     """Return whether a session differs from what is stored of it or counts by newer rules, and isn't an earlier copy."""
-    moment = moment_of(session.finished)
+    moment = parse_time(session.finished)
     differs = session.sha256 != sha256 or rules != RULES_VERSION
     return differs and not (moment and finished and moment < finished)
 
@@ -226,7 +226,7 @@ def _store_run(
     target, _ = Target.objects.get_or_create(
         project=project, name=KEY, defaults={"provider": IMPORTED, "definition": {}, "accepted": False}
     )
-    moments = (moment_of(time) for session in sessions for time in (session.started, session.finished))
+    moments = (parse_time(time) for session in sessions for time in (session.started, session.finished))
     last = max(filter(None, moments), default=timezone.now())
     models, agents = {each.model for each in sessions}, sorted({each.agent for each in sessions})
     left = len(problems) - MOST_WARNINGS
@@ -300,14 +300,14 @@ def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSes
 
 
 def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[str, Any]:
-    counted = metrics(session.commands, source="events", completed=False)
+    counted = compute_metrics(session.commands, source="events", completed=False)
     interaction = structs.replace(
         counted if not session.unread else without_rates(counted),
         not_run=session.not_run,
         mentioned=session.mentioned,
         unread=session.unread,
     )
-    interaction_scores = (score for score in scores(interaction) if score.name != "completed")
+    interaction_scores = (score for score in score_interaction(interaction) if score.name != "completed")
     measured = (*interaction_scores, *session.wasted)
     usage, cost = session.transcript.usage, plausible_cost(session.transcript.cost_usd)
     paid = {"cost": json_of(TrialCost(reported=cost)), "price_source": REPORTED} if cost is not None else {}
@@ -325,7 +325,7 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
         "scores": scores_json(measured),
         "detail": {
             "interaction": interaction.as_json(),
-            "attempts": json_of(attempts(session.transcript, session.commands)),
+            "attempts": json_of(find_attempts(session.transcript, session.commands)),
             "diagnosis": json_of(diagnose(interaction, messages=messages)),
             "messages": json_of(messages),
             "flags": json_of(session.flags),
@@ -342,8 +342,8 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
                 "messages": "".join(session.messages),
             },
         },
-        "started": moment_of(session.started),
-        "finished": moment_of(session.finished),
+        "started": parse_time(session.started),
+        "finished": parse_time(session.finished),
     }
 
 

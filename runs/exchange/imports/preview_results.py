@@ -21,7 +21,7 @@ from runs.exchange.imports.store_results import (
 )
 from runs.exchange.results_files.archived_runs import Archived
 from runs.exchange.results_files.importers import ReadResults, read_results
-from runs.exchange.results_files.values import ExternalRun, ExternalTrial, moment_of
+from runs.exchange.results_files.values import ExternalRun, ExternalTrial, read_time
 from runs.models import Run, Target
 from scenarios.imports import preview
 from scenarios.models import Suite, SuiteVersion
@@ -173,8 +173,8 @@ def _preview_archived(project: Project, archived: Archived, members: Mapping[str
         transcripts=sum(trial.transcript is not None for trial in trials),
         tokens_in=columns["tokens_in"] if has_tokens else None,
         tokens_out=columns["tokens_out"] if has_tokens else None,
-        started=_text(moment_of(columns["started"])),
-        finished=_text(moment_of(columns["finished"])),
+        started=_text(read_time(columns["started"])),
+        finished=_text(read_time(columns["finished"])),
         stored=_key(stored_run(project, run.uuid)),
         baseline=_key(stored_run(project, run.baseline)) if run.baseline else None,
         notes=_first_of(columns["warnings"]),

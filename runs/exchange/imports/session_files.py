@@ -15,8 +15,8 @@ from typing import IO
 
 from msgspec import structs
 
-from evalhub.lib.numbers import counted
-from evaluators.tool_use.flag_confusion import HelpPage, confusions
+from evalhub.lib.numbers import format_count
+from evaluators.tool_use.flag_confusion import HelpPage, find_confusions
 from evaluators.tool_use.interaction import describe_unread
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.unknown_launchers import count_unknown_launchers
@@ -143,7 +143,7 @@ class ReadSessions:
             and not imported.issuperset(each.copies)
         ]
         for each in parts:
-            calls = counted(len(stored[each.id].difference(each.copies)), "call")
+            calls = format_count(len(stored[each.id].difference(each.copies)), "call")
             self.problems.append(
                 f"{each.file}: a part of the session {each.id}, and another part of it is imported, with {calls} "
                 "that this one lacks. Import both files together."
@@ -157,7 +157,7 @@ class ReadSessions:
         """Compare failed calls with the tool's help: `pages`, and those that agents read."""
         known = pages | self.help
         self.sessions = [
-            structs.replace(session, flags=tuple(confusions(session.commands, known)))
+            structs.replace(session, flags=tuple(find_confusions(session.commands, known)))
             for session in self.sessions
         ]
         return self

@@ -16,9 +16,9 @@ from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.costs import usage_parts
 from evaluators.grading.evaluate import Criteria
 from evaluators.patterns import pattern_budget
-from evaluators.tool_use.attempts import attempts
+from evaluators.tool_use.attempts import find_attempts
 from evaluators.tool_use.diagnosis import diagnose, error_messages, waste_scores
-from evaluators.tool_use.interaction import Interaction, analyse, scores
+from evaluators.tool_use.interaction import Interaction, analyse, score_interaction
 from runs.compare import comparison
 from runs.compare.baselines import run_of_import
 from runs.exchange.results_files.values import ExternalRun, ExternalTrial
@@ -267,7 +267,7 @@ def _score_tool_use(trial: ExternalTrial, interaction: Interaction | None) -> li
     if interaction is None or trial.transcript is None or trial.error:
         return []
     wasted = waste_scores(trial.transcript, interaction.commands, passed=trial.outcome == "pass")
-    all_scores = (*scores(interaction), *wasted)
+    all_scores = (*score_interaction(interaction), *wasted)
     return scores_json(
         tuple(each for each in all_scores if each.name != "completed" or trial.completed is not None)
     )
@@ -281,7 +281,7 @@ def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, 
     return {
         "tools_called": [call.name for call in calls_of_transcript(trial.transcript)],
         "interaction": interaction.as_json(),
-        "attempts": json_of(attempts(trial.transcript, interaction.commands)),
+        "attempts": json_of(find_attempts(trial.transcript, interaction.commands)),
         "diagnosis": json_of(diagnose(interaction, messages=messages, failed=trial.outcome != "pass")),
         "messages": json_of(messages),
         "notes": list(trial.transcript.problems),

@@ -25,9 +25,9 @@ from runs.exchange.results_files.values import (
     format_of_suite,
     key_of_text,
     list_of,
-    moment_of,
     number_of,
     object_of,
+    read_time,
     suite_name,
 )
 
@@ -154,7 +154,7 @@ def _attempts(row: dict[str, Any], texts: Mapping[str, str]) -> Iterator[_Row]:
 
 
 def _first(rows: Sequence[Mapping[str, Any]]) -> datetime | None:
-    return min((at for at in (moment_of(each.get("timestamp")) for each in rows) if at), default=None)
+    return min((at for at in (read_time(each.get("timestamp")) for each in rows) if at), default=None)
 
 
 def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
@@ -187,7 +187,7 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
         or _text(row.get("input"), last=False),
         answer=answer or texts.get("answer_path") or texts.get("output_path") or "",
         seconds=_seconds(row),
-        finished=moment_of(row.get("timestamp")),
+        finished=read_time(row.get("timestamp")),
         scores=() if outcome == "error" else (aggregate, *_scores(evaluators)),
         tools_called=tuple(map(str, list_of(object_of(row.get("trace_summary")).get("toolNames")))),
         error=error,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluators.tool_use.recognised_files import advice_for, not_read, recognised_results
-from evaluators.transcripts.inspect_log import is_archive as is_inspect_archive
+from evaluators.transcripts.inspect_log import is_inspect_archive as is_inspect_archive
 from runs.errors import RequestError
 from runs.exchange.results_files import (
     agentv,
@@ -26,7 +26,7 @@ from runs.exchange.results_files import (
 from runs.exchange.results_files.archived_runs import Archived, read_run_archive, written_by
 from runs.exchange.results_files.llm_tool_test import FIXTURE
 from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
-from scenarios.archives import is_archive, read_members
+from scenarios.archives import is_archive_file, read_members
 from scenarios.reading import FileReader
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -117,7 +117,7 @@ def read_results(file: str, content: bytes) -> ReadResults:
     """Return the runs of a file or archive. Raises `RequestError` if it has none, `ScenarioFileError` for a bad archive."""
     members = {}
     # Inspect's own format is a zip, but compressed by a method that archives of files may not have.
-    if is_archive(file, content) and not is_inspect_archive(content):
+    if is_archive_file(file, content) and not is_inspect_archive(content):
         members = {member.path: member.content for member in read_members(file, content)}
     if archived := read_run_archive(members, file):
         return ReadResults("evalhub", written_by(members), archived, members)

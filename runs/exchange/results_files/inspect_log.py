@@ -7,11 +7,11 @@ from math import isfinite
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.lib.storable_text import storable_json
 from evaluators.model import plausible_cost
 from evaluators.transcripts import inspect_log
-from evaluators.transcripts.inspect_log import is_archive
+from evaluators.transcripts.inspect_log import is_inspect_archive
 from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.reading import UnreadableTranscript
 from runs.errors import RequestError
@@ -23,9 +23,9 @@ from runs.exchange.results_files.values import (
     decode_storable_json,
     key_of_text,
     list_of,
-    moment_of,
     number_of,
     object_of,
+    read_time,
     suite_name,
 )
 
@@ -39,10 +39,12 @@ def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return the run of a log."""
     if results_file.members:
         return ()
-    log = object_of(_unpacked(results_file) if is_archive(results_file.content) else results_file.value)
+    log = object_of(
+        _unpacked(results_file) if is_inspect_archive(results_file.content) else results_file.value
+    )
     if not isinstance(log.get("eval"), dict) or not isinstance(log.get("plan"), dict):
         return ()
-    samples = inspect_log.samples_of(log)
+    samples = inspect_log.list_inspect_samples(log)
     if not samples:
         raise RequestError(
             f"{results_file.name}: no samples in this log of Inspect. Choose one of an eval that ran."
@@ -77,7 +79,7 @@ def _run(log: Mapping[str, Any], samples: list[dict[str, Any]], file: str) -> Ex
         trials=tuple(_trial(sample, _main_scorer(log)) for sample in samples),
         program_version=str(object_of(about.get("packages")).get("inspect_ai") or ""),
         external_id=str(about.get("eval_id") or ""),
-        started=moment_of(stats.get("started_at") or about.get("created")),
+        started=read_time(stats.get("started_at") or about.get("created")),
         cancelled=status != "success",
         config={"task_version": about.get("task_version"), "task_args": about.get("task_args")},
         warnings=tuple(_warnings(log, len(samples))),
@@ -121,7 +123,7 @@ def _trial(sample: dict[str, Any], main: str) -> ExternalTrial:
         prompt=_prompt(sample.get("input")),
         answer=transcript.answer,
         seconds=number_of(sample.get("total_time"), 1),
-        finished=moment_of(sample.get("completed_at")),
+        finished=read_time(sample.get("completed_at")),
         scores=() if error else tuple(_scores(scores, decides)),
         error=error,
         transcript=transcript,
@@ -138,7 +140,7 @@ def _notes(sample: Mapping[str, Any], limit: Mapping[str, Any]) -> Iterator[str]
     if limit:
         yield f"Inspect ended this sample by its {limit.get('type')} limit of {limit.get('limit')}."
     if retries := len(list_of(sample.get("error_retries"))):
-        yield f"Inspect started this sample again after {counted(retries, 'error')}; what was used before is not in the log."
+        yield f"Inspect started this sample again after {format_count(retries, 'error')}; what was used before is not in the log."
 
 
 def _scores(scores: Mapping[str, Any], decides: str) -> Iterator[dict[str, Any]]:

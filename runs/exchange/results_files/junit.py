@@ -23,8 +23,8 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    left_out,
-    moment_of,
+    describe_left_out,
+    read_time,
     suite_name,
 )
 
@@ -80,7 +80,9 @@ def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
         paths = sorted(path for path in results_file.members if path.endswith(".xml"))
         files = [(path, ResultsFile(path, results_file.members[path])) for path in paths]
         if strange := [path for path, file in files if not is_junit(file.text)]:
-            warnings.append(left_out("XML files", strange, len(files), "because they aren't JUnit's"))
+            warnings.append(
+                describe_left_out("XML files", strange, len(files), "because they aren't JUnit's")
+            )
     roots = [_parse(name, file.text) for name, file in files if is_junit(file.text)]
     if not roots:
         return ()
@@ -292,5 +294,5 @@ def _seconds(value: str | None, *, zero_is_unknown: bool) -> float | None:
 
 def _moment(value: str | None) -> datetime | None:
     """Return a time, unless it is the 0 of a clock, which jest-junit writes of a file that can't be loaded."""
-    moment = moment_of(value) if value else None
+    moment = read_time(value) if value else None
     return moment if moment and moment.year > 1970 else None

@@ -25,9 +25,9 @@ from runs.exchange.results_files.values import (
     decode_storable_json,
     key_of_text,
     list_of,
-    moment_of,
     number_of,
     object_of,
+    read_time,
 )
 
 SUITE = "llm-tool-test"
@@ -82,7 +82,7 @@ def _run(suite: str, tool: str, model: str, records: list[_Record], warnings: li
         trials=tuple(_trial(each) for each in records),
         tool_version=next(iter(versions)) if len(versions) == 1 else "",
         started=min(
-            (at for each in records if (at := moment_of(each.values.get("timestamp")))), default=None
+            (at for each in records if (at := read_time(each.values.get("timestamp")))), default=None
         ),
         warnings=tuple(warnings),
     )
@@ -175,7 +175,7 @@ def _trial(record: _Record) -> ExternalTrial:
     gates = tuple(_gates(metrics))
     outcome, error = _outcome(str(values.get("outcome") or metrics.get("outcome") or ""), gates)
     seconds = number_of(values.get("duration_secs", metrics.get("duration_secs")), 1)
-    began = moment_of(values.get("timestamp"))
+    began = read_time(values.get("timestamp"))
     cost = values.get("cost_estimate_usd", values.get("cost_usd", metrics.get("cost_usd")))
     exit_code = values.get("exit_code")
     is_known = isinstance(exit_code, int) and not isinstance(exit_code, bool)

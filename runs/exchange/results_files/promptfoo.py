@@ -22,9 +22,9 @@ from runs.exchange.results_files.values import (
     decode_storable_json,
     key_of_text,
     list_of,
-    moment_of,
     number_of,
     object_of,
+    read_time,
     suite_name,
 )
 
@@ -133,7 +133,7 @@ def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
         skipped=len(values) - len(rows),
         program_version=str(object_of(value.get("metadata")).get("promptfooVersion") or ""),
         external_id=str(value.get("evalId") or ""),
-        started=moment_of(results.get("timestamp")),
+        started=read_time(results.get("timestamp")),
     )
 
 

@@ -22,12 +22,12 @@ from runs.exchange.results_files.values import (
     ResultsFile,
     as_count,
     decode_storable_json,
+    describe_left_out,
     key_of_text,
-    left_out,
     list_of,
-    moment_of,
     number_of,
     object_of,
+    read_time,
 )
 from scenarios.formats.agent_skills.case_lists import key_of_id, statement_ids
 
@@ -87,9 +87,11 @@ def _left_out(members: Mapping[str, bytes]) -> Iterator[str]:
     if lost := sorted(iterations - used, key=_in_order):
         names = [folder.name for folder in lost]
         why = "because no benchmark.json or grading.json in them has judged statements"
-        yield left_out("iterations", names, len(iterations), why)
+        yield describe_left_out("iterations", names, len(iterations), why)
     if strange := [path for path in sorted(known.keys() - read) if _iteration_of(path) not in lost]:
-        yield left_out("files", list(map(str, strange)), len(known), "because nothing in them is judged")
+        yield describe_left_out(
+            "files", list(map(str, strange)), len(known), "because nothing in them is judged"
+        )
 
 
 def is_iteration(name: str) -> bool:
@@ -268,7 +270,7 @@ def _runs(benchmark: _Benchmark, file: str) -> Iterator[ExternalRun]:
             trials=trials,
             external_id=ids[arm],
             baseline=ids[base] if base and arm != base else "",
-            started=moment_of(metadata["timestamp"]) if metadata.get("timestamp") else None,
+            started=read_time(metadata["timestamp"]) if metadata.get("timestamp") else None,
             config={"skill_name": suite},
             warnings=(TOTALS,) if any(trial.usage for trial in trials) else (),
         )

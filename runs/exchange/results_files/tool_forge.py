@@ -16,9 +16,9 @@ from runs.exchange.results_files.values import (
     format_of_suite,
     key_of_text,
     list_of,
-    moment_of,
     number_of,
     object_of,
+    read_time,
     suite_name,
 )
 
@@ -44,7 +44,7 @@ def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
         trials=tuple(_in_turn([_case(case, object_of(fields.get("scenarios"))) for case in cases])),
         external_id=str(value.get("runId") or ""),
         baseline=str(value.get("baselineRunId") or ""),
-        started=moment_of(value.get("timestamp")),
+        started=read_time(value.get("timestamp")),
         config={"tier": value.get("tier"), "tool": value.get("toolName")},
         suite_hash=str(metadata.get("evalFileHash") or ""),
         guidance=str(fields.get("guidance") or ""),

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.lib.storable_text import storable_json
-from evaluators.model import Execution, Transcript
+from evaluators.model import AgentResult, Transcript
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.reading import decode_text
 from runs.errors import RequestError
@@ -23,7 +23,7 @@ SUITE_FORMATS = ("agent_skills", "llm_tool_test", "agentv", "tool_forge")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalTrial(Execution):
+class ExternalTrial(AgentResult):
     """One result of one case. Scores have a trial's shape."""
 
     key: str
@@ -81,7 +81,7 @@ class ExternalRun:
         warnings = [*self.warnings, *self.staleness.get("warnings", [])]
         if self.skipped:
             warnings.append(
-                f"{counted(self.skipped, 'case')} skipped; they weren't run, so they aren't trials."
+                f"{format_count(self.skipped, 'case')} skipped; they weren't run, so they aren't trials."
             )
         return warnings
 
@@ -130,7 +130,7 @@ def decode_storable_json(text: str) -> Any:
         return None
 
 
-def left_out(what: str, names: Sequence[str], total: int, why: str) -> str:
+def describe_left_out(what: str, names: Sequence[str], total: int, why: str) -> str:
     """Return the sentence about what an import leaves out of `total`: how many, which, and why."""
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     return f"{len(names)} of {total} {what} left out, {why}: {shown}."
@@ -171,7 +171,7 @@ def number_of(value: Any, divisor: int) -> float | None:
     return value / divisor if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def moment_of(value: Any) -> datetime | None:
+def read_time(value: Any) -> datetime | None:
     try:
         at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError:

@@ -13,7 +13,7 @@ from django import forms
 from django.db.models import OuterRef, QuerySet, Subquery
 from pydantic_core import PydanticCustomError
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.models import Project
 from evalhub.web.rest.request_body import validate_json
 from evaluators.model import Json
@@ -207,7 +207,8 @@ def tier_choices(scenarios: Iterable[ChosenScenario], chosen: str) -> list[tuple
     tiers = [each.tier for each in scenarios]
     numbers = sorted({*tiers})[:-1]
     offered = [
-        (str(tier), f"{tier}: {counted(sum(each <= tier for each in tiers), 'scenario')}") for tier in numbers
+        (str(tier), f"{tier}: {format_count(sum(each <= tier for each in tiers), 'scenario')}")
+        for tier in numbers
     ]
     if chosen and chosen not in dict(offered):
         offered.append((chosen, chosen))

@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evalhub.lib.numbers import counted, file_size
+from evalhub.lib.numbers import format_count, format_file_size
 from runs.results.files.backup import BackupFailed, back_up
 from scenarios.commands import EvalhubCommand, Refused, Result
 
@@ -31,7 +31,7 @@ class Command(EvalhubCommand):
             ) from error
         lines = [
             f"Copied the database to {copied.database}.",
-            f"Copied {counted(copied.files, 'new file')} ({file_size(copied.bytes)}) to {folder / 'artifacts'}.",
+            f"Copied {format_count(copied.files, 'new file')} ({format_file_size(copied.bytes)}) to {folder / 'artifacts'}.",
         ]
         document = {
             "folder": str(folder),

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams import audit
 from runs.engine.recording import cancel_run
 from runs.models import Run
@@ -41,7 +41,7 @@ class Command(EvalhubCommand):
         document = {"run": run.pk, "state": run.state, "cancelled": run.cancelled}
         if run.is_open:
             return Result(f"run {run.pk} is being cancelled.", document)
-        return Result(f"run {run.pk}: {counted(run.cancelled, 'trial')} cancelled.", document)
+        return Result(f"run {run.pk}: {format_count(run.cancelled, 'trial')} cancelled.", document)
 
 
 def _is_open(run: Run) -> bool:

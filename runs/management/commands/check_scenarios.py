@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
 from runs.db.disk import DiskFull
@@ -109,7 +109,7 @@ class LaidIn:
         """Return a line for each file with its size, and one for what is left out."""
         size = sum(len(file.content) for file in self.files)
         lines = [
-            f"{', '.join(self.suites)}: An agent with the skill gets {counted(len(self.files), 'file')}, {size:,} bytes."
+            f"{', '.join(self.suites)}: An agent with the skill gets {format_count(len(self.files), 'file')}, {size:,} bytes."
         ]
         lines += [f"  {len(file.content):>11,}  {file.path}" for file in self.files]
         return [*lines, f"Left out: {', '.join(self.left_out)}."] if self.left_out else lines
@@ -187,7 +187,7 @@ class Command(EvalhubCommand):
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)
         skills = laid_in(suites)
         lines = [*(line for skill in skills for line in skill.lines), *map(str, problems)]
-        sums = f"{counted(len(errors), 'problem')}, {counted(lints, 'hint')}."
+        sums = f"{format_count(len(errors), 'problem')}, {format_count(lints, 'hint')}."
         lines.append(sums if problems else "No problems.")
         document: dict[str, Any] = {"problems": [problem.as_json() for problem in problems]}
         if skills:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.teams.models import Project
-from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json, settings_of
+from runs.compare.guidance.guidance_comparison import compare_pooled, comparison_json, settings_of
 from runs.exchange.exports.measure_table import plain_measure_table
 from scenarios.commands import EvalhubCommand, Refused, Result, add_project_argument, chosen_project
 from scenarios.models import Guidance
@@ -26,7 +26,7 @@ class Command(EvalhubCommand):
         before, after = _pair(chosen_project(options["project"]), options)
         setting = next(iter(settings_of(before, after)), None)
         chosen = setting.load() if setting else None
-        compared = compare_chosen(chosen) if chosen else None
+        compared = compare_pooled(chosen) if chosen else None
         document = comparison_json(before, after, chosen, compared)
         if chosen is None or compared is None:
             return Result(

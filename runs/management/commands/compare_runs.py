@@ -130,7 +130,7 @@ def _text(after: ComparedRun, document: dict[str, Any]) -> str:
         else compared.no_verdict
     ]
     if compared.pass_rate:
-        lines.append(verdict_sentences.explanation(_deciding(compared)))
+        lines.append(verdict_sentences.explain_verdict(_deciding(compared)))
     if changed := name_incomparable({key: tuple(why) for key, why in document["not_comparable"].items()}):
         lines.append(changed)
     lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.models import Project
 from runs.models import Target
 from runs.targets.import_targets import UploadedTargets, folder_on_disk, import_uploaded_targets
@@ -90,7 +90,7 @@ def _text(imported: Imported) -> str:
     version = f"{imported.suite.slug} v{imported.version.number}"
     state = "new" if imported.new_version else "unchanged"
     lines = [
-        f"{version} ({state}): {counted(len(changes.added) + len(changes.changed) + len(changes.unchanged), 'scenario')}"
+        f"{version} ({state}): {format_count(len(changes.added) + len(changes.changed) + len(changes.unchanged), 'scenario')}"
     ]
     lines[0] += f"; {', '.join(parts)}" if imported.new_version and parts else ""
     if imported.guidance is not None:

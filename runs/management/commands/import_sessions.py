@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from runs.errors import RequestError
 from runs.exchange.exports.sessions import session_lines, sessions_document
 from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
@@ -54,10 +54,12 @@ class Command(EvalhubCommand):
             raise Refused(str(error), id=error.id) from error
         if not sorting.to_store and not sorting.known and not read.copied:
             problems = "".join(f"\n{each}" for each in read.problems)
-            without = f" {counted(read.without, 'session')} without {tool.binary}." if read.without else ""
+            without = (
+                f" {format_count(read.without, 'session')} without {tool.binary}." if read.without else ""
+            )
             if read.mentions:
                 hint = "If they run it, find its calls with --pattern."
-                without += f" In them, {counted(read.mentions, 'command')} mentioned it. {hint}"
+                without += f" In them, {format_count(read.mentions, 'command')} mentioned it. {hint}"
             raise Refused(f"No session with {tool.binary} found.{without}{problems}", id="sessions/none")
         document = sessions_document(sorting, read, run)
         return Result(

@@ -6,7 +6,7 @@ import math
 from argparse import ArgumentParser
 from typing import Any
 
-from evalhub.lib.numbers import money
+from evalhub.lib.numbers import format_money
 from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.results.validations import validations_of_proof
@@ -64,7 +64,7 @@ def _proof(version: SuiteVersion, options: dict[str, Any]) -> Result:
     }
     lines = [f"{version}", *proof_lines(validations)]
     if proof.max_usd is not None:
-        lines.append(f"Judges cost {money(proof.cost_usd)} of {money(proof.max_usd)}.")
+        lines.append(f"Judges cost {format_money(proof.cost_usd)} of {format_money(proof.max_usd)}.")
     return Result(
         "\n".join(lines),
         document,

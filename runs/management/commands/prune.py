@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from evalhub.lib.numbers import counted, file_size
+from evalhub.lib.numbers import format_count, format_file_size
 from evalhub.web.commands import number_of_days
 from runs.results.files.artifacts import store_error_reason, store_errors
 from runs.results.files.retention import FILES, Pruned, prune_files, prune_runs, space_taken
@@ -57,14 +57,16 @@ class Command(EvalhubCommand):
             ) from error
         verb = "Would delete" if dry_run else "Deleted"
         text = (
-            f"{verb} {counted(done.transcripts, 'transcript')} ({file_size(done.transcript_bytes)} in the database) and "
-            f"{counted(done.artifacts, 'artifact')} of {counted(done.runs, 'run')}, "
-            f"and {counted(done.files, 'unused file')} ({file_size(done.bytes)})."
+            f"{verb} {format_count(done.transcripts, 'transcript')} ({format_file_size(done.transcript_bytes)} in the database) and "
+            f"{format_count(done.artifacts, 'artifact')} of {format_count(done.runs, 'run')}, "
+            f"and {format_count(done.files, 'unused file')} ({format_file_size(done.bytes)})."
         )
         document = {**asdict(done), "dry_run": dry_run}
         if not dry_run:
             return Result(text, document)
         taken = space_taken()
         tables = islice(((name, size) for name, size in taken.items() if name != FILES), MOST_TABLES)
-        largest = [f"  {file_size(size):>9}  {name}" for name, size in ((FILES, taken[FILES]), *tables)]
+        largest = [
+            f"  {format_file_size(size):>9}  {name}" for name, size in ((FILES, taken[FILES]), *tables)
+        ]
         return Result("\n".join([text, "Space is taken by:", *largest]), {**document, "space": taken})

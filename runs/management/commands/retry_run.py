@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from runs.engine import run_here
 from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
@@ -40,7 +40,7 @@ class Command(EvalhubCommand):
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
         if not options["now"] and not options["wait"]:
-            text = f"run {run.pk}: {counted(trials, 'trial')} queued."
+            text = f"run {run.pk}: {format_count(trials, 'trial')} queued."
             return Result(text, {"run": run.pk, "trials": trials})
         digest = run_digest(run.pk, most=MOST_TRIALS)
         document = run_document(run.pk) if options["json"] else digest

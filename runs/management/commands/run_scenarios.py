@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from pydantic import ValidationError
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.management.commands.signin_link import port_in_use
 from evalhub.teams.models import Project
 from evaluators.statistics.looks import PASS_RATE_SHARE
@@ -142,7 +142,7 @@ class Command(EvalhubCommand):
             level = RateTestLevel(PASS_RATE_SHARE)
             if rule_for(suite.format, rule) == VERDICT and not can_reach(trials, trials, level):
                 self.stderr.write(
-                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(trials[0], 'trial')} each"
+                    f"{suite.slug}: {format_count(scenarios, 'scenario')} with {format_count(trials[0], 'trial')} each"
                     " can't show a regression, whatever the results are. Use more --trials or scenarios, or"
                     " --regression-rule pass-fail."
                 )
@@ -399,7 +399,7 @@ def _show_plan(planned: tuple[PlannedRun, ...]) -> Result:
         f"{row['suite']} v{row['suite_version']} on {row['target']}"
         + (f", {row['model']}" if row["model"] else "")
         + (f", {row['guidance']}" if row["guidance"] else "")
-        + f": {counted(each.trial_count, 'trial')}"
+        + f": {format_count(each.trial_count, 'trial')}"
         + (f"\n  {row['release_problem']}" if row["release_problem"] else "")
         for row, each in zip(rows, planned, strict=True)
     ]

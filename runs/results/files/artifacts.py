@@ -276,7 +276,7 @@ def _is_fresh(name: str) -> bool:
         return False
 
 
-def folders() -> list[str]:
+def list_folders() -> list[str]:
     """Return the store's folders, none if it is empty."""
     try:
         names = open_file_store().listdir("")[0]

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from runs.results.files.artifacts import (
-    folders,
+    list_folders,
     open_file_store,
     store_error_reason,
     store_errors,
@@ -88,7 +88,7 @@ def _write_secret(path: Path) -> None:
 
 
 def _kept_names() -> Iterator[str]:
-    for folder in folders():
+    for folder in list_folders():
         # Names that are not hashes belong to files still being written; no row refers to them.
         yield from (
             f"{folder}/{name}" for name in open_file_store().listdir(folder)[1] if HASH.fullmatch(name)

@@ -18,8 +18,8 @@ from evalhub.teams.models import Project
 from runs.models import Artifact, Run, TranscriptRecord
 from runs.models.run import OPEN
 from runs.results.files.artifacts import (
-    folders,
     is_missing_file,
+    list_folders,
     open_file_store,
     store_errors,
 )
@@ -86,24 +86,24 @@ class Pruned:
         )
 
 
-def prunable(before: datetime) -> QuerySet[Run]:
+def find_prunable(before: datetime) -> QuerySet[Run]:
     """Return the closed runs before a time that are not pinned as a baseline."""
     return Run.objects.filter(created__lt=before, baseline_of=None).exclude(state__in=OPEN).order_by("pk")
 
 
 def prune_runs(before: datetime, *, by: User | None, dry_run: bool) -> Pruned:
     """Remove transcripts and artifacts of old runs, with a line in the audit log of each project."""
-    projects = Project.objects.filter(runs__in=prunable(before)).distinct()
+    projects = Project.objects.filter(runs__in=find_prunable(before)).distinct()
     return sum((_prune_project(project, before, by, dry_run=dry_run) for project in projects), Pruned())
 
 
 def _prune_project(project: Project, before: datetime, by: User | None, *, dry_run: bool) -> Pruned:
-    keys = list(prunable(before).filter(project=project).values_list("pk", flat=True))
+    keys = list(find_prunable(before).filter(project=project).values_list("pk", flat=True))
     done, event = Pruned(), None
     for start in range(0, len(keys), RUNS_AT_ONCE):
         with transaction.atomic():
             # Asked again: a run may have become a baseline, or be retried, meanwhile.
-            still = prunable(before).filter(pk__in=keys[start : start + RUNS_AT_ONCE])
+            still = find_prunable(before).filter(pk__in=keys[start : start + RUNS_AT_ONCE])
             done += _prune_some(list(still.values_list("pk", flat=True)), dry_run=dry_run)
             if done.runs and not dry_run:
                 # Updated with each part: a prune that is killed has its line, too.
@@ -147,13 +147,13 @@ def find_unreferenced(now: float, let_go: datetime | None = None) -> Iterator[st
     Rows of runs prunable as of `let_go` don't count. Raises one of `store_errors()`.
     """
     store = open_file_store()
-    for folder in sorted(folders()):
+    for folder in sorted(list_folders()):
         # A folder has few enough names for one query.
         # As a range, because no database finds a prefix by a plain index.
         within = (folder.ljust(HASH_LENGTH, "0"), folder.ljust(HASH_LENGTH, "f"))
         naming = Artifact.objects.filter(sha256__range=within)
         if let_go is not None:
-            naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
+            naming = naming.exclude(trial__run__in=find_prunable(let_go).order_by())
         named = set(naming.values_list("sha256", flat=True))
         for name in sorted(set(store.listdir(folder)[1]) - named):
             if _is_old(f"{folder}/{name}", now):

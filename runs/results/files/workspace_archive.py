@@ -76,7 +76,7 @@ def is_gits_own(path: str) -> bool:
     return ".git" in path.split("/")[:-1]
 
 
-def archive(
+def archive_workspace(
     workspace: Path,
     *,
     max_file_bytes: int = MAX_FILE_BYTES,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from ninja import Path, Query, Router, Status
 from pydantic import BeforeValidator, Field
 
-from evalhub.lib.timestamps import moment
+from evalhub.lib.timestamps import format_timestamp
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import RAISED_BY_OTHERS, Priority, priority_named
@@ -177,7 +177,7 @@ def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
             "id": launch.pk,
             "by": launch.by.get_username() if launch.by else None,
             "trigger": launch.trigger,
-            "created": moment(launch.created),
+            "created": format_timestamp(launch.created),
             "priority": Priority(launch.priority).label,
             "request": launch.request,
             "runs": runs[launch.pk],

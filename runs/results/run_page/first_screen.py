@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
-from evalhub.lib.numbers import counted, decimals, percent
+from evalhub.lib.numbers import format_count, format_decimals, format_percent
 from evalhub.web.states import look_of_state
 from evaluators.grading.suite_result import compare_passes
 from evaluators.statistics.comparability import Reasons, describe_incomparable
@@ -199,13 +199,13 @@ def _sentence(
 ) -> tuple[str, str, str]:
     """Return the sentence's beginning, its end, and the change's figures; `fewer` scenarios pass less often."""
     ended = run.passed + run.failed + run.errors
-    passed = f"{run.passed} of {counted(run.passed + run.failed, 'trial')} passed"
+    passed = f"{run.passed} of {format_count(run.passed + run.failed, 'trial')} passed"
     if answer == "cancelled":
-        return "Cancelled", f" after {ended} of {counted(run.trials, 'trial')}: {passed}.", ""
+        return "Cancelled", f" after {ended} of {format_count(run.trials, 'trial')}: {passed}.", ""
     if answer in ("tool_not_started", "errors", "unchecked"):
         return run.no_verdict, "", ""
     if answer == "failed":
-        return f"{counted(run.failed, 'trial')} failed", f": {passed}, and this suite asks for all.", ""
+        return f"{format_count(run.failed, 'trial')} failed", f": {passed}, and this suite asks for all.", ""
     if answer == "below_release_rule":
         return "Below threshold", f". {rule}", ""
     if verdict is None:
@@ -223,7 +223,7 @@ def _sentence(
             f": {change[0].lower()}{change[1:]}",
             aside,
         )
-    of = counted(deciding.change.scenarios, "scenario")
+    of = format_count(deciding.change.scenarios, "scenario")
     changed = deciding.change.broke if answer == "regressed" else deciding.change.mended
     if changed:
         did = f"{len(changed)} of {of} {'broke' if answer == 'regressed' else 'improved'}"
@@ -239,7 +239,7 @@ def _change_words(shown: ShownChange) -> str:
     before, after = shown.change.before, shown.change.after
     if before is None or after is None:
         return f"{shown.label} can't be compared"
-    show = decimals if shown.change.measure == JUDGE else percent
+    show = format_decimals if shown.change.measure == JUDGE else format_percent
     verb = "fell" if after < before else "rose"
     if show(before) == show(after):
         return f"{shown.label} stayed at {show(after)}"
@@ -256,20 +256,20 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tupl
     if line is None:
         return SafeString(""), ""
     before = len(line.rates) - 1
-    share = percent(line.rates[-1])
+    share = format_percent(line.rates[-1])
     if line.band is None:
-        missing = counted(max(FEWEST_RUNS - before, 1), "more run")
-        label = f"Pass rate of {counted(before, 'earlier run')} and of this one, {share}"
+        missing = format_count(max(FEWEST_RUNS - before, 1), "more run")
+        label = f"Pass rate of {format_count(before, 'earlier run')} and of this one, {share}"
         return draw_large(line, label), f"After {missing} this chart shows the expected range."
-    low, high = map(percent, line.band)
+    low, high = map(format_percent, line.band)
     label = (
-        f"Pass rate of {counted(before, 'earlier run')} and of this one, {share}, "
+        f"Pass rate of {format_count(before, 'earlier run')} and of this one, {share}, "
         f"expected between {low} and {high}"
     )
     of = "its line" if members else "the same suite, target and model"
     return (
         draw_large(line, label),
-        f"Grey: the last {counted(before, 'run')} of {of}, and where this one was expected.",
+        f"Grey: the last {format_count(before, 'run')} of {of}, and where this one was expected.",
     )
 
 

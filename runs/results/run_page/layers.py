@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from django.db.models import Q
 from django.utils.safestring import SafeString
 
-from evalhub.lib.numbers import counted, measured
+from evalhub.lib.numbers import format_count, format_measure
 from evalhub.web.charts import dumbbell
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
-from evaluators.statistics.descriptive import Interval, wilson
+from evaluators.statistics.descriptive import Interval, wilson_interval
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run, RunMeasure
@@ -66,10 +66,10 @@ class Mean:
             return None
         largest = max(self.before, self.after, self.band[1] if self.band else 0.0)
         top = 1.0 if self.unit in ("rate", "score") else 1.25 * largest or 1.0
-        before, after = (measured(each, self.unit) for each in (self.before, self.after))
+        before, after = (format_measure(each, self.unit) for each in (self.before, self.after))
         words = f"{self.label}: {before} to {after}, {ChangeVerdict(self.compared.verdict).label.lower()}"
         if self.band:
-            words += f"; earlier runs {' to '.join(measured(each, self.unit) for each in self.band)}"
+            words += f"; earlier runs {' to '.join(format_measure(each, self.unit) for each in self.band)}"
         return dumbbell(
             self.before / top,
             self.after / top,
@@ -100,7 +100,7 @@ class TriggerRate:
     @property
     def interval(self) -> Interval:
         """Return its 95 % interval at the number of queries, because trials of a query resemble each other."""
-        return wilson(self.share * self.queries, self.queries)
+        return wilson_interval(self.share * self.queries, self.queries)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Layers:
         """Return the judge's caption: how many trials reached the threshold, or how many judgments exist."""
         judge = self.digest.layers.judge
         if not judge.decided:
-            return f"mean, {counted(self.digest.judged, 'judgment')}"
+            return f"mean, {format_count(self.digest.judged, 'judgment')}"
         if self.of_statements:
             return f"mean share of statements, all hold in {judge.reached} of {judge.decided}"
         bar = "passed" if judge.threshold is None else f"≥ {judge.threshold:.2f}"
@@ -166,7 +166,7 @@ class Layers:
         if not (totals.recorded or totals.structured or totals.text):
             return ""
         parts = [
-            f"{name} ({n} of {counted(totals.trials, 'trial')})"
+            f"{name} ({n} of {format_count(totals.trials, 'trial')})"
             for name, n in (
                 ("recorded", totals.recorded),
                 ("structured events", totals.structured),

@@ -27,8 +27,14 @@ from runs.models import Run
 from runs.models.comparison import VERDICTS
 from runs.results.address_filters import no_match
 from runs.results.rates import Rate, run_rate
-from runs.results.run_filters import STATES, RunListFilters, active_run_filters, choices, left_without
-from runs.results.run_list import RowBaseline, RunRow, page_of_runs, rows
+from runs.results.run_filters import (
+    STATES,
+    RunListFilters,
+    active_run_filters,
+    left_without,
+    read_filter_choices,
+)
+from runs.results.run_list import RowBaseline, RunRow, page_of_runs, read_rows
 from runs.results.run_tags import read_tags, set_tags
 
 MOST = 20
@@ -104,7 +110,7 @@ def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Fig
             1.0,
         ),
         _figure("First-try success", [_first_try(run) for run in runs], first_try, _percent, 1.0),
-        _figure("Cost per passed trial", [_cost_per_pass(run) for run in runs], cost, numbers.money),
+        _figure("Cost per passed trial", [_cost_per_pass(run) for run in runs], cost, numbers.format_money),
     )
     return Figures(len(runs), baseline.pk if baseline else None, figures)
 
@@ -126,7 +132,7 @@ def _figure(
 
 
 def _percent(share: float) -> str:
-    return numbers.percent(share)
+    return numbers.format_percent(share)
 
 
 def _pass_rate_column(run: Recent) -> Column:
@@ -171,7 +177,7 @@ def _runs(project: Project, filters: RunListFilters) -> Iterator[tuple[Cell, ...
     before = ""
     while True:
         page = page_of_runs(project, filters, before, size=AT_ONCE)
-        yield from (_run(row) for row in rows(page.rows))
+        yield from (_run(row) for row in read_rows(page.rows))
         if page.before is None:
             return
         before = str(page.before)
@@ -241,8 +247,8 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
     page = page_of_runs(project, filters, request.GET.get("before", ""))
     lifts = {run.launch for run in page.rows if run.is_lift and run.asked_baseline}
     # A lift is one row: that of its run with the skill.
-    shown_rows = rows([run for run in page.rows if run.launch not in lifts or run.asked_baseline])
-    available = choices(project)
+    shown_rows = read_rows([run for run in page.rows if run.launch not in lifts or run.asked_baseline])
+    available = read_filter_choices(project)
     left = left_without(project, filters) if filters.in_force and not shown_rows else None
     chips = active_run_filters(filters, available, left)
     context = {

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams import audit
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.web.template_filters import urlencode
@@ -24,7 +24,7 @@ from runs.compare.baselines import set_baseline, unset_baseline
 from runs.compare.comparison import compare_with_baseline
 from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials
-from runs.engine.stored_trials.adopting import adopt, comparisons
+from runs.engine.stored_trials.adopting import adopt, read_newest_reassessments
 from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.engine.stored_trials.reassessment_plan import estimate_reassessment
 from runs.errors import RequestError
@@ -74,7 +74,7 @@ def partial_rerun_links(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iter
         keys = [key for key, each in outcomes.items() if outcome in each]
         query = rerun_query(run, keys) if keys else ""
         if query:
-            yield RerunLink(f"Rerun {counted(len(keys), before)}{after}…", query)
+            yield RerunLink(f"Rerun {format_count(len(keys), before)}{after}…", query)
 
 
 class ReassessForm(forms.Form):
@@ -117,7 +117,7 @@ def reassess_run(request: ProjectRequest, pk: int) -> HttpResponse:
         .order_by("name")
         .values_list("name", flat=True),
         "plans": [(kind.label, estimate_reassessment(run, kind)) for kind in Reassessment.Kind],
-        "found": comparisons(run),
+        "found": read_newest_reassessments(run),
         "may_run": request.access.may("run"),
         "may_review": request.access.may("review"),
     }
@@ -134,7 +134,7 @@ def reassessment_adopt(request: ProjectRequest, pk: int) -> HttpResponse:
         raise Http404
     try:
         n = adopt(reassessment, by=request.user)
-        messages.success(request, f"Adopted the scores of {counted(n, 'trial')}; the run is recomputed.")
+        messages.success(request, f"Adopted the scores of {format_count(n, 'trial')}; the run is recomputed.")
     except RequestError as error:
         messages.error(request, str(error))
     return redirect("run-reassess", request.access.project.slug, reassessment.run_id)
@@ -175,7 +175,7 @@ def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
     run = find_shown_run(request, pk)
     try:
         trials = retry_trials(run, RetryKind(again), by=request.user)
-        messages.success(request, f"{counted(trials, 'trial')} queued. Earlier attempts are kept.")
+        messages.success(request, f"{format_count(trials, 'trial')} queued. Earlier attempts are kept.")
     except RequestError as error:
         messages.error(request, str(error))
     return redirect(run)

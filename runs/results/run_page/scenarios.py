@@ -177,7 +177,7 @@ def scenario_rows(
     ]
 
 
-def facets(rows: list[ScenarioRow]) -> Facets:
+def count_facets(rows: list[ScenarioRow]) -> Facets:
     """Return the chips with their numbers of rows, without empty ones."""
     counted = count_kinds(rows, FACETS)
     return Facets(len(rows), (Facet("", "All", len(rows)), *(chip for chip in counted if chip.n)))

@@ -27,7 +27,7 @@ from runs.results.counting import FEWEST_KNOWN, counts_alike
 from runs.results.digests import Digest, RunTrials
 from runs.results.find_run import find_shown_run
 from runs.results.subcommand_totals import SubcommandTotal
-from runs.results.trial_page.timeline import CallLocation, address, places
+from runs.results.trial_page.timeline import CallLocation, call_address, find_call_places
 from runs.review.diagnosis_reviews import NO_REVIEW, Precision, precisions, review_finding
 
 FEWEST_CALLS = 5
@@ -68,7 +68,7 @@ class SubcommandRow:
         return self.calls - self.unknown
 
 
-def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
+def count_subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     """Return the run's subcommands, most failing first.
 
     One query with a baseline.
@@ -325,7 +325,7 @@ def _places(trials: Iterable[int]) -> dict[int, dict[int, CallLocation] | None]:
     for trial, data in _transcripts(keys) if keys else ():
         events, read = TranscriptRecord.events_of(bytes(data), left) if data and left > 0 else (None, 0)
         left -= read
-        locations[trial] = None if events is None else places(events)
+        locations[trial] = None if events is None else find_call_places(events)
     return locations
 
 
@@ -346,4 +346,4 @@ def _call(failure: StoredFailure, locations: dict[int, CallLocation] | None) -> 
 def _address(failure: StoredFailure, locations: dict[int, CallLocation] | None) -> str:
     """Return the link to a call without an event."""
     # Without calls the timeline shows only commands.
-    return address(failure.n, failure.n + 1) if locations == {} else "#transcript"
+    return call_address(failure.n, failure.n + 1) if locations == {} else "#transcript"

@@ -18,7 +18,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.web.chips import rows_of_kind
 from evalhub.web.csv_export import chosen_table
@@ -30,7 +30,7 @@ from evaluators.statistics.looks import LookDecision, StoredLook
 from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.retest import Retest, describe_reference, describe_retest
 from evaluators.statistics.verdict_sentences import p_text
-from runs.compare.comparison import incomparable
+from runs.compare.comparison import find_incomparable
 from runs.compare.differences import fingerprint_parts
 from runs.compare.looks import looks_of
 from runs.compare.lost_scenarios import stored_changes
@@ -56,16 +56,16 @@ from runs.results.run_page.scenarios import (
     FACETS,
     ScenarioRow,
     columns_of,
-    facets,
+    count_facets,
     part_of,
     scenario_rows,
     scenario_table,
 )
 from runs.results.run_page.subcommands import (
     call_columns,
+    count_subcommands,
     failing_calls,
     shown_findings,
-    subcommands,
     total_row,
 )
 from runs.results.validations import passing_without_agent
@@ -129,7 +129,7 @@ class ShownLook:
         if len(keys) == self.look.scenarios:
             return "More trials of every scenario"
         rest = len(keys) - MOST_NAMED
-        named = ", ".join(keys[:MOST_NAMED]) + (f" and {counted(rest, 'other')}" if rest > 0 else "")
+        named = ", ".join(keys[:MOST_NAMED]) + (f" and {format_count(rest, 'other')}" if rest > 0 else "")
         return f"More trials of {named}"
 
     @property
@@ -174,16 +174,16 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         return render(request, "results/run/_failing_calls.html", failing)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run)
-    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    left_out = find_incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     chosen = rows_of_kind(rows, request.GET.get("show", ""), FACETS)
     if table := chosen_table(request, {"scenarios": lambda: scenario_table(run, chosen)}):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
-    context = {"run": run, "facets": facets(rows), **_page_of_scenarios(request, rows), **failing}
+    context = {"run": run, "facets": count_facets(rows), **_page_of_scenarios(request, rows), **failing}
     if target == "trials":
         return render(request, "results/run/_scenarios.html", context)
-    used = subcommands(run, read)
+    used = count_subcommands(run, read)
     answer, verdict = answer_of_run(run, release), _verdict(run)
     context |= {
         **_progress(run, read),
@@ -343,11 +343,11 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     # The page's address has the opened scenario and the selected chip.
     request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
     read, recent = trials_of(run), recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
-    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    left_out = find_incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id, retests_of(run))
     context = {
         "run": run,
-        "facets": facets(rows),
+        "facets": count_facets(rows),
         **_page_of_scenarios(request, rows),
         **_progress(run, read),
     }

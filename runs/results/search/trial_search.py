@@ -14,7 +14,7 @@ import msgspec
 from django.db import connection
 from pydantic import Field
 
-from evalhub.lib.storable_text import storable
+from evalhub.lib.storable_text import make_storable
 from evalhub.lib.value import Moment, Value
 from evalhub.teams.models import Project
 from evaluators.model import Event, Judging, Transcript
@@ -33,7 +33,7 @@ BATCH = 200
 RUN_FIELDS = ("project_id", "suite_id", "target_id", "guidance_id", "by_id", "model", "tool_version")
 
 
-def facet(kind: str, value: object) -> str:
+def encode_facet(kind: str, value: object) -> str:
     """Return the word for a filter: a key as it is, a text by its hash; letters and digits only."""
     text = str(value)
     key = text if text.isdigit() else hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -56,19 +56,19 @@ FACETS = {
 def facets_of(run_id: int, outcome: str) -> str:
     """Return the facets of a run's trials with an outcome. One query."""
     values = {**statements.run_values(run_id, RUN_FIELDS), "outcome": outcome}
-    return " ".join(facet(FACETS[name], value) for name, value in values.items() if value)
+    return " ".join(encode_facet(FACETS[name], value) for name, value in values.items() if value)
 
 
 def facets_by_outcome(run_id: int, outcomes: Iterable[str]) -> dict[str, str]:
     """Return the facets of a run's trials by outcome. One query."""
     of_run = facets_of(run_id, "")
     return {
-        outcome: f"{of_run} {facet(FACETS['outcome'], outcome)}" if outcome else of_run
+        outcome: f"{of_run} {encode_facet(FACETS['outcome'], outcome)}" if outcome else of_run
         for outcome in outcomes
     }
 
 
-def entry(
+def make_entry(
     trial_id: int,
     facets: str,
     *,
@@ -117,7 +117,7 @@ def _text(lines: Iterable[str]) -> str:
     """Return lines as a column's text: each once, cut, without secrets."""
     short = dict.fromkeys(" ".join(line[: 4 * LONGEST_LINE].split())[:LONGEST_LINE] for line in lines)
     text = "\n".join(filter(None, short))[:LONGEST_TEXT]
-    return redact_patterns(storable(text)) if text else ""
+    return redact_patterns(make_storable(text)) if text else ""
 
 
 def index_trials(trial_ids: Sequence[int]) -> None:
@@ -134,7 +134,7 @@ def index_trials(trial_ids: Sequence[int]) -> None:
         )
     facets = {key: facets_of(*key) for key in {(trial.run_id, trial.outcome) for trial in trials}}
     rows = [
-        entry(
+        make_entry(
             trial.pk,
             facets[trial.run_id, trial.outcome],
             transcript=transcripts.get(trial.pk),
@@ -219,7 +219,7 @@ class SearchFilters:
     def facets(self, project: Project) -> list[str]:
         """Return the words of the index that the filters ask for."""
         values = {"project_id": project.pk, **vars(self)}
-        return [facet(letter, values[name]) for name, letter in FACETS.items() if values[name]]
+        return [encode_facet(letter, values[name]) for name, letter in FACETS.items() if values[name]]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from evalhub.web.paging import key_of
 from evalhub.web.rest.errors import declare_answers
 from runs.models import Run, Target
 from runs.results.address_filters import AddressFilters
-from runs.results.filter_schemas import filters_of
+from runs.results.filter_schemas import add_filters
 from runs.results.run_filters import OUTCOMES, STATES, RunListFilters
 from runs.results.run_list import matching_runs
 from runs.results.search.trial_search import (
@@ -105,7 +105,7 @@ def _day(text: str) -> datetime | None:
 router = Router(tags=["search"])
 
 
-@filters_of(TrialSearch, "suite", "target", "tool_version", "guidance", "by", "since", "until")
+@add_filters(TrialSearch, "suite", "target", "tool_version", "guidance", "by", "since", "until")
 class SearchParameters(BaseModel):
     """What to search for, and where: `guidance` is an id, `since` and `until` are days such as 2026-11-09, in UTC."""
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from runs.results.trial_page.steps import TimelineStep
-from runs.results.trial_page.timeline import address
+from runs.results.trial_page.timeline import call_address
 
 MOST_CITED = 5
 """Maximum linked commands per gate or statement."""
@@ -188,7 +188,7 @@ class Citations:
 
     def _links(self, steps: Iterable[int]) -> tuple[Citation, ...]:
         numbers = ((at, self.steps[at].number) for at in steps)
-        return tuple(Citation(number, address(at, number, self.start)) for at, number in numbers)
+        return tuple(Citation(number, call_address(at, number, self.start)) for at, number in numbers)
 
 
 def _words(step: TimelineStep) -> str:

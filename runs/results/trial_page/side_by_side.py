@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.db.models import OuterRef, Subquery
 from django.db.models.fields.json import KeyTextTransform
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.models import Project
 from evaluators.tool_use.command_alignment import align, command_key
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
@@ -21,7 +21,7 @@ from runs.models import CommandRecord, JudgingRecord, Trial
 from runs.results.counting import compared_by
 from runs.results.outcome_history import OutcomeHistory
 from runs.results.trial_page.steps import TimelineStep
-from runs.results.trial_page.timeline import AT_ONCE, address, timeline
+from runs.results.trial_page.timeline import AT_ONCE, build_timeline, call_address
 from runs.results.trial_page.trial_page import TrialPage, trials_by_key
 from runs.results.trial_page.typical_values import TypicalValues
 from scenarios.differences import TextDifference, lines_of, text_difference
@@ -63,7 +63,7 @@ class CommandPair(NamedTuple):
 def done_commands(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
     """Yield the calls of a trial: each command of the tool, and the other calls."""
     for at, step in enumerate(steps):
-        place = address(at, step.number, None)
+        place = call_address(at, step.number, None)
         for command in step.own:
             key = command_key(command.line, command.subcommand)
             yield DoneCommand(
@@ -210,7 +210,7 @@ class TwoTrials:
     @property
     def command_summary(self) -> str:
         """Return how many commands are identical, in words."""
-        shown = counted(len(self.pairs), "command")
+        shown = format_count(len(self.pairs), "command")
         if not self.pairs and any(page.interaction.get("source") == "none" for page in self.sides):
             return "commands not available"
         if not self.pairs:
@@ -260,7 +260,7 @@ def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
         judgings=[],
         artifacts=[],
         siblings=[],
-        timeline=timeline(transcript, commands),
+        timeline=build_timeline(transcript, commands),
         transcript=transcript,
         strip=OutcomeHistory(),
         typical=TypicalValues(),

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from evaluators.json_values import indent_json
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.attempts import stated_message
-from evaluators.tool_use.calls import Call, calls, epoch_seconds
+from evaluators.tool_use.calls import Call, epoch_seconds, pair_calls
 from evaluators.tool_use.mcp_calls import McpFailure
 from runs.models import CommandRecord
 
@@ -109,7 +109,7 @@ class TimelineStep:
 def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[TimelineStep]:
     """Yield a trial's steps in order, from the transcript's events and the tool's commands."""
     attempts = _attempts(commands)
-    paired = {call.index: call for call in calls(transcript.events)} if transcript else {}
+    paired = {call.index: call for call in pair_calls(transcript.events)} if transcript else {}
     if not paired:
         is_text = transcript is not None and bool(transcript.text)
         for number, command in enumerate(commands, 1):

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from django.utils.safestring import SafeString
 
-from evalhub.lib.numbers import duration
+from evalhub.lib.numbers import format_duration
 from evalhub.web.waterfall import draw_axis, draw_span, tick_places, tick_step
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.calls import Call, calls, epoch_seconds
+from evaluators.tool_use.calls import Call, epoch_seconds, pair_calls
 from runs.models import CommandRecord
 from runs.results.trial_page.steps import DrawnPause, StepPicture, TimelineStep, find_steps, steps_of
 
@@ -161,12 +161,12 @@ def _picture(pause: TimeSpan | None, span: TimeSpan | None, axis: _Axis, steps: 
 
 def _took(span: TimeSpan) -> str:
     """Return when a span began and how long it took, in words."""
-    return f"from {_mark(span.start)}, {duration(span.end - span.start)}"
+    return f"from {_mark(span.start)}, {format_duration(span.end - span.start)}"
 
 
 def _mark(seconds: float) -> str:
     """Return a place on the axis of time."""
-    return f"{seconds:.3g} s" if seconds < 120 else duration(seconds)
+    return f"{seconds:.3g} s" if seconds < 120 else format_duration(seconds)
 
 
 def _shares(spans: Sequence[TimeSpan]) -> list[Share]:
@@ -236,20 +236,22 @@ class Timeline:
     @property
     def failure_address(self) -> str:
         """Return the link to the first failed call from the trial's page; empty if none failed."""
-        return address(self.first_failure[0], self.first_failed) if self.first_failure else ""
+        return call_address(self.first_failure[0], self.first_failed) if self.first_failure else ""
 
     def address_of(self, numbers: Collection[int]) -> str:
         """Return the link to the first call with one of these commands of the tool; empty without one."""
         wanted = frozenset(numbers)
         found = (
-            address(at, step.number)
+            call_address(at, step.number)
             for at, step in enumerate(self.every)
             if any(command.n in wanted for command in step.own)
         )
         return next(found, "") if wanted else ""
 
 
-def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0) -> Timeline:
+def build_timeline(
+    transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0
+) -> Timeline:
     """Return the steps from `start` on, from the transcript's events and the tool's commands."""
     steps = list(steps_of(transcript, commands))
     after = start + AT_ONCE
@@ -265,7 +267,7 @@ def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], s
     )
 
 
-def address(at: int, number: int, start: int | None = 0) -> str:
+def call_address(at: int, number: int, start: int | None = 0) -> str:
     """Return the link to the call at a step's index, on a page that shows the part from step `start` on.
 
     `start` is None for a page without a part.
@@ -284,13 +286,13 @@ class CallLocation:
     """Link to the call, relative to its trial's page."""
 
 
-def places(events: Sequence[Event]) -> dict[int, CallLocation]:
+def find_call_places(events: Sequence[Event]) -> dict[int, CallLocation]:
     """Return each call's place by its event's index; empty if the timeline is built from commands alone."""
-    paired = {call.index: call for call in calls(events)}
+    paired = {call.index: call for call in pair_calls(events)}
     steps = enumerate(find_steps(events, paired) if paired else ())
     located = [(at, index) for at, (index, _) in steps if index in paired]
     return {
-        index: CallLocation(paired[index], address(at, number))
+        index: CallLocation(paired[index], call_address(at, number))
         for number, (at, index) in enumerate(located, 1)
     }
 

@@ -34,10 +34,10 @@ from runs.results.rates import Rate
 from runs.results.repeated_statements import statements_of
 from runs.results.rollups import token_parts, trial_warnings
 from runs.results.trial_page.steps import TimelineStep
-from runs.results.trial_page.timeline import Timeline, timeline
+from runs.results.trial_page.timeline import Timeline, build_timeline
 from runs.results.trial_page.typical_values import Median, TypicalValues, typical_values
 from runs.review.calibrations import JudgeVersion, JudgingFacts, with_facts
-from runs.review.overruling import checklists, takes_number, takes_verdict
+from runs.review.overruling import read_checklists, takes_number, takes_verdict
 from runs.review.reviewing import reviews_of
 
 
@@ -423,7 +423,7 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         judgings=judgings,
         artifacts=list(Artifact.objects.filter(trial=trial)),
         siblings=siblings,
-        timeline=timeline(transcript, commands, start),
+        timeline=build_timeline(transcript, commands, start),
         transcript=transcript,
         strip=strip,
         typical=typical_values(trial),
@@ -433,6 +433,6 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         overrules=list(trial.overrules.select_related("by", "undone_by"))
         if getattr(trial, "is_overruled", True)
         else [],
-        checklists=checklists(trial, judgings),
+        checklists=read_checklists(trial, judgings),
         uncalibrated=list(dict.fromkeys(unsure)),
     )

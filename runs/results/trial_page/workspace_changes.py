@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Case, F, QuerySet, When
 
 from evalhub.lib.limits import LONGEST_TEXT
-from evalhub.web.sanitize import visible
+from evalhub.web.sanitize import mark_invisible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
@@ -25,7 +25,7 @@ from runs.results.files.workspace_archive import (
 )
 from scenarios.differences import TextDifference, lines_of, text_difference
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import overlay
+from scenarios.guidance import lay_guidance_over
 from scenarios.models import ScenarioVersion
 from scenarios.storing import guidance_files, unpack
 
@@ -135,7 +135,7 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
         return ()
     rows = list(_bundle_files(trial.run.suite_version_id, trial.scenario_version_id))
     archive = next((bytes(row[2]) for row in rows if row[2] is not None), None)
-    return overlay(
+    return lay_guidance_over(
         unpack(archive) if archive is not None else (),
         guidance_files(trial.run.guidance),
         name=content.get("fixture") or "",
@@ -213,7 +213,7 @@ def _difference(before: bytes, after: bytes) -> tuple[TextDifference | None, str
         return None, NO_TEXT
     difference = text_difference(
         *(
-            lines_of(redact_patterns("\n".join(map(visible, text.split("\n")))))
+            lines_of(redact_patterns("\n".join(map(mark_invisible, text.split("\n")))))
             for text in texts
             if text is not None
         )

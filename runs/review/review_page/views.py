@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.lib.limits import LONGEST_REASON
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evalhub.teams.access import ProjectRequest, project_page
 from evalhub.teams.models import Project
 from evalhub.web.forms import SentenceForm
@@ -30,18 +30,18 @@ from runs.review.calibrations import (
     MOST_SHOWN,
     JudgeVersion,
     calibration_of,
-    drifts,
+    find_drifts,
     judge_and_gates,
     judge_versions,
     repeated_judgings,
 )
-from runs.review.overruling import overrule, undo
+from runs.review.overruling import overrule, undo_overrule
 from runs.review.reviewing import record_who_was_right, review, reviews_of
 from runs.review.statement_groups import (
     QueueFilters,
     Read,
-    Reference,
     StatementGroup,
+    StatementPlace,
     group_statements,
     read_content,
     review_queue,
@@ -63,9 +63,9 @@ class StatementForm(NoteForm):
     word = forms.ChoiceField(choices=ReviewWord.choices)
     refs = forms.CharField(max_length=20_000)
 
-    def clean_refs(self) -> list[Reference]:
+    def clean_refs(self) -> list[StatementPlace]:
         """Return the references."""
-        references = [Reference.of(each) for each in self.cleaned_data["refs"].split(",")]
+        references = [StatementPlace.of(each) for each in self.cleaned_data["refs"].split(",")]
         known = [each for each in references if each is not None]
         if len(known) < len(references) or len(known) > MOST_REFERENCES:
             raise forms.ValidationError("These statements are unknown. Load the page again.")
@@ -300,7 +300,7 @@ def overrule_undo(request: ProjectRequest, pk: int) -> HttpResponse:
     if overruled is None:
         raise Http404
     try:
-        undo(overruled, by=request.user)
+        undo_overrule(overruled, by=request.user)
         messages.success(request, "Put the original score back.")
     except RequestError as error:
         messages.error(request, str(error))
@@ -343,7 +343,7 @@ def calibration(request: ProjectRequest) -> HttpResponse:
         "found": [calibration_of(project, version, repeated) for version in shown if version is not None],
         "judges": [(version.value, str(version)) for version in versions],
         "judge": chosen.value if chosen else "",
-        "drifts": drifts(repeated),
+        "drifts": find_drifts(repeated),
         "project": project,
     }
     return render(request, "review/reviews/calibration.html", context)
@@ -378,6 +378,6 @@ def rationales(request: ProjectRequest) -> HttpResponseBase:
         "suite": page.suite,
         "readings": page.readings,
         "suites": [(each.slug, each.name) for each in page.suites],
-        "n": counted(sum(each.judged for each in page.readings), "judging"),
+        "n": format_count(sum(each.judged for each in page.readings), "judging"),
     }
     return render(request, "review/reviews/rationales.html", context)

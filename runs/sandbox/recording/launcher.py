@@ -36,7 +36,7 @@ SECCOMP = {"x86_64": 317, "aarch64": 277, "riscv64": 277}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def program() -> bytes:
+def build_filter() -> bytes:
     """Return the filter for this machine: a question for each execution, everything else allowed."""
     code: list[tuple[int, int, int, int]] = [(_LOAD, 0, 0, _ARCHITECTURE)]
     for architecture, calls in MACHINES[os.uname().machine]:
@@ -50,7 +50,7 @@ def program() -> bytes:
 
 def listen() -> int:
     """Install the filter in this process and return its listener. Raises `OSError`."""
-    code = program()
+    code = build_filter()
     raw = ctypes.create_string_buffer(code)
     filter_header = ctypes.create_string_buffer(struct.pack("HP", len(code) // 8, ctypes.addressof(raw)))
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -26,7 +26,7 @@ MOST_PARENTS = 8
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def read(pid: int, name: str, size: int = LONGEST_ARGUMENTS, at: int | None = None) -> bytes:
+def read_process_file(pid: int, name: str, size: int = LONGEST_ARGUMENTS, at: int | None = None) -> bytes:
     """Return the beginning of a file of a process, or what is at an address of its memory. Raises `OSError`."""
     descriptor = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -43,9 +43,9 @@ def read_link(pid: int, name: str) -> str:
         return ""
 
 
-def status(pid: int, name: str) -> int:
+def read_status(pid: int, name: str) -> int:
     """Return the first number of a field of a process's status. Raises `OSError`."""
-    match = re.search(rb"^%s:\t(\d+)" % name.encode(), read(pid, "status"), re.MULTILINE)
+    match = re.search(rb"^%s:\t(\d+)" % name.encode(), read_process_file(pid, "status"), re.MULTILINE)
     if match is None:
         raise OSError(f"The process has no {name}")
     return int(match[1])
@@ -53,24 +53,24 @@ def status(pid: int, name: str) -> int:
 
 def read_arguments(pid: int, most: int = LONGEST_ARGUMENTS) -> list[str]:
     """Return a process's arguments, at most this many bytes. Raises `OSError`."""
-    return os.fsdecode(read(pid, "cmdline", most)).rstrip("\0").split("\0")
+    return os.fsdecode(read_process_file(pid, "cmdline", most)).rstrip("\0").split("\0")
 
 
 def image_of(pid: int) -> tuple[str, bytes]:
     """Return what changes when a process executes a program: the program's path and the arguments."""
     try:
-        return read_link(pid, "exe"), read(pid, "cmdline", SHOWN_ARGUMENTS)
+        return read_link(pid, "exe"), read_process_file(pid, "cmdline", SHOWN_ARGUMENTS)
     except OSError:
         return "", b""
 
 
 def executed_path(pid: int) -> str:
     """Return the path that a process gave to `execve`, from its new image. Raises `OSError` or `KeyError`."""
-    vector = read(pid, "auxv", 1024)
+    vector = read_process_file(pid, "auxv", 1024)
     at = dict(struct.iter_unpack("QQ", vector[: len(vector) // 16 * 16])).get(_AT_EXECFN)
     if at is None:  # a 32-bit program
         at = dict(struct.iter_unpack("II", vector[: len(vector) // 8 * 8]))[_AT_EXECFN]
-    path = os.fsdecode(read(pid, "mem", 4096 - at % 4096, at).split(b"\0", 1)[0])
+    path = os.fsdecode(read_process_file(pid, "mem", 4096 - at % 4096, at).split(b"\0", 1)[0])
     if path.startswith("/dev/fd/"):  # fexecve
         return read_link(pid, "fd/" + path.split("/")[3])
     return path
@@ -139,7 +139,7 @@ def _exists(pid: int, path: str) -> bool:
 def _marks(pid: int) -> dict[str, str]:
     """Return the variables by which agent programs mark the model's commands; no others, which may be secrets."""
     try:
-        content = read(pid, "environ", LONGEST_ENVIRONMENT)
+        content = read_process_file(pid, "environ", LONGEST_ENVIRONMENT)
     except OSError:
         return {}
     pairs = (each.partition("=") for each in os.fsdecode(content).split("\0"))
@@ -194,7 +194,7 @@ _INTERPRETERS = {
 }
 
 
-def interpreter(argv: list[str], exe: str) -> InterpreterOptions | None:
+def find_interpreter(argv: list[str], exe: str) -> InterpreterOptions | None:
     """Return how a program that runs scripts reads its options; None for any other program."""
     name = exe.rsplit("/", 1)[-1]
     if name in ("busybox", "toybox") and argv:
@@ -211,7 +211,7 @@ def script_of(argv: list[str], exe: str) -> tuple[int, bool]:
 
     The place is 0 for other programs, for inline code and for standard input.
     """
-    options = interpreter(argv, exe)
+    options = find_interpreter(argv, exe)
     if options is None:
         return 0, False
     at = 1

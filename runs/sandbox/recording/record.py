@@ -222,7 +222,7 @@ _recorders = _Recorders()
 atexit.register(_recorders.close)
 
 
-def places_of(program: str, workspace: str, path: str) -> tuple[str, ...]:
+def list_program_places(program: str, workspace: str, path: str) -> tuple[str, ...]:
     """Return where a program may lie as a sandbox sees it: relative to the workspace, else on PATH."""
     if "/" in program:
         return (os.path.normpath(os.path.join(workspace, program)),)

@@ -40,7 +40,7 @@ from runs.sandbox.recording.recognition import (
     libc,
     read_arguments,
     read_link,
-    status,
+    read_status,
 )
 
 _RECEIVE, _SEND, _CONTINUE_FLAG = 0xC0502100, 0xC0182101, 1
@@ -59,7 +59,7 @@ libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_v
 libc.ptrace.restype = ctypes.c_long
 
 
-class Asked(NamedTuple):
+class AskedExecution(NamedTuple):
     """A process that asked to execute a program."""
 
     began: float
@@ -70,7 +70,7 @@ class Untraced(NamedTuple):
     """A process that has a tracer already: nothing stops it after its exec."""
 
     pid: int
-    asked: Asked
+    asked: AskedExecution
     image: tuple[str, bytes]
     """What it was when it asked."""
 
@@ -89,7 +89,7 @@ class Recorder:
         self.room = settings["most_bytes"] - _ROOM_FOR_LAST_LINE
         """Bytes that may still be written."""
         self.poll = select.poll()
-        self.asked: dict[int, Asked] = {}
+        self.asked: dict[int, AskedExecution] = {}
         self.live: dict[int, dict[str, Any]] = {}
         self.first: dict[int, int] = {}
         """The first process of each live call's sandbox, with whose end the kernel kills all others."""
@@ -146,7 +146,7 @@ class Recorder:
         ident, pid = struct.unpack_from("QI", question)
         is_attached = libc.ptrace(_SEIZE, pid, None, _TRACE_EXEC) == 0
         is_attached |= pid in self.asked or pid in self.live
-        asked = Asked(time.time(), self.described(pid))
+        asked = AskedExecution(time.time(), self.described(pid))
         if is_attached:
             self.asked[pid] = asked
         else:
@@ -154,11 +154,11 @@ class Recorder:
         with contextlib.suppress(OSError):  # a signal took the question back
             fcntl.ioctl(listener, _SEND, struct.pack("QqiI", ident, 0, 0, _CONTINUE_FLAG))
 
-    def watch_untraced(self, pid: int, asked: Asked) -> None:
+    def watch_untraced(self, pid: int, asked: AskedExecution) -> None:
         """Note a process that asked and has another tracer. What it asked for before and didn't become has failed."""
         self.look_at_untraced()
         with contextlib.suppress(OSError):
-            pid = status(pid, "Tgid")
+            pid = read_status(pid, "Tgid")
         self.untraced[pid] = Untraced(pid, asked, image_of(pid))
         if pid not in self.pidfds.values():
             # Without one, its end is seen a moment later.
@@ -211,7 +211,7 @@ class Recorder:
             former = ctypes.c_ulong()
             # The thread that called execve; the process has the number of its leader now.
             libc.ptrace(_GET_MESSAGE, pid, None, ctypes.addressof(former))
-            stays = self.look(pid, self.asked.pop(former.value, Asked(time.time(), None)))
+            stays = self.look(pid, self.asked.pop(former.value, AskedExecution(time.time(), None)))
         request = (
             _DETACH
             if not stays
@@ -222,7 +222,7 @@ class Recorder:
         )
         libc.ptrace(request, pid, None, 0 if event else number)
 
-    def look(self, pid: int, asked: Asked) -> bool:
+    def look(self, pid: int, asked: AskedExecution) -> bool:
         """Look at a process right after its exec; return whether it is a call of the tool."""
         if pid in self.live:  # the tool executes another program
             return True
@@ -263,10 +263,10 @@ class Recorder:
     def parents(self, pid: int) -> tuple[list[dict[str, Any]], int | None, int]:
         """Return the ancestors up to the agent's first process, the tool's call among them, the sandbox's process."""
         pids: list[int] = []
-        parent = status(pid, "PPid")
+        parent = read_status(pid, "PPid")
         while parent > 1 and parent != self.worker and len(pids) < _MOST_ANCESTORS:
             pids.append(parent)
-            parent = status(parent, "PPid")
+            parent = read_status(parent, "PPid")
         while pids and read_link(pids[-1], "exe").rsplit("/", 1)[-1] == self.sandbox:
             parent = pids.pop()
         within = next((self.live[each]["n"] for each in pids if each in self.live), None)

@@ -132,7 +132,7 @@ def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
     return response
 
 
-def prove(request: ProjectRequest, suite: Suite, version: SuiteVersion) -> HttpResponse:
+def start_proof(request: ProjectRequest, suite: Suite, version: SuiteVersion) -> HttpResponse:
     """Request a proof of a suite's newest version."""
     form = ProofForm(request.POST)
     if form.is_valid():

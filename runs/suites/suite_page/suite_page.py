@@ -19,7 +19,7 @@ from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.compare.guidance.lift_findings import MeasuredLift, latest_lifts, without_bare_arms
 from runs.launch.lift import has_skill
 from runs.models import Run, Target
-from runs.results.outcome_history import OutcomeHistory, strips
+from runs.results.outcome_history import OutcomeHistory, read_histories
 from runs.results.validations import ScenarioValidation, count_validations, validations_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
 from scenarios.differences import SuiteDifference, compare_suites, contents_of
@@ -284,7 +284,7 @@ def find_shown_suite(project: Project, slug: str) -> Suite | None:
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to ten queries, two more
+    `suite` comes from `find_suite_or_404`; of `shown` only target and version are read. Up to ten queries, two more
     for a skill.
     """
     change = version_change(suite, shown.version)
@@ -295,7 +295,7 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     criteria = [
         Criteria.model_validate(entry.scenario_version.content.get("criteria", {})) for entry in entries
     ]
-    last = strips(
+    last = read_histories(
         suite,
         target=chosen.pk if chosen else None,
         version=change.versions[0].pk if change.versions else None,

@@ -21,7 +21,7 @@ from evalhub.web.states import FORMATS
 from runs.models import Run
 from runs.results.address_filters import AddressFilters, no_match
 from runs.results.outcome_history import runs_of_suite_state
-from runs.results.run_list import RunRow, rows
+from runs.results.run_list import RunRow, read_rows
 from runs.results.run_rows import listed_runs
 from runs.suites.suite_page import proofs
 from runs.suites.suite_page.proofs import SuiteForm
@@ -159,7 +159,7 @@ def _rows(suites: list[Suite]) -> list[SuiteRow]:
         .annotate(size=Count("entries"), **{f"with_{layer}": _with(key) for layer, key in LAYERS.items()})
     )
     newest = {each.pk: each for each in versions.filter(pk__in=_known_values(suites, "newest"))}
-    latest = {row.run.id: row for row in rows(listed_runs(_known_values(suites, "last_run")))}
+    latest = {row.run.id: row for row in read_rows(listed_runs(_known_values(suites, "last_run")))}
     annotated = [(suite, vars(suite)) for suite in suites]
     return [
         _row(suite, newest.get(values["newest"]), latest.get(values["last_run"]), ran=values["ran"])
@@ -240,7 +240,7 @@ def suite_detail(request: ProjectRequest, suite_slug: str) -> HttpResponse:
 @project_page("run")
 def suite_prove(request: ProjectRequest, suite_slug: str) -> HttpResponse:
     """Request a proof of a suite's newest version."""
-    return proofs.prove(request, *_with_version(request, suite_slug))
+    return proofs.start_proof(request, *_with_version(request, suite_slug))
 
 
 def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersion]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import structs
 
-from evalhub.lib.numbers import money
+from evalhub.lib.numbers import format_money
 from evaluators.grading.costs import compute
 from evaluators.model import Price
 from evaluators.transcripts import UnreadableTranscript, parse
@@ -105,8 +105,8 @@ def run_session(
     return recording
 
 
-def _cost_limit(program: AgentProgram, invocation: Invocation, parser: str) -> CostLimit:
-    limit = CostLimit(
+def _cost_limit(program: AgentProgram, invocation: Invocation, parser: str) -> CostWatch:
+    limit = CostWatch(
         parser,
         math.inf if invocation.spec.cost.max_usd is None else invocation.spec.cost.max_usd,
         invocation.model or program.target.options.asked_model,
@@ -139,7 +139,7 @@ def _refuse_silence(
         raise program.failed("ended without an assistant message", result, log)
 
 
-class CostLimit:
+class CostWatch:
     """Reads what a stream reports so far: its cost, else its tokens by the model's price."""
 
     def __init__(
@@ -176,7 +176,7 @@ class CostLimit:
     @property
     def note(self) -> str:
         """What happened, for the trial; empty if it did not cost more."""
-        sentence = f"The agent was stopped: it cost more than {money(self._max_usd)} (cost.max_usd)."
+        sentence = f"The agent was stopped: it cost more than {format_money(self._max_usd)} (cost.max_usd)."
         return sentence if self.is_exceeded else ""
 
     def _cost(self) -> float | None:

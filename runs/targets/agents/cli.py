@@ -27,7 +27,7 @@ from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_paths import read_beneath, remove_beneath, write_next_to_workspace
 from runs.sandbox.sandbox import Containment, Sandbox
 from runs.sandbox.target_roots import Use
-from runs.targets.agents.cli_answer import CliAnswer, note_on_end, outage_of, read_answer
+from runs.targets.agents.cli_answer import CliAnswer, note_on_end, outage_of, parse_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses_placeholder
 from runs.targets.agents.program_lookup import advise_on_program, how_to_read, look_up, missing_word
 from runs.targets.providers.base import Availability, Invocation, Recording
@@ -345,7 +345,7 @@ class Cli:
                 f"{notes[-1]} Let the command write its answer to {{OUTPUT_FILE}}.", kind="command"
             )
         parser = self._options.parser
-        read = read_answer(text) if parser is None else CliAnswer(text)
+        read = parse_answer(text) if parser is None else CliAnswer(text)
         answer, trace = read.text, read.trace
         unread = self._unread(answer) if parser is None else ""
         events = files.read_events()

@@ -25,7 +25,7 @@ class CliAnswer(Struct, frozen=True):
     cost_usd: float | None = None
 
 
-def read_answer(text: str | None) -> CliAnswer:
+def parse_answer(text: str | None) -> CliAnswer:
     """Return an answer: text, or JSON with `text` and `trace`, or with AgentV's messages and figures.
 
     Those are `output` (`output_messages`), whose `tool_calls` become the trace and whose last text the answer, and

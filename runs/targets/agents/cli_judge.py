@@ -10,7 +10,7 @@ from runs.sandbox.safe_paths import write_beneath
 from runs.sandbox.safe_walk import temporary_folders
 from runs.sandbox.sandbox import Containment
 from runs.targets.agents.cli import CliOptions
-from runs.targets.agents.cli_answer import read_answer
+from runs.targets.agents.cli_answer import parse_answer
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.providers.options import ResolvedTarget
 
@@ -30,7 +30,7 @@ def complete_through_command(target: ResolvedTarget, containment: Containment) -
             raise CompletionError(str(error)) from error
         if result.exit_code != 0 or result.error:
             raise CompletionError(_failure(target.name, result))
-        text = read_answer(result.stdout.decode("utf-8", "replace")).text
+        text = parse_answer(result.stdout.decode("utf-8", "replace")).text
         return Completion(text=text or "", model=options.model or target.name, seconds=result.seconds)
 
     return complete

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.grading.stub_loop import ModelCall
 from evaluators.model import Json
-from evaluators.transcripts.claude_code import usage_of
+from evaluators.transcripts.claude_code import read_claude_usage
 from runs.errors import ProviderError
 from runs.targets.language_models.completion import (
     Asking,
@@ -123,13 +123,13 @@ class MessageBatches:
     def _send(self, method: str, path: str, body: Json = None) -> Any:
         import httpx
 
-        from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
+        from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, make_client
 
         connection = self.access.connection
         address = str(connection.get("api_base") or "https://api.anthropic.com").rstrip("/")
         headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": "2023-06-01"}
         try:
-            with client(self.access.outbound, Deadline(SECONDS), longest=LARGEST_RECORD) as asking:
+            with make_client(self.access.outbound, Deadline(SECONDS), longest=LARGEST_RECORD) as asking:
                 response = asking.request(
                     method, f"{address}/v1/messages/batches{path}", json=body, headers=headers
                 )
@@ -145,7 +145,7 @@ class MessageBatches:
         return BatchedAnswer(answer_as_recording(self._read(message)))
 
     def _read(self, message: Mapping[str, Json]) -> ModelAnswer:
-        counted = usage_of(dict(message.get("usage") or {}))
+        counted = read_claude_usage(dict(message.get("usage") or {}))
         usage = counted if counted.input or counted.output else None
         cost, price = price_of_answer(self.access, usage, batch=True)
         parts = [part for part in message.get("content") or () if isinstance(part, dict)]

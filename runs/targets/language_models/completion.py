@@ -24,8 +24,8 @@ from runs.targets.providers.retry import (
     describe_failure,
     failure_of,
     refusal_in,
+    wait_within,
     with_retry,
-    within,
 )
 
 
@@ -154,7 +154,7 @@ class Asking:
     def _once(self, call: Callable[[], T]) -> T:
         self.attempts += 1
         try:
-            return within(call, self.patience)
+            return wait_within(call, self.patience)
         except (Cancelled, TimeLimitExceeded):
             raise
         except Exception as error:

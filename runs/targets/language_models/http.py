@@ -121,12 +121,12 @@ class Http:
     def _send(self, invocation: Invocation, limit: float) -> bytes:
         import httpx
 
-        from runs.sandbox.outbound_http import Deadline, client
+        from runs.sandbox.outbound_http import Deadline, make_client
 
         request = self._request(invocation)
         try:
             with (
-                client(self._outbound, Deadline(limit, invocation.cancelled)) as asking,
+                make_client(self._outbound, Deadline(limit, invocation.cancelled)) as asking,
                 asking.stream(**request) as answer,
             ):
                 return self._accept_answer(answer)
@@ -188,7 +188,7 @@ class Http:
     def _recording(self, body: bytes, seconds: float) -> Recording:
         options = self._options
         try:
-            transcript = chat.read(
+            transcript = chat.read_chat_answer(
                 body, text_at=options.output_field or "", calls_at=options.tool_calls_field or ""
             )
         except UnreadableTranscript as error:

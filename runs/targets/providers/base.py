@@ -9,7 +9,7 @@ from signal import Signals
 from typing import Protocol, runtime_checkable
 
 from evaluators.grading.costs import TrialCost
-from evaluators.model import Execution, Json, Price
+from evaluators.model import AgentResult, Json, Price
 from evaluators.transcripts.endings import FailedRequest
 from evaluators.transcripts.latest import LatestCalls
 from runs.sandbox.recording.record import ToolRecord
@@ -105,7 +105,7 @@ NO_FAILURE = FailedRequest()
 
 
 @dataclass(frozen=True)
-class Recording(Execution):
+class Recording(AgentResult):
     """A provider's unparsed result; `evaluators.transcripts` parses it."""
 
     raw: bytes = b""

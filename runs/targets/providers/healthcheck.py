@@ -49,11 +49,11 @@ def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
     # Imported here because it is slow and few commands need it.
     import httpx
 
-    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
+    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, make_client
 
     try:
         with (
-            client(outbound, Deadline(timeout_seconds), follow_redirects=True) as asking,
+            make_client(outbound, Deadline(timeout_seconds), follow_redirects=True) as asking,
             asking.stream("GET", url) as answer,
         ):
             pass

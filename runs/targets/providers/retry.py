@@ -167,7 +167,7 @@ class _Call(Generic[T]):
             self.error = error
 
 
-def within(call: Callable[[], T], patience: TimeLimit) -> T:
+def wait_within(call: Callable[[], T], patience: TimeLimit) -> T:
     """Return the call's result or raise its exception, within the time limit.
 
     Raises `Cancelled` or `TimeLimitExceeded`; the call then continues in its thread, and nobody reads its result. It should have

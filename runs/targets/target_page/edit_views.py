@@ -24,7 +24,7 @@ from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
 from runs.targets import edits
 from runs.targets.agents.program_lookup import HiddenFiles
-from runs.targets.definitions import dump, read_target, refuse_saving
+from runs.targets.definitions import dump_yaml, read_target, refuse_saving
 from runs.targets.edits import accepts_at_once
 from runs.targets.entries import TargetDefinition, find_reference
 from runs.targets.hidden_programs import hidden_from, missing_program, show_folders
@@ -33,7 +33,7 @@ from runs.targets.providers.registry import OPTIONS
 from runs.targets.target_page.views import find_shown_target
 from scenarios.commands import Quoted, quote_lines
 from scenarios.formats.parsed import Problem, ScenarioFileError
-from scenarios.reading import read_yaml
+from scenarios.reading import read_yaml_document
 
 KINDS = {
     "cli": "Your own agent: any command",
@@ -163,7 +163,7 @@ class TargetFieldsForm(forms.Form):
         """Return the entry that the form describes as YAML. Requires a valid form."""
         given = {name: text for name, text in self.cleaned_data.items() if name != "name" and text.strip()}
         values = {name: _value(OPTIONS[self.kind], name, text) for name, text in given.items()}
-        return dump({"name": self.cleaned_data["name"], "provider": self.kind, **values})
+        return dump_yaml({"name": self.cleaned_data["name"], "provider": self.kind, **values})
 
     def add_problems(self, problems: Sequence[Problem]) -> None:
         """Show problems at their fields, and others above the form."""
@@ -230,7 +230,7 @@ def _value(options: type[Options], name: str, text: str) -> Json:
     if widget == "text":
         return text
     try:
-        return read_yaml("target", text.encode()).value
+        return read_yaml_document("target", text.encode()).value
     except ScenarioFileError:
         return text
 
@@ -369,7 +369,7 @@ def _show_edited(
         if (key := request.GET.get("try", "")).isdecimal():
             editor.tried = get_object_or_404(TargetTry, project=request.access.project, pk=int(key))
             entry, editor.prompt = editor.tried.definition, editor.tried.prompt
-        return editor.render() if entry is None else editor.show(dump(entry))
+        return editor.render() if entry is None else editor.show(dump_yaml(entry))
     definition = editor.read()
     if definition is None:
         return editor.render(422)

@@ -173,7 +173,7 @@ def target_import(request: ProjectRequest) -> HttpResponse:
     taken = None
     if form.is_valid():
         file = form.cleaned_data["file"]
-        taken = take(request, str(file.name), file.read())
+        taken = store_given(request, str(file.name), file.read())
     status = taken.status if taken else 422
     context = _list(request, form=form, taken=taken)
     return page_or_fragment(
@@ -181,7 +181,7 @@ def target_import(request: ProjectRequest) -> HttpResponse:
     )
 
 
-def take(request: ProjectRequest, name: str, content: bytes) -> ImportedTargets:
+def store_given(request: ProjectRequest, name: str, content: bytes) -> ImportedTargets:
     """Store a file's targets as the user's role allows."""
     access = request.access
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from scenarios.formats.agent_skills.case_lists import FOLDERS, find_cases, holds_cases
 from scenarios.formats.parsed import PositionedDocument
-from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside, is_below
+from scenarios.formats.upload import Format, Parsed, UploadedFiles, is_below, resolve_inside
 
 __all__ = ["FOLDERS", "FORMAT", "NAME", "TRIGGERS", "find_named_paths", "is_trigger_suite"]
 
@@ -60,13 +60,13 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
 
 def find_named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
     """Yield the files and folders of the upload that a document's cases name."""
-    from scenarios.formats.agent_skills.case_files import places_of
+    from scenarios.formats.agent_skills.case_files import list_file_places
 
     listed = (case.get("files") for case, _ in find_cases(document.value) if isinstance(case, dict))
     names = {name for files in listed if isinstance(files, list) for name in files if isinstance(name, str)}
     for name in names:
-        for base in places_of(document.file, (), upload):
-            path = inside(base, name)
+        for base in list_file_places(document.file, (), upload):
+            path = resolve_inside(base, name)
             if path and (path in upload.files or path in upload.folders):
                 yield path
 

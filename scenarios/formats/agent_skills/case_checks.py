@@ -13,9 +13,9 @@ from evaluators.grading.gates.file_gates import FileContains, FileExists, FileMa
 from evaluators.grading.gates.transcript_gate import AnswerLacks, TranscriptMatches
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
-from evaluators.tool_use.shell import segments
+from evaluators.tool_use.shell import split_commands
 from scenarios.formats.agent_skills.skill_folders import COMMON
-from scenarios.formats.parsed import Location, PositionedDocument, Problem, kind
+from scenarios.formats.parsed import Location, PositionedDocument, Problem, describe_kind
 
 _CONTAINS = frozenset(("contains", "content_contains", "output_contains", "answer_contains", "must_contain"))
 _LACKS = frozenset(
@@ -69,7 +69,7 @@ def read_check(
     value = item.get(key, path)
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, bool | dict | list) or one is None:
-            what = f"A check's '{key}' must be text, not {kind(one)}."
+            what = f"A check's '{key}' must be text, not {describe_kind(one)}."
             fix = f'Write "{key}" as text, or as a list of texts.'
             problems.append(document.problem((*at, key), what, fix=fix, id="format/wrong-type"))
             continue
@@ -162,7 +162,9 @@ def _commands(line: str, required: Sequence[str] | None, forbidden: Sequence[str
     if re.match(r"\s*[A-Z][a-z]+\s", line) is not None or re.search(r"[a-z]{2}\.\s*$", line) is not None:
         return
     parts = [
-        [word for word in part.words if word] for part in segments(_PLACEHOLDER.sub("", line)) if part.words
+        [word for word in part.words if word]
+        for part in split_commands(_PLACEHOLDER.sub("", line))
+        if part.words
     ]
     commands = [words for words in parts if words and _PROGRAM.fullmatch(words[0])]
     # What only prepares or shows a tool's command isn't what the case is about.

@@ -13,8 +13,15 @@ from scenarios.formats.agent_skills.case_lists import TRIGGER_KEYS, find_trigger
 from scenarios.formats.agent_skills.gates_file import GatesFile
 from scenarios.formats.agent_skills.skill_folders import Skill
 from scenarios.formats.agentv.file_versions import folders_above
-from scenarios.formats.parsed import FixtureFile, Location, PositionedDocument, Problem, did_you_mean, kind
-from scenarios.formats.upload import UploadedFiles, inside, is_below
+from scenarios.formats.parsed import (
+    FixtureFile,
+    Location,
+    PositionedDocument,
+    Problem,
+    describe_kind,
+    did_you_mean,
+)
+from scenarios.formats.upload import UploadedFiles, is_below, resolve_inside
 
 _PLUGIN = ".claude-plugin/plugin.json"
 
@@ -41,10 +48,10 @@ class SkillContext:
     @property
     def places(self) -> list[str]:
         """The folders in which a case's files are looked for."""
-        return places_of(self.document.file, [skill.folder for skill in self.skills], self.upload)
+        return list_file_places(self.document.file, [skill.folder for skill in self.skills], self.upload)
 
 
-def places_of(file: str, skills: Sequence[str], upload: UploadedFiles) -> list[str]:
+def list_file_places(file: str, skills: Sequence[str], upload: UploadedFiles) -> list[str]:
     """Return the eval file's folder, the skills', that above it, the plug-in's, and the repository's root."""
     folder = posixpath.dirname(file)
     plugins = (each for each in folders_above(folder) if posixpath.join(each, _PLUGIN) in upload.files)
@@ -58,7 +65,7 @@ def find_path(name: str, value: Json, context: SkillContext) -> str:
     ):
         return ""
     places = [*context.places, *(posixpath.join(context.folder, each) for each in ("fixtures", "files"))]
-    paths = (inside(place, value.strip()) for place in places if value.strip())
+    paths = (resolve_inside(place, value.strip()) for place in places if value.strip())
     known = (context.upload.files, context.upload.folders)
     return next((path for path in paths if path and any(path in each for each in known)), "")
 
@@ -70,7 +77,7 @@ def read_files(
     files = case.get("files")
     listed = [files] if isinstance(files, str) else files or []
     if not isinstance(listed, list):
-        what = f"'files' must be a list of paths, not {kind(files)}."
+        what = f"'files' must be a list of paths, not {describe_kind(files)}."
         problems.append(
             context.document.problem((*at, "files"), what, fix='Write ["data.csv"].', id="format/wrong-type")
         )
@@ -79,7 +86,7 @@ def read_files(
         here = (*at, "files", index)
         name = item.get("path") if isinstance(item, dict) else item
         if not isinstance(name, str) or not name.strip():
-            what = f"A file must be named by its path, not {kind(item)}."
+            what = f"A file must be named by its path, not {describe_kind(item)}."
             problems.append(
                 context.document.problem(here, what, fix='Write ["data.csv"].', id="format/wrong-type")
             )
@@ -91,7 +98,7 @@ def _named_files(
     name: str, context: SkillContext, at: Location, problems: list[Problem]
 ) -> Iterator[FixtureFile]:
     """Yield a named file, or the files of a named folder, under the path that the case writes."""
-    candidates = [path for folder in context.places if (path := inside(folder, name)) is not None]
+    candidates = [path for folder in context.places if (path := resolve_inside(folder, name)) is not None]
     if not candidates:
         what = f"'{name}' is outside the upload."
         fix = _same_file(name, context) or "Name a file in the skill's folder, relative to it."
@@ -161,7 +168,7 @@ def read_trigger(
     if wanted is None:
         return ()
     if not isinstance(wanted, bool):
-        what = f"'{key}' must be true or false, not {kind(wanted)}."
+        what = f"'{key}' must be true or false, not {describe_kind(wanted)}."
         fix = "Write true or false without quotes."
         problems.append(context.document.problem((*at, key), what, fix=fix, id="format/wrong-type"))
         return ()

@@ -33,7 +33,14 @@ from scenarios.formats.agent_skills.case_lists import (
     key_of_id,
     statement_ids,
 )
-from scenarios.formats.parsed import FixtureFile, Location, PositionedDocument, Problem, did_you_mean, kind
+from scenarios.formats.parsed import (
+    FixtureFile,
+    Location,
+    PositionedDocument,
+    Problem,
+    describe_kind,
+    did_you_mean,
+)
 from scenarios.spec import ScenarioSpec, TrialLimits
 
 _NAMES = ("name", "eval_name", "title", "description")
@@ -72,7 +79,7 @@ def read_skill_case(case: Json, context: SkillContext, at: Location, position: i
     """Read one case; `position` counts from 0 and is its id if it has none."""
     read, document = ReadCase(), context.document
     if not isinstance(case, dict):
-        what = f"A case must be an object, not {kind(case)}."
+        what = f"A case must be an object, not {describe_kind(case)}."
         fix = 'Write {"id": 1, "prompt": "..."}.'
         read.problems.append(document.problem(at, what, fix=fix, id="format/wrong-type"))
         return read
@@ -127,7 +134,7 @@ def _key(
     if key := key_of_id(case_id):
         return key, (key, str(case_id), name)
     if case_id is not None:
-        what = f"An id must be a whole number or text, not {kind(case_id)}."
+        what = f"An id must be a whole number or text, not {describe_kind(case_id)}."
         fix = 'Write "id": 1, or a short name.'
         problems.append(context.document.problem((*at, "id"), what, fix=fix, id="format/wrong-type"))
     if context.trigger_of(case)[0]:
@@ -181,7 +188,7 @@ def _text(
     value = case.get(name)
     if value is None or isinstance(value, str):
         return (value or "").strip()
-    what = f"'{name}' must be text, not {kind(value)}."
+    what = f"'{name}' must be text, not {describe_kind(value)}."
     fix = f'Write "{name}" as one text.'
     if name == "expected_output" and isinstance(value, list):
         fix = "Write one text; a list of statements belongs in 'assertions'."
@@ -262,7 +269,7 @@ def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _
             statements.unread += [] if isinstance(value, str) else [name]
             continue
         if not isinstance(value, list):
-            what = f"'{name}' must be a list of statements, not {kind(value)}."
+            what = f"'{name}' must be a list of statements, not {describe_kind(value)}."
             fix = 'Write ["The output has a title.", ...].'
             statements.problems.append(
                 context.document.problem((*at, name), what, fix=fix, id="format/wrong-type")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.model import Json
 from scenarios.formats.agent_skills import NAME, TRIGGERS, find_named_paths
 from scenarios.formats.agent_skills.case_files import SkillContext, read_skill_name
@@ -212,7 +212,9 @@ def _say_once(problems: Sequence[Problem]) -> Iterator[Problem]:
     counts = Counter(each.id for each in problems if each.id in _OF_MANY_CASES)
     for each in problems:
         if (count := counts.pop(each.id, 0)) > 1:
-            yield replace(each, what=f"{each.what} The same holds for {counted(count - 1, 'more case')}.")
+            yield replace(
+                each, what=f"{each.what} The same holds for {format_count(count - 1, 'more case')}."
+            )
         elif count or each.id not in _OF_MANY_CASES:
             yield each
 

@@ -15,7 +15,7 @@ from typing import Annotated
 import yaml
 from pydantic import Field
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.reading import decode_text
@@ -31,13 +31,13 @@ from scenarios.formats.parsed import (
     PositionedDocument,
     Problem,
     ScenarioFileError,
+    describe_kind,
     did_you_mean,
-    kind,
     reads_as,
     validate,
 )
 from scenarios.formats.text_files import MAX_BYTES
-from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.upload import UploadedFiles, resolve_inside
 from scenarios.formats.yaml_text import read_yaml
 from scenarios.spec import ScenarioSpec
 
@@ -62,7 +62,7 @@ def answers_in_files(files: Sequence[FixtureFile], specs: Sequence[ScenarioSpec]
         ]
         if found:
             key, what = answers[found[0]]
-            more = f", and {counted(len(found) - 1, 'more text')} like it" if found[1:] else ""
+            more = f", and {format_count(len(found) - 1, 'more text')} like it" if found[1:] else ""
             sentence = (
                 f"The file holds the {what} of case '{key}' word for word{more}: "
                 "an agent with the skill can read it."
@@ -223,7 +223,7 @@ def _tool(read: GatesFile, value: Json, document: PositionedDocument, upload: Up
     if isinstance(value, str) and value.strip():
         return Tool(binary=value.strip())
     if not isinstance(value, dict):
-        what = f"The tool must be a name or a mapping, not {kind(value)}."
+        what = f"The tool must be a name or a mapping, not {describe_kind(value)}."
         fix = "Write 'tool: NAME', or the keys of llm-tool-test's 'target'."
         read.problems.append(document.problem(("tool",), what, fix=fix, id="format/wrong-type"))
         return None
@@ -253,7 +253,7 @@ def workspace_folder(upload: UploadedFiles, folder: str) -> str:
 
 def _folder_beside(folder: str, name: str) -> str:
     """Return the path of a folder that is neither the gates file's nor around it; empty if it is, or leads outside."""
-    path = inside(folder, name.strip().rstrip("/")) or ""
+    path = resolve_inside(folder, name.strip().rstrip("/")) or ""
     return "" if path in (".", "") or (folder + "/").startswith(path + "/") else path
 
 

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import format_count
 from evaluators.model import Json
-from evaluators.tool_use.shell import segments
+from evaluators.tool_use.shell import split_commands
 from evaluators.transcripts.reading import decode_text
 from scenarios.formats.agent_skills.case_lists import are_triggers, find_cases, holds_cases
 from scenarios.formats.agentv.file_versions import folders_above
@@ -112,7 +112,7 @@ def name_left_out(left_out: Mapping[str, str]) -> list[str]:
     for unit in left_out.values():
         units[unit] = units.get(unit, 0) + 1
     return [
-        f"{unit} ({counted(count, 'file')})" if unit.endswith("/") else unit
+        f"{unit} ({format_count(count, 'file')})" if unit.endswith("/") else unit
         for unit, count in sorted(units.items())
     ]
 
@@ -391,7 +391,7 @@ def _scripts(text: str) -> Iterator[str]:
 
 def _programs(script: str) -> Iterator[str]:
     """Yield the programs that a script runs; a single word is often no command."""
-    for part in segments(script):
+    for part in split_commands(script):
         name = posixpath.basename(part.words[0]) if len(part.words) > 1 else ""
         if re.fullmatch(r"[a-z][\w.-]*", name):
             yield name

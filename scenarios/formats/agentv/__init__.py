@@ -40,7 +40,7 @@ def _is_case(value: Json) -> bool:
 def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
     """Parse each eval file as one suite."""
     # Imported here and below because importing takes longer than parsing.
-    from scenarios.formats.agentv.eval_files import read_file
+    from scenarios.formats.agentv.eval_files import read_eval_file
 
     documents = _drop_included(documents, upload)
     evals = frozenset(document.file for document in documents)
@@ -48,7 +48,7 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     suites: list[ParsedSuite] = []
     problems: list[Problem] = []
     for document in documents:
-        suite, file_problems = read_file(document, upload, evals, names[document.file])
+        suite, file_problems = read_eval_file(document, upload, evals, names[document.file])
         suites += [suite] if suite else []
         problems += file_problems
     problems += _same_names(suites, documents)
@@ -109,11 +109,11 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocumen
 
 def companions(document: PositionedDocument) -> tuple[str, ...]:
     """Return the paths that an eval file references, to read a single file."""
-    from scenarios.formats.agentv.eval_files import sidecar
+    from scenarios.formats.agentv.eval_files import find_sidecar
     from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
 
     named = dict.fromkeys(_named_files(document.value))
-    return (*named, BESIDE, ABOVE, *TARGETS_FILES, posixpath.basename(sidecar(document.file)))
+    return (*named, BESIDE, ABOVE, *TARGETS_FILES, posixpath.basename(find_sidecar(document.file)))
 
 
 def _named_files(value: Json) -> Iterator[str]:

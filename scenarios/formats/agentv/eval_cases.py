@@ -22,11 +22,17 @@ from scenarios.formats.agentv.file_versions import (
     without_later_keys,
 )
 from scenarios.formats.agentv.imported_cases import find_prompt_values, merge_metadata
-from scenarios.formats.agentv.messages import ReadMessages, chat, message_as_text, prompt, read_messages
+from scenarios.formats.agentv.messages import (
+    ReadMessages,
+    join_messages,
+    list_chat_messages,
+    message_as_text,
+    read_messages,
+)
 from scenarios.formats.agentv.prompt_matrix import (
     Filling,
     PromptTemplate,
-    cross,
+    cross_with_prompts,
     environment_problems,
     fill_case,
 )
@@ -35,7 +41,7 @@ from scenarios.formats.parsed import (
     Location,
     PositionedDocument,
     Problem,
-    kind,
+    describe_kind,
     line_of,
     validate,
 )
@@ -73,7 +79,7 @@ def read_cases(value: Json, defaults: SuiteDefaults, at: Location) -> list[CaseR
     """Translate one case, with all its problems: one scenario, or one for each prompt of the file."""
     document = defaults.context.document
     if not isinstance(value, dict):
-        what = f"An eval case must be a mapping, not {kind(value)}."
+        what = f"An eval case must be a mapping, not {describe_kind(value)}."
         fix = "Write 'id:', 'input_messages:' and 'expected_outcome:'."
         return [CaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])]
     known, lints = without_later_keys(value, defaults.context.version, document, at)
@@ -83,7 +89,7 @@ def read_cases(value: Json, defaults: SuiteDefaults, at: Location) -> list[CaseR
         problems += environment_problems(value, defaults.context, at)
     readings = [
         _read_filled(filled_case, spelled, template, defaults, at)
-        for filled_case, template in cross(fields, defaults.prompts)
+        for filled_case, template in cross_with_prompts(fields, defaults.prompts)
     ]
     readings[0].problems[:0] = problems
     return readings
@@ -309,7 +315,7 @@ def _criteria(
 def _spec(
     case: EvalCaseFile, asked: ReadMessages, criteria: Criteria, defaults: SuiteDefaults, at: Location
 ) -> ScenarioSpec:
-    whole, named = prompt(asked.turns, embed=True), prompt(asked.turns, embed=False)
+    whole, named = join_messages(asked.turns, embed=True), join_messages(asked.turns, embed=False)
     execution = case.execution or Execution()
     targets = execution.targets or list(defaults.targets)
     return ScenarioSpec(
@@ -317,7 +323,7 @@ def _spec(
         description=(case.note or "").strip(),
         prompt=whole,
         agent_prompt=named if named != whole else "",
-        messages=chat(asked.turns),
+        messages=list_chat_messages(asked.turns),
         conversation=case.conversation_id or "",
         target=execution.target or next((one.target for one in targets), ""),
         matrix=None if execution.target else _matrix(targets),
@@ -330,7 +336,7 @@ def _spec(
 
 
 def _empty_question(asked: ReadMessages, defaults: SuiteDefaults, at: Location) -> list[Problem]:
-    if asked.problems or prompt(asked.turns, embed=True).strip():
+    if asked.problems or join_messages(asked.turns, embed=True).strip():
         return []
     what = "The messages contain no question besides guidelines."
     fix = "Add a user message with the question."

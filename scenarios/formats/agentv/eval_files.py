@@ -26,8 +26,8 @@ from scenarios.formats.agentv.imported_cases import (
     Case,
     cases_of_file,
     expand_cases,
+    read_case_list,
     read_imports,
-    read_named,
 )
 from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
 from scenarios.formats.parsed import (
@@ -39,8 +39,8 @@ from scenarios.formats.parsed import (
     PositionedDocument,
     Problem,
     ScenarioFileError,
+    describe_kind,
     find_repeated,
-    kind,
     validate,
 )
 from scenarios.formats.upload import UploadedFiles, is_below, is_targets_file
@@ -50,7 +50,7 @@ BUNDLE = "files"
 """The name of the fixture with the files of an eval file."""
 
 
-def read_file(
+def read_eval_file(
     document: PositionedDocument, upload: UploadedFiles, evals: frozenset[str], fallback: str
 ) -> tuple[ParsedSuite | None, list[Problem]]:
     """Return the suite of an eval file and all its problems.
@@ -91,7 +91,7 @@ def read_file(
     ), problems
 
 
-def sidecar(file: str) -> str:
+def find_sidecar(file: str) -> str:
     """Return the path of the optional settings file of a JSONL dataset."""
     return posixpath.splitext(file)[0] + ".yaml"
 
@@ -150,7 +150,7 @@ def _own_cases(values: Json, context: EvalFileContext, key: str, problems: list[
     if isinstance(values, str) and context.version.is_later:
         return cases_of_file(values, context, (key,), problems)
     if not isinstance(values, list):
-        what = f"The eval cases must be a list, not {kind(values)}."
+        what = f"The eval cases must be a list, not {describe_kind(values)}."
         fix = "Write each case as a list item, after a dash."
         problems.append(context.document.problem((key,), what, fix=fix, id="format/wrong-type"))
         return []
@@ -213,10 +213,10 @@ def _read_default_test(
     document = context.document
     at: Location = ("default_test",)
     if isinstance(value, str):
-        named = read_named(value, context, at, problems)
+        named = read_case_list(value, context, at, problems)
         document, at, value = (named, (), named.value) if named else (document, at, {})
     if not isinstance(value, dict):
-        what = f"'default_test' must be a mapping, not {kind(value)}."
+        what = f"'default_test' must be a mapping, not {describe_kind(value)}."
         problems.append(
             document.problem(at, what, fix="Write 'vars:' and 'assert:' in it.", id="format/wrong-type")
         )
@@ -243,7 +243,7 @@ def _targets(eval_file: EvalFile) -> Iterator[TargetFile]:
 
 
 def _read_dataset_defaults(context: EvalFileContext) -> tuple[SuiteDefaults | None, list[Problem]]:
-    path = sidecar(context.document.file)
+    path = find_sidecar(context.document.file)
     if path not in context.upload.files:
         return SuiteDefaults(context, EvalFile()), []
     try:
@@ -276,7 +276,7 @@ def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     Eval files are excluded because they contain the answers, as are targets, settings and environment files.
     """
     upload = context.upload
-    left_out = evals | {sidecar(path) for path in evals if path.endswith(".jsonl")} | context.answers
+    left_out = evals | {find_sidecar(path) for path in evals if path.endswith(".jsonl")} | context.answers
     below = (context.folder, *context.used)
     return tuple(
         FixtureFile(path, content, executable=path in upload.executables)

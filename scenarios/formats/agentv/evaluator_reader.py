@@ -35,7 +35,7 @@ from scenarios.formats.agentv.eval_models import AGGREGATOR_ALIASES, RubricItemF
 from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
 from scenarios.formats.agentv.imported_cases import find_unfilled, read_include
 from scenarios.formats.agentv.messages import read_cwd, read_prompt, script_lints
-from scenarios.formats.parsed import Location, did_you_mean, kind, shown_fields
+from scenarios.formats.parsed import Location, describe_kind, did_you_mean, shown_fields
 
 INCLUDE_LEVELS = 3
 ALIASES = {
@@ -143,7 +143,7 @@ class EvaluatorReader(AssertionReader):
         if isinstance(item, str):
             item = {"type": item}
         if not isinstance(item, dict):
-            what = f"An evaluator must be a mapping with a 'type', not {kind(item)}."
+            what = f"An evaluator must be a mapping with a 'type', not {describe_kind(item)}."
             self.add_problem(at, what, "Write '- type:' with its keys below.", "format/wrong-type")
             return None
         if "type" not in item:
@@ -318,7 +318,7 @@ class EvaluatorReader(AssertionReader):
         if isinstance(item, str) and item.strip():
             return RubricItem(id=f"rubric-{index + 1}", description=item.strip())
         if not isinstance(item, dict):
-            what = f"A rubric must be text or a mapping, not {kind(item)}."
+            what = f"A rubric must be text or a mapping, not {describe_kind(item)}."
             self.add_problem(
                 at, what, "Write the statement, or 'id:' and 'description:'.", "format/wrong-type"
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from evaluators.model import Json
 from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, is_guideline
 from scenarios.formats.parsed import Location, PositionedDocument, Problem
-from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.upload import UploadedFiles, resolve_inside
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class EvalFileContext:
         # A leading slash means the repository's root, the last folder of every search.
         relative = name.removeprefix("file://").replace("\\", "/").lstrip("/")
         for folder in folders_above(self.folder):
-            if relative and (path := inside(folder, relative)) is not None:
+            if relative and (path := resolve_inside(folder, relative)) is not None:
                 yield path
 
 

@@ -25,7 +25,7 @@ from scenarios.formats.parsed import (
     ScenarioFileError,
     validate,
 )
-from scenarios.formats.upload import READERS, decode_file, inside
+from scenarios.formats.upload import READERS, decode_file, resolve_inside
 
 
 def merge_metadata(shared: Json, own: Json) -> Mapping[str, Json]:
@@ -148,7 +148,7 @@ def read_include(
     return _decode(path, tried[0], context, at, problems)
 
 
-def read_named(
+def read_case_list(
     name: str, context: EvalFileContext, at: Location, problems: list[Problem]
 ) -> PositionedDocument | None:
     """Return a file of cases or defaults; None with a problem if it isn't there or can't be read."""
@@ -214,7 +214,7 @@ def find_case_files(name: str, context: EvalFileContext) -> list[str]:
 
 def _matching_files(glob: str, context: EvalFileContext) -> list[str]:
     """Return the files that a glob of the eval file's folder matches; hidden ones only if it names them."""
-    pattern = inside(context.folder, glob.replace("\\", "/").lstrip("/"))
+    pattern = resolve_inside(context.folder, glob.replace("\\", "/").lstrip("/"))
     fits = matcher(pattern) if pattern else None
     named = set((pattern or "").split("/"))
     return [
@@ -259,7 +259,7 @@ def _no_cases(
     if is_folder:
         what = f"The folder '{shown}' has no cases."
         fix = "Write each as 'case.yaml' in a folder of its own there, or name a file."
-    elif is_glob and inside(context.folder, shown.lstrip("/")):
+    elif is_glob and resolve_inside(context.folder, shown.lstrip("/")):
         what = f"No file of the upload matches '{shown}'."
         fix = "Write a path from the eval file's folder: '*' matches in a folder, '**' across folders."
     else:

@@ -14,7 +14,7 @@ from evaluators.grading.judges.llm_judge import shows_answer
 from evaluators.model import Json
 from evaluators.transcripts.reading import decode_text
 from scenarios.formats.agentv.file_versions import EvalFileContext
-from scenarios.formats.parsed import Location, Problem, kind
+from scenarios.formats.parsed import Location, Problem, describe_kind
 
 FILE_PREFIX = "file://"
 _FILE_NAME = re.compile(r"[^\s{}]+\.(?:md|txt|prompt|jinja|j2|tmpl)")
@@ -148,7 +148,7 @@ def _content(
     if _is_data(value):
         return value, [MessageSegment(json.dumps(value, indent=2, ensure_ascii=False))], []
     if not isinstance(value, list):
-        what = f"The content of a message must be text or a list of parts, not {kind(value)}."
+        what = f"The content of a message must be text or a list of parts, not {describe_kind(value)}."
         fix = "Write the text, or parts such as '- type: text' with 'value:'."
         return None, [], [context.document.problem(at, what, fix=fix, id="format/wrong-type")]
     parts: list[Json] = []
@@ -179,7 +179,7 @@ def _part(
     if isinstance(item, str):
         item = {"type": "text", "value": item}
     if not isinstance(item, dict):
-        what = f"A part of a message must be a mapping, not {kind(item)}."
+        what = f"A part of a message must be a mapping, not {describe_kind(item)}."
         fix = "Write '- type: text' or '- type: file' with 'value:'."
         return None, None, [context.document.problem(at, what, fix=fix, id="format/wrong-type")]
     if item.get("type") not in ("text", "file"):
@@ -241,7 +241,7 @@ def _calls_of_others(context: EvalFileContext, at: Location, role: str) -> Probl
 _ROLES = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}
 
 
-def prompt(turns: Sequence[SegmentedMessage], *, embed: bool) -> str:
+def join_messages(turns: Sequence[SegmentedMessage], *, embed: bool) -> str:
     """Return messages as one text; `embed` includes the content of files instead of their names.
 
     Several messages are marked with their roles. Guidelines are excluded because they belong to the run.
@@ -253,7 +253,7 @@ def prompt(turns: Sequence[SegmentedMessage], *, embed: bool) -> str:
     return "\n\n".join(f"@[{_ROLES[role]}]:\n{text}" for role, text in shown if text)
 
 
-def chat(turns: Sequence[SegmentedMessage]) -> tuple[Json, ...]:
+def list_chat_messages(turns: Sequence[SegmentedMessage]) -> tuple[Json, ...]:
     """Return the role and text of each message of a conversation; nothing for a single question."""
     if not _is_conversation(turns):
         return ()

@@ -13,7 +13,7 @@ from evaluators.model import Json, Text
 from scenarios.formats.agentv.file_versions import EvalFileContext
 from scenarios.formats.agentv.imported_cases import PREFIX
 from scenarios.formats.agentv.messages import file_text
-from scenarios.formats.parsed import Location, Mirror, Problem, ScenarioFileError, kind, validate
+from scenarios.formats.parsed import Location, Mirror, Problem, ScenarioFileError, describe_kind, validate
 from scenarios.formats.yaml_text import read_yaml
 
 _REFERENCE = r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}"
@@ -175,7 +175,7 @@ def read_prompts(
             if value is None:
                 continue
         if not isinstance(value, str | list | dict) or not value:
-            what = f"A prompt must be text or a list of messages, not {kind(value)}."
+            what = f"A prompt must be text or a list of messages, not {describe_kind(value)}."
             fix = "Write the text, or messages with 'role:' and 'content:'."
             problems.append(context.document.problem(at, what, fix=fix, id="format/wrong-type"))
             continue
@@ -232,7 +232,7 @@ def _prompt_of_file(name: str, context: EvalFileContext, at: Location, problems:
         return None
 
 
-def cross(
+def cross_with_prompts(
     case: Mapping[str, Json], prompts: Sequence[PromptTemplate]
 ) -> Iterator[tuple[dict[str, Json], PromptTemplate | None]]:
     """Return a case once for each prompt, with that as its input and in its id if there are several."""

@@ -30,8 +30,8 @@ from scenarios.formats.json_schemas import (
     any_of,
     has,
     is_one_of,
+    make_reference,
     or_empty,
-    refer,
     schema_by_kind,
     schema_of_list,
     spell_keys,
@@ -59,7 +59,7 @@ _SPELLED: Mapping[type[BaseModel], Spellings] = {
 _LATER = CASES_KEYS[-1]
 
 
-def eval_file_schema() -> Schema:
+def build_agentv_eval_schema() -> Schema:
     """Return the schema of an eval file of any version."""
     writer, parts = _writer()
     file = writer.of(eval_models.EvalFile)
@@ -84,7 +84,7 @@ def dataset_line_schema() -> Schema:
     return writer.write(eval_models.EvalCaseFile, **parts)
 
 
-def settings_schema() -> Schema:
+def build_agentv_settings_schema() -> Schema:
     """Return the schema of the settings."""
     return SchemaWriter((eval_models.GuidelineSettings,)).write(eval_models.GuidelineSettings)
 
@@ -109,7 +109,7 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
     case = writer.of(eval_models.EvalCaseFile)
     # Whether a case needs an input of its own depends on its file.
     case["required"].remove("input_messages")
-    case["properties"]["input_files"] = any_of(case["properties"]["input_files"], refer("variable"))
+    case["properties"]["input_files"] = any_of(case["properties"]["input_files"], make_reference("variable"))
     _add_rules(writer)
     for model, spellings in _SPELLED.items():
         spell_keys(writer.of(model), spellings)
@@ -148,7 +148,7 @@ def _prompt(writer: SchemaWriter) -> Schema:
 def _messages(writer: SchemaWriter) -> dict[str, Schema]:
     """Return the schemas of what a case asks and expects, and of a message's content."""
     message = writer.reference(Message)
-    shorthand: Schema = {"if": {"required": ["role"]}, "then": message, "else": refer("content")}
+    shorthand: Schema = {"if": {"required": ["role"]}, "then": message, "else": make_reference("content")}
     has_role: Schema = {"contains": {"type": "object", "required": ["role"]}}
     parts = any_of(
         {"type": "string"},
@@ -162,7 +162,7 @@ def _messages(writer: SchemaWriter) -> dict[str, Schema]:
     return {
         "input": _by_type(schema_of_list(message, minItems=1), shorthand),
         "expected": _by_type(
-            {"if": has_role, "then": {"items": message}, "else": refer("content")}, shorthand
+            {"if": has_role, "then": {"items": message}, "else": make_reference("content")}, shorthand
         ),
         "content": _by_type(
             {"if": data, "then": {}, "else": {"items": parts}}, {"minProperties": 1}, "string", "null"
@@ -187,7 +187,7 @@ def _add_rules(writer: SchemaWriter) -> None:
         "required": ["tool_calls"],
         "properties": {"tool_calls": {"type": "array", "minItems": 1}},
     }
-    writer.of(Message)["properties"]["content"] = refer("content")
+    writer.of(Message)["properties"]["content"] = make_reference("content")
     writer.of(Message)["if"] = calls
     writer.of(Message)["then"] = {"properties": {"role": {"const": "assistant"}}}
     kinds: Models = (*MODELS.values(), *AGGREGATORS.values())
@@ -201,9 +201,9 @@ def _add_rules(writer: SchemaWriter) -> None:
         if issubclass(kind, LlmJudge | ChecklistJudge | eval_models.AssertSetFile):
             fields["threshold"] = least
         if issubclass(kind, CompositeEvaluator):
-            fields["evaluators"] = schema_of_list(refer("evaluator"), minItems=1)
-    writer.of(CompositeEvaluator)["properties"]["aggregator"] = refer("aggregator")
-    statements = schema_of_list(refer("statement"))
+            fields["evaluators"] = schema_of_list(make_reference("evaluator"), minItems=1)
+    writer.of(CompositeEvaluator)["properties"]["aggregator"] = make_reference("aggregator")
+    statements = schema_of_list(make_reference("statement"))
     writer.of(LlmJudge)["properties"]["rubrics"] = or_empty(statements)
     writer.of(ChecklistJudge)["properties"]["rubrics"] = any_of(NOT_EMPTY, {**statements, "minItems": 1})
     spell_keys(writer.of(ChecklistJudge), {"rubrics": ("rubrics", "criteria", "value")})
@@ -242,7 +242,9 @@ def _kinds(writer: SchemaWriter) -> Mapping[str, Schema]:
     """Return the schema of each kind's entry."""
     kinds = {kind: writer.reference(model) for kind, model in MODELS.items()}
     for kind, model in eval_models.VALUE_MODELS.items():
-        value: Schema = any_of(writer.reference(model), *_short_values(writer, kind), refer("variable"))
+        value: Schema = any_of(
+            writer.reference(model), *_short_values(writer, kind), make_reference("variable")
+        )
         kinds[kind] = {"allOf": [kinds[kind], {"properties": {"value": value}}]}
     statements = any_of(*({"required": [name]} for name in ("rubrics", "criteria", "value")))
     by_criteria: Schema = {"properties": {"type": {"pattern": f"^(?:not-)?(?:{'|'.join(BY_CRITERIA)})$"}}}
@@ -295,14 +297,14 @@ def _allow_variables(schema: Schema) -> None:
     properties = schema["properties"]
     for name, value in properties.items():
         if name not in TEMPLATES and name not in ("type", "include") and not _takes_text(value):
-            properties[name] = any_of(_with_variables(value), refer("variable"))
+            properties[name] = any_of(_with_variables(value), make_reference("variable"))
 
 
 def _with_variables(value: Schema) -> Schema:
     items = value.get("items")
     if not isinstance(items, dict) or "$ref" in items or _takes_text(items):
         return value
-    return {**value, "items": any_of(items, refer("variable"))}
+    return {**value, "items": any_of(items, make_reference("variable"))}
 
 
 def _takes_text(value: Schema) -> bool:
@@ -319,7 +321,7 @@ SCHEMAS = (
         "Eval file of AgentV",
         "An eval file of AgentV, of any version from 0.14.",
         ("*.eval.yaml", "evals/*.yaml"),
-        eval_file_schema,
+        build_agentv_eval_schema,
     ),
     FileSchema(
         "agentv-dataset",
@@ -333,6 +335,6 @@ SCHEMAS = (
         "Settings of AgentV",
         "Settings of AgentV; evalhub reads the patterns of guideline files.",
         (BESIDE, ABOVE),
-        settings_schema,
+        build_agentv_settings_schema,
     ),
 )

@@ -11,10 +11,10 @@ from scenarios.formats.llm_tool_test.config_file import FILE_NAME, read_settings
 from scenarios.formats.llm_tool_test.scenario_models import FIXTURE_FOLDERS
 from scenarios.formats.llm_tool_test.scenario_reader import (
     ReadScenario,
-    candidates,
     contains_file,
     find_folder,
     is_outside,
+    list_candidates,
     read_scenario,
 )
 from scenarios.formats.parsed import ParsedSuite, PositionedDocument, Problem, find_repeated
@@ -105,7 +105,7 @@ def companions(document: PositionedDocument) -> tuple[str, ...]:
         named += [rubric, *(posixpath.join(folder, rubric) for folder in FIXTURE_FOLDERS)]
     folder = value.get("template_folder")
     if isinstance(folder, str) and folder.strip() and not is_outside(folder):
-        named += candidates(folder, FIXTURE_FOLDERS)
+        named += list_candidates(folder, FIXTURE_FOLDERS)
     return tuple(named)
 
 

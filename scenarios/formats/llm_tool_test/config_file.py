@@ -19,8 +19,8 @@ from scenarios.formats.parsed import (
     PositionedDocument,
     Problem,
     ScenarioFileError,
+    describe_kind,
     did_you_mean,
-    kind,
     validate,
 )
 from scenarios.formats.secrets import is_credential
@@ -59,7 +59,7 @@ def _read_gate(
     item: Json, document: PositionedDocument, at: Location, binary: str
 ) -> tuple[Gate | None, list[Problem]]:
     if not isinstance(item, dict):
-        what = f"A gate must be a mapping with a 'type', not {kind(item)}."
+        what = f"A gate must be a mapping with a 'type', not {describe_kind(item)}."
         named = isinstance(item, str) and item in GATES
         fix = f"Write '- type: {item}'." if named else "Write '- type:' with the gate's keys below."
         return None, [document.problem(at, what, fix=fix, id="format/wrong-type")]
@@ -84,7 +84,7 @@ def _with_field_names(item: dict[str, Json]) -> dict[str, Json]:
 def _no_such_gate(item: dict[str, Json], document: PositionedDocument, at: Location, binary: str) -> Problem:
     name = item["type"]
     if not isinstance(name, str):
-        what = f"The type of a gate must be text, not {kind(name)}."
+        what = f"The type of a gate must be text, not {describe_kind(name)}."
         return document.problem(at, what, fix="Write the gate's type as text.", id="format/wrong-type")
     if (instead := replacement_gate(name, item, binary=binary)) is not None:
         what = f"The legacy gate '{name}' was replaced by a generic one."

@@ -30,12 +30,12 @@ from scenarios.formats.parsed import (
     PositionedDocument,
     Problem,
     ScenarioFileError,
+    describe_kind,
     find_repeated,
-    kind,
     validate,
     without_wrong_parts,
 )
-from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.upload import UploadedFiles, resolve_inside
 from scenarios.formats.yaml_text import read_yaml
 from scenarios.guidance import is_tool_file
 from scenarios.named_files import find_named, is_hidden
@@ -45,10 +45,10 @@ from scenarios.watched_files import WatchedNames
 
 def is_outside(value: str) -> bool:
     """Return whether a path is absolute or contains `..`, which fixtures must not."""
-    return inside("", value) is None or ".." in value.split("/")
+    return resolve_inside("", value) is None or ".." in value.split("/")
 
 
-def candidates(value: str, fixture_folders: tuple[str, ...]) -> list[str]:
+def list_candidates(value: str, fixture_folders: tuple[str, ...]) -> list[str]:
     """Return the possible paths of a template folder; the first existing one is used."""
     named = [posixpath.join(folder, "templates", value) for folder in fixture_folders]
     return [*named, posixpath.join("templates", value), value]
@@ -56,7 +56,7 @@ def candidates(value: str, fixture_folders: tuple[str, ...]) -> list[str]:
 
 def find_folder(upload: UploadedFiles, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
     """Return a fixture's folder, searched from the scenario's folder, then from the root."""
-    for path in _from_both_bases(file, candidates(value, fixture_folders)):
+    for path in _from_both_bases(file, list_candidates(value, fixture_folders)):
         if path in upload.folders or (path == "." and upload.files):
             return path
     return None
@@ -83,7 +83,7 @@ def contains_file(folder: str, path: str) -> bool:
 def _from_both_bases(file: str, values: list[str]) -> Iterator[str]:
     for base in dict.fromkeys((posixpath.dirname(file), "")):
         for value in values:
-            if (path := inside(base, value)) is not None:
+            if (path := resolve_inside(base, value)) is not None:
                 yield path
 
 
@@ -175,7 +175,7 @@ def _read_rubric(
     if value is None:
         return None, [_missing(document, "rubric", "the path of a rubric, or an inline rubric")]
     if not isinstance(value, str):
-        what = f"A rubric must be a path or a mapping, not {kind(value)}."
+        what = f"A rubric must be a path or a mapping, not {describe_kind(value)}."
         return None, [document.problem(at, what, fix="Write the rubric's path.", id="format/wrong-type")]
     if value.startswith(PREFIX) and (ready := READY.get(value.removeprefix(PREFIX))):
         return ready, []

@@ -77,7 +77,7 @@ def rubric_schema() -> Schema:
     return SchemaWriter((RubricFile,)).write(RubricFile)
 
 
-def settings_schema() -> Schema:
+def build_llm_tool_test_settings_schema() -> Schema:
     """Return the schema of the settings."""
     writer = SchemaWriter((SettingsFile, Tool, McpServer))
     add_tool_rules(writer)
@@ -97,7 +97,7 @@ SCHEMAS = (
         "Settings of llm-tool-test",
         "Settings beside scenarios: the tool under test, targets' models and prices.",
         (FILE_NAME,),
-        settings_schema,
+        build_llm_tool_test_settings_schema,
     ),
     FileSchema("rubric", "Rubric", "A rubric that scenarios name.", ("rubrics/*.yaml",), rubric_schema),
 )

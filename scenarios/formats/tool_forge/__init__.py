@@ -46,13 +46,13 @@ def _is_case(item: Json) -> bool:
 def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
     """Parse each eval file as one suite."""
     # Imported here because importing takes longer than parsing.
-    from scenarios.formats.tool_forge.case_files import read_file
+    from scenarios.formats.tool_forge.case_files import read_case_file
 
     names = upload.name_suites(documents)
     suites: list[ParsedSuite] = []
     problems: list[Problem] = []
     for document in documents:
-        suite, file_problems = read_file(document, upload, names[document.file])
+        suite, file_problems = read_case_file(document, upload, names[document.file])
         suites.append(suite)
         problems += file_problems
     return Parsed.of(suites, problems)

@@ -18,8 +18,8 @@ from scenarios.formats.parsed import (
     PositionedDocument,
     Problem,
     ScenarioFileError,
+    describe_kind,
     find_repeated,
-    kind,
     validate,
 )
 from scenarios.formats.text_files import read_json
@@ -56,7 +56,7 @@ class _Seed:
     problems: tuple[Problem, ...] = ()
 
 
-def read_file(
+def read_case_file(
     document: PositionedDocument, upload: UploadedFiles, name: str
 ) -> tuple[ParsedSuite, list[Problem]]:
     """Read one eval file as the suite `name`; return it with all problems and lints."""
@@ -136,7 +136,7 @@ def _cases_of(document: PositionedDocument) -> _Cases:
     if isinstance(value, dict) and any(group in value for group in GROUPS):
         return _perturbations(document, value)
     if not isinstance(value, dict):
-        what = f"An eval file must be an object or a list of cases, not {kind(value)}."
+        what = f"An eval file must be an object or a list of cases, not {describe_kind(value)}."
         fix = 'Write {"metadata": null, "cases": []}, or the list of cases alone.'
         return _Cases(problems=[document.problem((), what, fix=fix, id="format/wrong-type")])
     envelope, problems = validate(Envelope, value, document)
@@ -194,7 +194,7 @@ def _add_group(document: PositionedDocument, cases: _Cases, group: str, items: J
     if listed is None:
         return
     if not isinstance(listed, list):
-        what = f"The cases must be a list, not {kind(listed)}."
+        what = f"The cases must be a list, not {describe_kind(listed)}."
         cases.problems.append(
             document.problem(at, what, fix='Write {"cases": [...]}.', id="format/wrong-type")
         )

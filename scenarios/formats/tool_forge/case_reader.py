@@ -10,7 +10,14 @@ from evaluators.grading.evaluate import Criteria
 from evaluators.grading.template_tokens import tokens_in
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern, string_of
-from scenarios.formats.parsed import CaseReading, Location, PositionedDocument, Problem, kind, validate
+from scenarios.formats.parsed import (
+    CaseReading,
+    Location,
+    PositionedDocument,
+    Problem,
+    describe_kind,
+    validate,
+)
 from scenarios.formats.tool_forge.case_models import CaseContext, CaseFile, Linted, lints
 from scenarios.spec import ScenarioSpec, TrialLimits
 
@@ -190,7 +197,7 @@ def _bad_param_value(
 def read_case(value: Json, context: CaseContext) -> CaseReading:
     """Translate one case, with all its problems."""
     if not isinstance(value, dict):
-        what = f"An eval case must be a mapping, not {kind(value)}."
+        what = f"An eval case must be a mapping, not {describe_kind(value)}."
         fix = 'Write an object with "id", "input" and "expect".'
         return CaseReading(
             problems=[context.document.problem(context.at, what, fix=fix, id="format/wrong-type")]

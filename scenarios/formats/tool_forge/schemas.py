@@ -20,7 +20,7 @@ _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 """What is compared as text."""
 
 
-def eval_file_schema() -> Schema:
+def build_tool_forge_eval_schema() -> Schema:
     """Return the schema of an eval file: an object with cases or groups of them, or a list of cases."""
     writer = SchemaWriter(
         (Envelope, PerturbationFile, CaseFile, Expect, ToolParam), drops_empty=(CaseFile, Expect)
@@ -81,6 +81,6 @@ SCHEMAS = (
         "Eval cases of tool-forge",
         "An eval file of tool-forge: cases with their metadata, groups of rephrased triggers, or a list of cases.",
         tuple(f"*.{tier}.json" for tier in TIERS),
-        eval_file_schema,
+        build_tool_forge_eval_schema,
     ),
 )

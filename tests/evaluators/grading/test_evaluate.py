@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.grading.evaluate import CompositeWeights, Criteria, composite, evaluate, outcome
+from evaluators.grading.evaluate import (
+    CompositeWeights,
+    Criteria,
+    compute_composite,
+    decide_outcome,
+    evaluate,
+)
 from evaluators.grading.gates.file_gates import FileExists
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import CommandResult, CompletionError, Outcome, Score
@@ -33,7 +39,7 @@ BROKEN = Score("judge", "judge", error="Down.")
 @pytest.mark.spec("llm-tool-test", "Outcome by gates and judge")
 @pytest.mark.spec("llm-tool-test", "No state that waits for a review")
 def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
-    assert outcome(scores) == expected
+    assert decide_outcome(scores) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,7 +60,7 @@ def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
 def test_the_composite(
     scores: tuple[Score, ...], decided: Outcome, number: float | None, layers: set[str]
 ) -> None:
-    found, weights = composite(CompositeWeights(), scores, decided)
+    found, weights = compute_composite(CompositeWeights(), scores, decided)
     assert found == (None if number is None else pytest.approx(number))
     assert set(weights) == layers
     assert not weights or sum(weights.values()) == pytest.approx(1.0)
@@ -62,11 +68,11 @@ def test_the_composite(
 
 @pytest.mark.spec("llm-tool-test", "Composite only on request, by weights")
 def test_no_composite_unless_the_scenario_asks() -> None:
-    assert composite(None, (PASSED,), "pass") == (None, {})
+    assert compute_composite(None, (PASSED,), "pass") == (None, {})
 
 
 def test_weights_of_nothing_give_no_composite() -> None:
-    assert composite(CompositeWeights(gate_weight=0), (PASSED,), "pass") == (None, {})
+    assert compute_composite(CompositeWeights(gate_weight=0), (PASSED,), "pass") == (None, {})
 
 
 JUDGE = JudgeCriteria(rubric=RubricCriteria(criteria=(Criterion(id="a", weight=1),)), pass_threshold=0.5)
@@ -169,6 +175,6 @@ def test_a_first_try_success_that_is_not_measured_takes_no_part_in_the_composite
         Score("gates", "file_exists", 1.0, True),
         Score("judge", "judge", 0.5, True),
     )
-    number, used = composite(weights, scores, "pass")
+    number, used = compute_composite(weights, scores, "pass")
     assert used == pytest.approx({"gates": 0.625, "judge": 0.375})
     assert number == pytest.approx(0.8125)

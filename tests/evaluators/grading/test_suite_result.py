@@ -2,7 +2,7 @@ import pytest
 
 from evaluators.grading.assertions import CaseVerdict, Expect
 from evaluators.grading.evaluate import Criteria, evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.suite_result import (
     CaseResult,
     CaseTrial,
@@ -214,7 +214,7 @@ def test_it_compares_by_id_in_the_order_of_the_current_run():
 
 def test_a_trial_has_the_result_of_its_verdict():
     expect = Expect(response_contains=("{{seed:x}}", "Tokyo"), max_tokens=1)
-    done = evaluate(Criteria(expect=expect), Evidence(Transcript(), answer="Paris"))
+    done = evaluate(Criteria(expect=expect), TrialEvidence(Transcript(), answer="Paris"))
     found = trial_result(
         done.outcome, done.scores, tools_called=["a"], answer="Paris", seconds=1.5, cost_usd=0.1
     )

@@ -13,15 +13,15 @@ import numpy as np
 from evaluators.statistics.looks import (
     ONE_LOOK,
     LookDecision,
+    compute_information,
     decide_look,
-    information,
     look_sizes,
     planned_levels,
     state_of,
     unplanned_levels,
 )
 from evaluators.statistics.measure_change import ChangeVerdict, Sample
-from evaluators.statistics.regression import compare_headline, overall
+from evaluators.statistics.regression import compare_headline, decide_overall
 from evaluators.statistics.significance import Arms
 from tests.evaluators.statistics.simulated_runs import HEADLINE
 
@@ -111,7 +111,7 @@ def looked_at(
         if look.decision is not LookDecision.GO_ON:
             break
         running = [int(key) for key in look.undecided]
-    verdict = overall(compare_headline([(PASS, before.samples, after.samples)], levels))
+    verdict = decide_overall(compare_headline([(PASS, before.samples, after.samples)], levels))
     assert (verdict in CHANGED) == (look.decision is LookDecision.DECIDED)
     return verdict, int(after.n.sum() + (0 if plan.baseline else before.n.sum()))
 
@@ -187,7 +187,7 @@ def unplanned_alarms(
 
 def _information(before: Side, after: Side) -> tuple[float, float]:
     arms = [Arms(0, int(old), 0, int(new)) for old, new in zip(before.n, after.n, strict=True)]
-    return information(arms), max(information([each]) for each in arms)
+    return compute_information(arms), max(compute_information([each]) for each in arms)
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from evaluators.statistics.measure_change import (
     Scale,
     pool_samples,
 )
-from evaluators.statistics.regression import compare_headline, overall
+from evaluators.statistics.regression import compare_headline, decide_overall
 from evaluators.statistics.retest import (
     IN_TURN,
     Passes,
@@ -319,7 +319,8 @@ def arms_found(scenarios: int, trials: int, broken: int, number: int, seed: int)
         named = any(decide_retest(*each) is RetestOutcome.NAMED for each in fresh)
         found += (
             named
-            or overall(compare_headline([(HEADLINE[0], *sides)], with_power=False)) is ChangeVerdict.REGRESSED
+            or decide_overall(compare_headline([(HEADLINE[0], *sides)], with_power=False))
+            is ChangeVerdict.REGRESSED
         )
     return found / number
 
@@ -334,7 +335,7 @@ def uneven_alarms(scenarios: int, trials: int, hard: int, number: int, seed: int
         with_hard = [_samples(run) for run in runs[:2]]
         new = _samples((rng.random((len(rates), trials)) < rates[:, None]).astype(float))
         compared = compare_with_line([(HEADLINE[0], Line([*with_hard, *line]), new)])
-        alarms += overall(compared.headline) is ChangeVerdict.REGRESSED
+        alarms += decide_overall(compared.headline) is ChangeVerdict.REGRESSED
     return alarms / number
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from evaluators.statistics.looks import PASS_RATE_SHARE
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.statistics.power import RELIABLE, RateTestLevel, detectable, expected_rates
-from evaluators.statistics.regression import compare_headline, compare_measures, overall
+from evaluators.statistics.power import RELIABLE, RateTestLevel, expected_rates, find_detectable_drop
+from evaluators.statistics.regression import compare_headline, compare_measures, decide_overall
 from tests.evaluators.statistics.simulated_runs import HEADLINE, samples_of
 
 PASS = HEADLINE[0]
@@ -102,7 +102,7 @@ def promised_and_found(
         sides = passes_of(rng, rates, before), passes_of(rng, lost, after)
         (change,) = compare_headline([(PASS, *sides)], with_power=False)
         own += change.verdict is ChangeVerdict.REGRESSED
-        whole += overall([change]) is ChangeVerdict.REGRESSED
+        whole += decide_overall([change]) is ChangeVerdict.REGRESSED
     return drop, own / comparisons, whole / comparisons
 
 
@@ -118,7 +118,7 @@ def planned_and_found(
         rates = rng.uniform(*span, scenarios)
         known = expected_rates(rng.binomial(5 * trials, rates).tolist(), [5 * trials] * scenarios)
         arms = [trials] * scenarios
-        change = detectable(known, arms, arms, RateTestLevel(PASS_RATE_SHARE, PASS.smallest_effect))
+        change = find_detectable_drop(known, arms, arms, RateTestLevel(PASS_RATE_SHARE, PASS.smallest_effect))
         if change is None or change > rates.mean():
             continue
         plans += 1

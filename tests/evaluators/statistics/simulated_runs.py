@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureRule, Sample
-from evaluators.statistics.regression import compare_headline, overall
+from evaluators.statistics.regression import compare_headline, decide_overall
 
 HEADLINE = [
     MeasureRule("trial/pass", is_outcome=True),
@@ -78,7 +78,7 @@ def false_alarms(
         arms = simulated_run(rng, rates, trials), simulated_run(rng, rates, after or trials)
         changes = compare_headline(list(zip(HEADLINE, *arms, strict=True)), with_power=False)
         passes = changes[0]
-        verdicts[overall(changes)] += 1
+        verdicts[decide_overall(changes)] += 1
         uncorrected += (passes.p or 0.0) < 0.05
         covered += (passes.lower or 0.0) <= 0 <= (passes.upper or 0.0)
     alarms = verdicts[ChangeVerdict.REGRESSED] + verdicts[ChangeVerdict.IMPROVED]
@@ -99,7 +99,7 @@ def share_found(
         later[:broken] = 0.02
         arms = simulated_run(rng, rates, trials), simulated_run(rng, later, trials)
         found += (
-            overall(compare_headline(list(zip(HEADLINE, *arms, strict=True)), with_power=False))
+            decide_overall(compare_headline(list(zip(HEADLINE, *arms, strict=True)), with_power=False))
             is ChangeVerdict.REGRESSED
         )
     return found / comparisons
@@ -117,7 +117,7 @@ def alarm_share(histories: int, runs: int = 200, scenarios: int = 5, trials: int
         passes = rng.binomial(trials, rates, size=(runs, scenarios)) / trials
         samples = [{str(key): Sample(trials, float(rate)) for key, rate in enumerate(row)} for row in passes]
         for before, after in pairwise(samples):
-            alarms += overall(compare_headline([(HEADLINE[0], before, after)], with_power=False)) in (
+            alarms += decide_overall(compare_headline([(HEADLINE[0], before, after)], with_power=False)) in (
                 ChangeVerdict.REGRESSED,
                 ChangeVerdict.IMPROVED,
             )

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 from evaluators.statistics.measure_change import ChangeVerdict, Sample
-from evaluators.statistics.regression import compare_headline, overall
+from evaluators.statistics.regression import compare_headline, decide_overall
 from tests.evaluators.statistics.simulated_runs import HEADLINE, simulated_run
 
 Measured = tuple[dict[str, Sample], ...]
@@ -26,7 +26,7 @@ _UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE, ChangeVerdict
 
 
 def _verdict(before: Measured, after: Measured) -> ChangeVerdict:
-    return overall(compare_headline(list(zip(HEADLINE, before, after, strict=True)), with_power=False))
+    return decide_overall(compare_headline(list(zip(HEADLINE, before, after, strict=True)), with_power=False))
 
 
 def named(

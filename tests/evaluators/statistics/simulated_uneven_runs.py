@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureRule, Sample, Scale
-from evaluators.statistics.regression import compare_headline, compare_measures, overall
+from evaluators.statistics.regression import compare_headline, compare_measures, decide_overall
 from tests.evaluators.statistics.simulated_runs import HEADLINE
 
 Counts = Callable[[np.random.Generator], np.ndarray]
@@ -43,7 +43,7 @@ def uneven_alarms(design: str, rates: str, comparisons: int = COMPARISONS) -> fl
         true = rng.beta(*RATES[rates], len(before))
         arms = _run(rng, true, before), _run(rng, true, after)
         measures = list(zip(HEADLINE[:2], *arms, strict=True))
-        alarms += overall(compare_headline(measures, with_power=False)) in CHANGED
+        alarms += decide_overall(compare_headline(measures, with_power=False)) in CHANGED
     return alarms / comparisons
 
 

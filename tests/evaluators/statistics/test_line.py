@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.statistics.line import Line, compare_amount, compare_with_line, expected_range, find_drift
 from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureRule, Sample, Scale
-from evaluators.statistics.regression import overall
+from evaluators.statistics.regression import decide_overall
 from tests.evaluators.statistics.simulated_nights import (
     Nights,
     arms_found,
@@ -94,7 +94,7 @@ def test_a_broken_scenario_is_named_by_its_last_runs_together():
     broken = run_of(0, 4, 5, 5, 4, 5, trials=5)
     found = compare_with_line([(PASS, Line([broken, *STEADY]), broken)])
     assert found.headline[0].broke == ("s0",)
-    assert overall(found.headline) is ChangeVerdict.REGRESSED
+    assert decide_overall(found.headline) is ChangeVerdict.REGRESSED
     change = found.scenarios["s0"]
     assert (change.window, change.trials, change.after) == (2, (50, 10), 0.0)
 

@@ -10,8 +10,8 @@ from evaluators.statistics.looks import (
     ONE_LOOK,
     LookDecision,
     decide_look,
-    levels_of,
     look_sizes,
+    plan_levels,
     planned_levels,
     spent_error,
     state_of,
@@ -35,7 +35,7 @@ def side(*passes, trials=6):
 
 
 def test_levels_are_the_published_ones_of_four_equal_looks():
-    levels = levels_of(QUARTERS, tuple(spent_error(each, 0.05) for each in QUARTERS))
+    levels = plan_levels(QUARTERS, tuple(spent_error(each, 0.05) for each in QUARTERS))
     bounds = [NormalDist().inv_cdf(1 - level / 2) for level in levels]
     # Lan and DeMets' spending of the O'Brien-Fleming kind, two-sided 0.05.
     assert bounds == pytest.approx([4.333, 2.963, 2.359, 2.014], abs=0.005)

@@ -40,7 +40,7 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     significance.within_scenario_p: lambda: [significance.within_scenario_p(arms, mid=mid) for arms in (FEW, UNEVEN) for mid in (True, False)],
     significance.within_moments_p: lambda: significance.within_moments_p([Values(5, 0.8, 0.1, 5, 0.5, 0.1)]),
     significance.boschloo_p: lambda: [significance.boschloo_p(arms) for arms in (FEW[0], Arms(0, 5, 5, 5), Arms(150, 211, 120, 223))],
-    significance.holm: lambda: significance.holm([0.01, 0.04]),
+    significance.adjust_holm: lambda: significance.adjust_holm([0.01, 0.04]),
     significance.benjamini_hochberg: lambda: significance.benjamini_hochberg([0.01, 0.04]),
     significance.t_interval: lambda: significance.t_interval([0.1, 0.2, 0.4], 0.95),
     significance.mean_and_error: lambda: significance.mean_and_error([0.1, 0.2, 0.4]),
@@ -53,11 +53,11 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     line.is_confirmed_by: lambda: line.is_confirmed_by(line.compare_with_line([(PASS, line.Line([BEFORE, AFTER] * 3), AFTER)]).headline[0]),
     line.find_drift: lambda: line.find_drift([0.9, 0.91] * 10 + [0.7, 0.71] * 10, 0.05),
     line.expected_range: lambda: line.expected_range([(0.9, 10)] * 6, 10),
-    power.detectable: lambda: power.detectable(RATES, (9, 9), (9, 9), LEVEL),
+    power.find_detectable_drop: lambda: power.find_detectable_drop(RATES, (9, 9), (9, 9), LEVEL),
     looks.scale_p: lambda: looks.scale_p(0.01, 0.03),
     looks.share_error: lambda: looks.share_error([0.01, 0.2], looks.ONE_RUN, has_passes=True),
     looks.spent_error: lambda: looks.spent_error(0.5, 0.05),
-    looks.levels_of: lambda: looks.levels_of((1.0, 2.0, 2.0), (0.01, 0.03, 0.05)),
+    looks.plan_levels: lambda: looks.plan_levels((1.0, 2.0, 2.0), (0.01, 0.03, 0.05)),
     looks.planned_levels: lambda: looks.planned_levels([(0.5, 0.5), (1.0, 1.0)]),
     looks.unplanned_levels: lambda: looks.unplanned_levels([(1.0, 1.0), (2.0, 2.0)]),
     looks.decide_look: lambda: looks.decide_look(look_state(), Levels(0.03, 0.02), is_last=False),
@@ -66,7 +66,7 @@ CALLS: Mapping[Callable[..., Any], Callable[[], Any]] = {
     looks.look_sizes: lambda: looks.look_sizes(3, 10),
     looks.first_size: lambda: looks.first_size(10),
     looks.state_of: look_state,
-    looks.information: lambda: looks.information(FEW),
+    looks.compute_information: lambda: looks.compute_information(FEW),
     MeasurePower: lambda: [
         (power.detectable, power.most_found, power.more_trials, power.is_enough(2))
         for power in (

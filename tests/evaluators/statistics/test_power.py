@@ -8,11 +8,11 @@ import pytest
 from evaluators.statistics.power import (
     RateTestLevel,
     can_reach,
-    detectable,
+    compute_power,
     expected_rates,
+    find_detectable_drop,
     is_found,
     most_power,
-    power,
     smallest_enough,
 )
 from evaluators.statistics.significance import Arms, boschloo_p, within_scenario_p
@@ -56,31 +56,31 @@ def counted_share(rates, later, before, after, level, repeats=1_000):
 def test_the_power_is_about_how_often_the_test_finds_it(before, after, drop):
     rates = np.linspace(0.7, 0.95, len(before)).tolist()
     expected = counted_share(rates, [rate - drop for rate in rates], before, after, VERDICT)
-    assert power(rates, before, after, drop, VERDICT) == pytest.approx(expected, abs=0.12)
+    assert compute_power(rates, before, after, drop, VERDICT) == pytest.approx(expected, abs=0.12)
 
 
 @pytest.mark.parametrize(("scenarios", "trials"), [(1, 12), (3, 4), (5, 5), (10, 3), (20, 10)])
 def test_the_detectable_change_is_found_four_times_out_of_five(scenarios, trials):
     rates, arms = np.linspace(0.8, 0.95, scenarios).tolist(), [trials] * scenarios
-    change = detectable(rates, arms, arms, VERDICT)
+    change = find_detectable_drop(rates, arms, arms, VERDICT)
     assert change is not None
-    assert power(rates, arms, arms, change, VERDICT) == pytest.approx(0.8, abs=0.02)
+    assert compute_power(rates, arms, arms, change, VERDICT) == pytest.approx(0.8, abs=0.02)
 
 
 def test_low_rates_can_only_rise():
     arms = [10] * 6
-    assert detectable([0.1] * 6, arms, arms, VERDICT) == pytest.approx(
-        detectable([0.9] * 6, arms, arms, VERDICT)
+    assert find_detectable_drop([0.1] * 6, arms, arms, VERDICT) == pytest.approx(
+        find_detectable_drop([0.9] * 6, arms, arms, VERDICT)
     )
 
 
 def test_a_drop_stops_at_nothing():
     # The mean can't fall by more than it is, and the scenario that always failed loses nothing.
     arms = [6] * 3
-    change = detectable([1.0, 0.0, 1.0], arms, arms, VERDICT)
+    change = find_detectable_drop([1.0, 0.0, 1.0], arms, arms, VERDICT)
     assert change is not None
     assert 0.2 < change <= 2 / 3
-    assert power([1.0, 0.0, 1.0], arms, arms, 0.9, VERDICT) == power(
+    assert compute_power([1.0, 0.0, 1.0], arms, arms, 0.9, VERDICT) == compute_power(
         [1.0, 0.0, 1.0], arms, arms, 2 / 3, VERDICT
     )
 
@@ -97,8 +97,8 @@ def test_designs_without_a_verdict_are_known(scenarios, trials, reaches):
 
 def test_a_change_of_the_smallest_effect_is_found_half_of_the_time_at_most():
     arms = [2_000] * 10
-    assert power([0.8] * 10, arms, arms, 0.05, VERDICT) == pytest.approx(0.5, abs=0.01)
-    assert power([0.8] * 10, arms, arms, 0.075, VERDICT) > 0.99
+    assert compute_power([0.8] * 10, arms, arms, 0.05, VERDICT) == pytest.approx(0.5, abs=0.01)
+    assert compute_power([0.8] * 10, arms, arms, 0.075, VERDICT) > 0.99
 
 
 def test_the_fewest_trials_are_the_first_that_are_enough():

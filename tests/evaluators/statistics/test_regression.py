@@ -7,7 +7,12 @@ import pytest
 
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureRule, Sample, Scale
-from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios, overall
+from evaluators.statistics.regression import (
+    compare_headline,
+    compare_measures,
+    compare_scenarios,
+    decide_overall,
+)
 from tests.evaluators.statistics.simulated_runs import DESIGNS, alarm_share, false_alarms, share_found
 
 pytestmark = pytest.mark.spec("llm-tool-test", "Regressions found by themselves (left open there)")
@@ -57,7 +62,7 @@ def test_scenarios_that_broke_are_a_regression_however_many_others_moved():
     after = outcomes(0, 0, *[10] * 6, *[9] * 6, *[10] * 6, trials=10)
     change = compared(PASS, before, after)
     assert change.broke == ("s0", "s1")
-    assert overall([change]) is ChangeVerdict.REGRESSED
+    assert decide_overall([change]) is ChangeVerdict.REGRESSED
 
 
 def test_broken_scenarios_outweigh_improved_ones():
@@ -66,8 +71,8 @@ def test_broken_scenarios_outweigh_improved_ones():
     change = compared(PASS, before, after)
     assert (change.broke, change.mended) == (("s0",), ("s1", "s2", "s3"))
     assert change.verdict is ChangeVerdict.IMPROVED
-    assert overall([change]) is ChangeVerdict.REGRESSED
-    assert verdict_sentences.explanation(change) == (
+    assert decide_overall([change]) is ChangeVerdict.REGRESSED
+    assert verdict_sentences.explain_verdict(change) == (
         "1 scenario broke: s0; 3 scenarios improved: s1, s2, s3. The suite's pass rate rose."
     )
 
@@ -153,7 +158,7 @@ def test_a_significant_change_below_the_threshold_is_small():
     assert (change.verdict, change.below_threshold) == (ChangeVerdict.EQUIVALENT, True)
     near = compared(ERRORS, varied(*[0.5] * 9, trials=50), varied(*[0.451] * 9, trials=50))
     assert (near.verdict, near.below_threshold) == (ChangeVerdict.SMALL, True)
-    assert "The change is real" in verdict_sentences.explanation(near)
+    assert "The change is real" in verdict_sentences.explain_verdict(near)
 
 
 def test_equal_results_of_few_trials_are_not_equivalent():
@@ -168,7 +173,7 @@ def test_fewer_than_ten_scenarios_are_never_equivalent():
     many = outcomes(*[500] * 9, trials=500)
     change = compared(PASS, many, many)
     assert change.verdict is ChangeVerdict.NO_EVIDENCE
-    assert verdict_sentences.explanation(change).endswith("would have been found four times out of five.")
+    assert verdict_sentences.explain_verdict(change).endswith("would have been found four times out of five.")
 
 
 def test_costs_are_compared_by_their_ratio():
@@ -193,7 +198,7 @@ def test_a_measure_without_direction_has_no_winner():
     change = compared(rule, constant(*[2.0] * 12), constant(*[4.0] * 12))
     assert change.p_corrected < 0.05
     assert change.verdict is ChangeVerdict.CHANGED
-    assert verdict_sentences.explanation(change).startswith("p < 0.0001 after correction")
+    assert verdict_sentences.explain_verdict(change).startswith("p < 0.0001 after correction")
 
 
 def test_a_large_change_of_one_scenario_alone_is_undecided():
@@ -203,14 +208,14 @@ def test_a_large_change_of_one_scenario_alone_is_undecided():
     change = compare_headline([other, (rule, before, after)])[1]
     assert change.effect == pytest.approx(0.4)
     assert change.verdict is ChangeVerdict.TOO_LITTLE
-    assert verdict_sentences.explanation(change).startswith("The scenarios changed too differently")
+    assert verdict_sentences.explain_verdict(change).startswith("The scenarios changed too differently")
 
 
 def test_more_trials_show_a_little_more_than_the_smallest_effect():
     before, after = outcomes(*[3, 2, 3, 3] * 5, trials=3), outcomes(*[3, 3, 2, 3] * 5, trials=3)
     change = compared(PASS, before, after)
     trials = 3 + change.more_trials
-    assert verdict_sentences.explanation(change, dollars_a_trial=0.01).endswith(
+    assert verdict_sentences.explain_verdict(change, dollars_a_trial=0.01).endswith(
         f"{change.more_trials} more trials of each scenario in both runs would show 8 points, about"
         f" ${0.4 * change.more_trials:.2f}."
     )
@@ -251,7 +256,7 @@ def test_few_scores_that_dont_vary_decide_nothing(before, after):
 def test_two_trials_of_two_scenarios_miss_most():
     change = compared(PASS, outcomes(2, 2, trials=2), outcomes(2, 1, trials=2))
     assert (change.detectable, change.most_found) == (None, pytest.approx(0.5, abs=0.15))
-    assert "miss even the loss of every pass." in verdict_sentences.explanation(change)
+    assert "miss even the loss of every pass." in verdict_sentences.explain_verdict(change)
     lost = compared(PASS, outcomes(2, 2, trials=2), outcomes(0, 0, trials=2))
     assert lost.verdict is ChangeVerdict.REGRESSED
 
@@ -259,7 +264,7 @@ def test_two_trials_of_two_scenarios_miss_most():
 def test_a_single_scenario_has_one_level():
     change = compared(PASS, outcomes(3, trials=3), outcomes(0, trials=3))
     assert change.p == pytest.approx(1 / 32)
-    assert (overall([change]), change.broke) == (ChangeVerdict.TOO_LITTLE, ())
+    assert (decide_overall([change]), change.broke) == (ChangeVerdict.TOO_LITTLE, ())
     assert verdict_sentences.could_show(change) == "So few trials can't reach a verdict, whatever they show."
 
 
@@ -284,10 +289,10 @@ def test_the_gravest_verdict_is_that_of_the_whole():
     better = compared(PASS, outcomes(*[1] * 12, trials=5), outcomes(*[4] * 12, trials=5))
     worse = compared(ERRORS, varied(*[0.2] * 12), varied(*[0.6] * 12))
     unclear = compared(PASS, outcomes(3, 3, trials=3), outcomes(3, 2, trials=3))
-    assert overall([better, worse]) is ChangeVerdict.REGRESSED
-    assert overall([unclear, better]) is ChangeVerdict.IMPROVED
-    assert overall([unclear]) is ChangeVerdict.TOO_LITTLE
-    assert overall([]) is ChangeVerdict.NOT_COMPARABLE
+    assert decide_overall([better, worse]) is ChangeVerdict.REGRESSED
+    assert decide_overall([unclear, better]) is ChangeVerdict.IMPROVED
+    assert decide_overall([unclear]) is ChangeVerdict.TOO_LITTLE
+    assert decide_overall([]) is ChangeVerdict.NOT_COMPARABLE
 
 
 @pytest.mark.simulation

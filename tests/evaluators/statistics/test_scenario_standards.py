@@ -2,8 +2,8 @@ import pytest
 
 from evaluators.statistics.comparability import (
     Standard,
-    comparability,
     describe_incomparable,
+    find_changed_parts,
     name_incomparable,
     not_comparable,
 )
@@ -23,7 +23,7 @@ ONE = Standard("t", "g", "j", "r")
     ],
 )
 def test_what_changed_is_the_reason(after, reasons):
-    assert comparability(ONE, after) == reasons
+    assert find_changed_parts(ONE, after) == reasons
 
 
 def test_only_scenarios_that_both_have_are_named():

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluators.statistics.descriptive import mean_difference, newcombe
+from evaluators.statistics.descriptive import mean_difference, newcombe_interval
 from evaluators.statistics.significance import (
     Arms,
     Values,
+    adjust_holm,
     benjamini_hochberg,
     boschloo_p,
-    holm,
     jeffreys_variance,
     t_interval,
     within_moments_p,
@@ -174,14 +174,14 @@ def test_corrections_equal_those_of_statsmodels():
     from statsmodels.stats.multitest import multipletests
 
     ps = [0.001, 0.2, 0.013, 0.04, 0.012, 0.9]
-    assert holm(ps) == pytest.approx(multipletests(ps, method="holm")[1])
+    assert adjust_holm(ps) == pytest.approx(multipletests(ps, method="holm")[1])
     assert benjamini_hochberg(ps) == pytest.approx(multipletests(ps, method="fdr_bh")[1])
-    assert holm([]) == benjamini_hochberg([]) == []
+    assert adjust_holm([]) == benjamini_hochberg([]) == []
 
 
 def test_holms_own_example_rejects_only_the_first():
     # Holm 1979: with n tests the smallest p is multiplied by n, the next by n - 1, and none may fall below the last.
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjust_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
 @pytest.mark.parametrize(
@@ -195,18 +195,18 @@ def test_holms_own_example_rejects_only_the_first():
     ],
 )
 def test_newcombes_table_of_differences_is_met(counts, lower, upper):
-    assert newcombe(*counts) == pytest.approx((lower, upper), abs=0.0006)
+    assert newcombe_interval(*counts) == pytest.approx((lower, upper), abs=0.0006)
 
 
 def test_newcombes_interval_equals_that_of_statsmodels():
     from statsmodels.stats.proportion import confint_proportions_2indep
 
     expected = confint_proportions_2indep(14, 20, 17, 20, compare="diff", method="newcomb")
-    assert newcombe(17, 20, 14, 20) == pytest.approx(expected, abs=1e-4)
+    assert newcombe_interval(17, 20, 14, 20) == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_mean_of_one_difference_has_newcombes_interval():
-    assert mean_difference([(3, 10, 9, 10)]) == pytest.approx(newcombe(3, 10, 9, 10))
+    assert mean_difference([(3, 10, 9, 10)]) == pytest.approx(newcombe_interval(3, 10, 9, 10))
     with pytest.raises(ValueError, match="no scenarios"):
         mean_difference([])
 

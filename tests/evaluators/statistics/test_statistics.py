@@ -2,7 +2,13 @@ from itertools import combinations
 
 import pytest
 
-from evaluators.statistics.descriptive import pass_at_k, pass_hat_k, shrunken_rates, student_quantile, wilson
+from evaluators.statistics.descriptive import (
+    pass_at_k,
+    pass_hat_k,
+    shrunken_rates,
+    student_quantile,
+    wilson_interval,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,29 +26,29 @@ from evaluators.statistics.descriptive import pass_at_k, pass_hat_k, shrunken_ra
 )
 def test_the_interval_is_wilsons(passes, total, published):
     # The deviations that scipy takes for 95 %, which 1.96 rounds.
-    found = wilson(passes, total, z=1.959963984540054)
+    found = wilson_interval(passes, total, z=1.959963984540054)
     assert (found.lower, found.upper) == pytest.approx(published, abs=1e-12)
 
 
 def test_the_center_is_pulled_towards_one_half():
-    assert wilson(50, 100).center == pytest.approx(0.5)
-    assert 0.5 < wilson(9, 10).center < 0.9
+    assert wilson_interval(50, 100).center == pytest.approx(0.5)
+    assert 0.5 < wilson_interval(9, 10).center < 0.9
 
 
 def test_fewer_deviations_make_a_narrower_interval():
-    narrow, wide = wilson(5, 10, z=1), wilson(5, 10)
+    narrow, wide = wilson_interval(5, 10, z=1), wilson_interval(5, 10)
     assert narrow.upper - narrow.lower < wide.upper - wide.lower
 
 
 def test_without_trials_everything_is_possible():
-    found = wilson(0, 0)
+    found = wilson_interval(0, 0)
     assert (found.lower, found.upper) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(("passes", "total"), [(3, 2), (-1, 2), (0, -1)])
 def test_it_refuses_invalid_rates(passes, total):
     with pytest.raises(ValueError, match="is not a rate"):
-        wilson(passes, total)
+        wilson_interval(passes, total)
 
 
 @pytest.mark.parametrize(

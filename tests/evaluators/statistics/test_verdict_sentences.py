@@ -13,7 +13,7 @@ from evaluators.statistics.measure_change import (
     MeasureRule,
     change_of,
 )
-from evaluators.statistics.verdict_sentences import explanation, scenarios_worse, sign_of_p
+from evaluators.statistics.verdict_sentences import explain_verdict, scenarios_worse, sign_of_p
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def undecided(**fields: Any) -> MeasureChange:
     ids=["undecided", "misses much", "no verdict"],
 )  # fmt: skip
 def test_an_undecided_verdict_says_what_decides(fields: dict[str, Any], text: str) -> None:
-    assert explanation(undecided(**fields), dollars_a_trial=0.05) == text
+    assert explain_verdict(undecided(**fields), dollars_a_trial=0.05) == text
 
 
 def test_a_calm_run_says_where_its_line_expects_it() -> None:
     rule = MeasureRule("trial/pass", is_outcome=True)
     change = change_of(rule, ChangeVerdict.AS_EXPECTED, 3, after=0.9, expected=(0.84, 0.95))
-    assert explanation(change) == "90 %, expected 84 to 95 %."
+    assert explain_verdict(change) == "90 %, expected 84 to 95 %."
 
 
 def test_scenarios_are_counted_where_most_went() -> None:

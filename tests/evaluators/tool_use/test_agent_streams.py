@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript, Usage
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
@@ -173,7 +173,7 @@ def test_calls_after_one_event_of_the_agent_are_not_left_out(agent, other):
     first = (STREAMS / f"{agent}.jsonl").read_bytes().splitlines(keepends=True)[0]
     rest = CODEX_SESSION if other == "codex_session" else (STREAMS / f"{other}.jsonl").read_bytes()
     if other == agent:
-        assert calls(parse(agent, rest).events)
+        assert pair_calls(parse(agent, rest).events)
         return
     with pytest.raises(UnreadableTranscript, match="look like tool calls"):
         parse(agent, first + rest)
@@ -307,7 +307,7 @@ def test_claude_reads_results_in_blocks_and_failed_sessions():
 def test_a_command_that_opencode_ended_has_failed(ended, code):
     state = {"status": "completed", "input": {"command": "./taskmgr create"}, "metadata": ended}
     part = {"callID": "1", "tool": "bash", "state": state}
-    [call] = calls(read("opencode", {"type": "tool_use", "part": part}).events)
+    [call] = pair_calls(read("opencode", {"type": "tool_use", "part": part}).events)
     assert call.exit_code == code
 
 
@@ -368,7 +368,7 @@ def background(*lines):
     stream = read(
         "claude_code", assistant("m", use), {"type": "user", "message": {"content": [result]}}, *lines
     )
-    return calls(stream.events)[0].exit_code
+    return pair_calls(stream.events)[0].exit_code
 
 
 def system(subtype, **fields):

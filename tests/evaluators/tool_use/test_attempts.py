@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.attempts import LONGEST_MESSAGE, MOST_ERRORS, Attempts, attempts, error_message
+from evaluators.tool_use.attempts import LONGEST_MESSAGE, MOST_ERRORS, Attempts, error_message, find_attempts
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 
@@ -18,7 +18,7 @@ def tries(*lines: tuple[str, object, int | None]) -> dict[str, Attempts]:
         events.append(Event("tool_result", id=str(number), output=output, exit_code=code))
     transcript = Transcript(events=tuple(events), source="events")
     found = analyse(transcript, Tool(binary="tool"), completed=True)
-    return attempts(transcript, found.commands)
+    return find_attempts(transcript, found.commands)
 
 
 def test_tries_are_counted_until_one_works() -> None:
@@ -58,7 +58,7 @@ def test_commands_found_in_text_have_no_messages() -> None:
         text="$ tool export --bad\nerror: no\nexit code 2\n$ tool export\n", source="transcript"
     )
     found = analyse(transcript, Tool(binary="tool"), completed=True)
-    assert attempts(transcript, found.commands).get("export", Attempts()).errors == {}
+    assert find_attempts(transcript, found.commands).get("export", Attempts()).errors == {}
 
 
 @pytest.mark.parametrize(

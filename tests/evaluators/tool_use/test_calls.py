@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from tests.linear_time import assert_linear_time
 
 
 def pairs(*events: Event) -> list[tuple[int, str | None]]:
     """Return for each call its index and the text of its result."""
-    return [(call.index, call.result.text if call.result else None) for call in calls(events)]
+    return [(call.index, call.result.text if call.result else None) for call in pair_calls(events)]
 
 
 def test_results_without_an_id_belong_to_the_first_open_call():
@@ -43,7 +43,7 @@ def test_many_calls_are_paired_in_linear_time(call, result):
         return asked + [Event("tool_result", result and f"{result}-{n}") for n in range(number)]
 
     def pair(given):
-        paired = sum(each.result is not None for each in calls(given))
+        paired = sum(each.result is not None for each in pair_calls(given))
         assert paired == (len(given) / 2 if call is None else 0)
 
     assert_linear_time(pair, events(12_500), events(50_000))
@@ -66,6 +66,6 @@ def test_many_calls_are_paired_in_linear_time(call, result):
 def test_a_call_says_when_it_ran(began, ended, seconds, times):
     event = Event("tool_call", "1", timestamp=began)
     result = Event("tool_result", "1", timestamp=ended, seconds=seconds)
-    start, took = calls([event, result])[0].times()
+    start, took = pair_calls([event, result])[0].times()
     origin = 1793527200.0
     assert (None if start is None else start - origin, took) == times

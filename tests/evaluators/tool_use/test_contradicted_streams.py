@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.gates.command_gates import CommandRan
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Event, Transcript
@@ -87,7 +87,7 @@ def test_without_events_the_rates_of_such_a_record_are_not_measured() -> None:
 
 @pytest.mark.parametrize(("lost", "passed"), [(0, True), (3, False)])
 def test_no_gate_on_commands_passes_where_calls_were_lost(lost: int, passed: bool) -> None:
-    known = Evidence(
+    known = TrialEvidence(
         transcript=Transcript(text="ok"),
         tool=Tool(binary="t"),
         record=read_call_record(record("t list")),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.exposure import ExposedDocument, estimated_tokens, opened_paths, quotes
+from evaluators.tool_use.exposure import ExposedDocument, estimated_tokens, find_quoted_lines, opened_paths
 from tests.shell_events import shell
 
 GUIDE = ExposedDocument(
@@ -73,15 +73,15 @@ def test_a_call_that_failed_opened_nothing(tool: str) -> None:
     ],
 )
 def test_distinctive_lines_are_quoted(transcript: Transcript, lines: list[int]) -> None:
-    assert [each.line for each in quotes([GUIDE], transcript)] == lines
+    assert [each.line for each in find_quoted_lines([GUIDE], transcript)] == lines
 
 
 def test_what_the_prompt_says_is_not_distinctive() -> None:
-    assert quotes([GUIDE], ran("taskmgr sync --all"), "Run `taskmgr sync --all` now.") == ()
+    assert find_quoted_lines([GUIDE], ran("taskmgr sync --all"), "Run `taskmgr sync --all` now.") == ()
 
 
 def test_a_quote_names_its_event() -> None:
-    (quote,) = quotes([GUIDE], ran("ls", "taskmgr sync --all"))
+    (quote,) = find_quoted_lines([GUIDE], ran("ls", "taskmgr sync --all"))
     assert quote.event == 2
 
 

@@ -10,7 +10,7 @@ from evaluators.tool_use.flag_confusion import (
     Confusion,
     HelpPage,
     confused_subcommands,
-    confusions,
+    find_confusions,
     parse_help,
 )
 from tests.linear_time import assert_linear_time, quarter
@@ -168,7 +168,7 @@ PAGES = {"deploy": parse_help(CLAP), TOOL: HelpPage((("--config",), ("--verbose"
     ],
 )
 def test_a_failed_call_is_compared_with_the_help(line, found):
-    seen = [(each.kind, each.typed, each.meant) for each in confusions([failed(line)], PAGES)]
+    seen = [(each.kind, each.typed, each.meant) for each in find_confusions([failed(line)], PAGES)]
     assert sorted(seen) == sorted(found)
 
 
@@ -176,7 +176,7 @@ def test_equal_confusions_are_counted_and_only_of_failed_calls():
     line = "ship deploy app --env prod --fmt json"
     good = Command(line, "deploy", 0, n=1)
     helping = failed("ship deploy --help", help=True)
-    found = confusions([failed(line), failed(line), good, helping], PAGES)
+    found = find_confusions([failed(line), failed(line), good, helping], PAGES)
     assert found == [Confusion("deploy", "near_miss", "--fmt", "--format", 2)]
     assert confused_subcommands([failed(line), good, failed("ship x", "x"), helping]) == ["deploy", "x"]
 
@@ -184,10 +184,10 @@ def test_equal_confusions_are_counted_and_only_of_failed_calls():
 @pytest.mark.parametrize(("typed", "meant"), [("remove", ""), ("inits", "init"), ("ad", "add")])
 def test_a_subcommand_that_does_not_exist_is_named(typed, meant):
     pages = {TOOL: parse_help(GIT), typed: HelpPage()}
-    found = confusions([failed(f"git {typed} x", typed)], pages)
+    found = find_confusions([failed(f"git {typed} x", typed)], pages)
     assert found == [Confusion(typed, "unknown_command", typed, meant)]
 
 
 def test_without_a_help_page_no_confusion_is_reported():
-    assert confusions([failed("ship deploy --fmt")], {}) == []
-    assert confusions([failed("ship deploy --fmt")], {"deploy": HelpPage()}) == []
+    assert find_confusions([failed("ship deploy --fmt")], {}) == []
+    assert find_confusions([failed("ship deploy --fmt")], {"deploy": HelpPage()}) == []

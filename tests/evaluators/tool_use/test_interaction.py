@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.model import Event, FoundCommand, Transcript
-from evaluators.tool_use.interaction import RATES, Interaction, analyse, metrics, scores
+from evaluators.tool_use.interaction import RATES, Interaction, analyse, compute_metrics, score_interaction
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import number_commands
 from tests.evaluators.samples import events, shell_call
@@ -21,7 +21,7 @@ def seen(*commands: tuple[str, int | None]) -> Interaction:
         )
         for sub, code in commands
     ]
-    return metrics(number_commands((one, None) for one in found), source="events", completed=True)
+    return compute_metrics(number_commands((one, None) for one in found), source="events", completed=True)
 
 
 def analysed(*lines: tuple[str, int | None], tool: Tool | None = TOOL) -> Interaction:
@@ -344,14 +344,14 @@ def test_a_pattern_without_a_literal_checks_every_line() -> None:
 
 
 def test_rates_of_no_commands_are_not_measured() -> None:
-    found = {score.name: score.value for score in scores(analysed(("ls", 0)))}
+    found = {score.name: score.value for score in score_interaction(analysed(("ls", 0)))}
     assert {found[name] for name in RATES} == {None}
     assert (found["total_commands"], found["completed"]) == (0.0, 1.0)
 
 
 @pytest.mark.spec("llm-tool-test", "Interaction informs and never decides")
 def test_scores_inform_and_never_decide() -> None:
-    found = tuple(scores(analysed(("t add", 1))))
+    found = tuple(score_interaction(analysed(("t add", 1))))
     assert {score.passed for score in found} == {None}
     assert next(score.value for score in found if score.name == "error_rate") == 1.0
 

@@ -6,7 +6,7 @@ import pytest
 
 from evalhub.lib.limits import LONGEST_LINE
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.tool import McpServer, Tool
 from evaluators.tool_use.tool_commands import MOST_COMMANDS, Matcher, find_in_shell_calls
@@ -43,9 +43,9 @@ def test_lines_that_take_too_long_are_counted_and_not_read() -> None:
     events = tuple(
         Event("tool_call", str(n), "Bash", line) for n, line in enumerate(("git a", "ls", "git b"))
     )
-    read = find_in_shell_calls(calls(events), Matcher(binary=("git",)), seconds=1e-9)
+    read = find_in_shell_calls(pair_calls(events), Matcher(binary=("git",)), seconds=1e-9)
     assert ([each.line for each in read.commands], read.unread) == (["git a"], 1)
-    assert find_in_shell_calls(calls(events), Matcher(binary=("git",))).unread == 0
+    assert find_in_shell_calls(pair_calls(events), Matcher(binary=("git",))).unread == 0
 
 
 def test_gates_give_no_verdict_on_commands_that_cannot_be_counted() -> None:

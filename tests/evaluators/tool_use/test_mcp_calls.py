@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.flag_confusion import argument_confusions
-from evaluators.tool_use.interaction import Interaction, analyse, scores
+from evaluators.tool_use.interaction import Interaction, analyse, score_interaction
 from evaluators.tool_use.mcp_arguments import argument_problems
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
 from evaluators.tool_use.mcp_record import McpSurface, RecordedRequest, read_mcp_record, surface_of
@@ -114,7 +114,7 @@ def test_the_record_is_the_authority_where_events_lack_calls():
     ]
     assert [command.exit_code for command in found.commands] == [0, 1, 1, 1, 1]
     assert found.failures == {"unknown_tool": 0, "arguments": 1, "is_error": 1, "protocol": 2}
-    named = {score.name: score.value for score in scores(found)}
+    named = {score.name: score.value for score in score_interaction(found)}
     assert named["failed_arguments"] == 1.0
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.attempts import call_message
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.mcp_calls import mark_calls
 from evaluators.tool_use.mcp_record import (
     encode_surfaces,
+    find_listings,
     join_surfaces,
-    listings,
     read_mcp_record,
     surface_of,
 )
@@ -98,7 +98,7 @@ def test_arguments_are_checked_by_the_schema_that_the_agent_got():
     schema = {"name": "echo", "inputSchema": {"type": "object", "required": ["text"]}}
     record = Record().list(schema).call("echo", FAILED)
     assert found(record) == [("echo", "arguments")]
-    shown = join_surfaces(listings(record.content))
+    shown = join_surfaces(find_listings(record.content))
     assert shown is not None and shown.schema("echo") == schema["inputSchema"]
 
 
@@ -126,7 +126,7 @@ def test_a_result_that_breaks_the_output_schema_is_the_servers_fault(result, wor
         events = (Event("tool_call", "1", "mcp__nasty__shape", input={}), end)
         marked = mark_calls(Transcript(events=events, source="stream"), SERVER, None, record)
         (command,) = analyse(marked, Tool(mcp=SERVER), completed=True).commands
-        (call,) = calls(marked.events)
+        (call,) = pair_calls(marked.events)
         seen.add((command.failure, command.exit_code, call_message(call)))
     assert seen == {("protocol", 1, f"The server broke its outputSchema: {words}.")}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.judges.rubric_judge import blind_account
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import analyse
@@ -70,5 +70,5 @@ def test_one_call_that_started_is_enough():
 
 def test_the_blind_judge_reads_that_no_call_started():
     told = transcript(("./tally add 3", 127, "sh: 1: ./tally: not found"))
-    account = blind_account(Evidence(told, tool=TALLY, answer="done", record=()))
+    account = blind_account(TrialEvidence(told, tool=TALLY, answer="done", record=()))
     assert "no call started: `tally add 3` ended with exit code 127" in account

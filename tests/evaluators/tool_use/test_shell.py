@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.tool_use.shell import read_line, segments, without_ansi
+from evaluators.tool_use.shell import read_line, split_commands, without_ansi
 from tests.linear_time import assert_linear_time, quarter
 
 
 def lines(text: str) -> list[str]:
-    return [part.line for part in segments(text)]
+    return [part.line for part in split_commands(text)]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_it_opens_shells_in_the_middle_of_a_line() -> None:
 
 
 def test_a_shell_that_runs_a_file_is_seen_as_both() -> None:
-    (part,) = segments("bash x.sh -c y")
+    (part,) = split_commands("bash x.sh -c y")
     assert [stage.line for stage in part.stages] == ["bash x.sh -c y", "x.sh -c y"]
 
 
@@ -84,7 +84,7 @@ def test_it_takes_commands_out_of_loops() -> None:
 
 
 def test_a_here_document_belongs_to_its_command() -> None:
-    parts = segments("t import <<'EOF' && t list\nt add x\nEOF\nt show")
+    parts = split_commands("t import <<'EOF' && t list\nt add x\nEOF\nt show")
     assert [part.line for part in parts] == ["t import <<EOF t add x", "t list", "t show"]
 
 
@@ -93,7 +93,7 @@ def test_two_here_documents_make_two_lines() -> None:
 
 
 def test_a_here_document_without_end_takes_the_rest() -> None:
-    assert len(segments("t import <<EOF\nt add\nt list")) == 1
+    assert len(split_commands("t import <<EOF\nt add\nt list")) == 1
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_it_finds_commands_in_every_substitution(text: str, expected: list[str])
 @pytest.mark.parametrize("body", ["don't", 'a " b', "a) b", "(a", "it's (a"])
 def test_quotes_of_a_here_document_in_a_substitution_mean_nothing(delimiter: str, body: str) -> None:
     line = f't commit -m "$(cat <<{delimiter}\n{body}\nEOF\n)" && t push && t pr'
-    found = segments(line)
+    found = split_commands(line)
     assert [part.words[:2] for part in found if part.words[0] == "t"][1:] == [("t", "push"), ("t", "pr")]
     assert found[0].line == f"cat <<EOF {body}"
 
@@ -160,7 +160,7 @@ def test_a_shell_runs_its_here_document() -> None:
 
 
 def test_a_substitution_is_a_separate_command() -> None:
-    parts = segments('t add "$(t show | head)"')
+    parts = split_commands('t add "$(t show | head)"')
     assert [part.stages[-1].text for part in parts] == ["t show", "head", "t add $()"]
 
 
@@ -226,13 +226,13 @@ def test_it_opens_launchers_and_follows_names(text: str) -> None:
 
 
 def test_an_image_may_be_the_tool() -> None:
-    (part,) = segments("docker run --rm ghcr.io/me/t:1.2 list")
+    (part,) = split_commands("docker run --rm ghcr.io/me/t:1.2 list")
     assert [stage.words for stage in part.stages][1:] == [("t", "list"), ("list",)]
 
 
 @pytest.mark.parametrize("text", ["command -v t", "which t", "type t", "python -c 't list'", "node -e 't()'"])
 def test_it_opens_nothing_that_runs_nothing(text: str) -> None:
-    assert all(part.words[0] != "t" for part in segments(text))
+    assert all(part.words[0] != "t" for part in split_commands(text))
 
 
 def test_a_function_that_calls_itself_ends() -> None:
@@ -251,7 +251,7 @@ def test_one_shell_remembers_what_it_defined() -> None:
 
 @given(st.text(alphabet=st.sampled_from("ab '\"$()`\\\n;&|<>#-=E\x1b[0m"), max_size=60))
 def test_it_never_refuses_a_line(text: str) -> None:
-    for part in segments(text):
+    for part in split_commands(text):
         assert part.words
 
 
@@ -301,7 +301,7 @@ def test_it_finds_every_joined_command(commands: list[str]) -> None:
     ],
 )
 def test_hostile_lines_take_linear_time(text: str) -> None:
-    assert_linear_time(segments, quarter(text), text)
+    assert_linear_time(split_commands, quarter(text), text)
 
 
 def test_it_removes_titles_and_colours() -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from evaluators.model import Event
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
@@ -252,7 +252,7 @@ def result(code: int, id: str | None = None) -> Event:
     ],
 )
 def test_calls_are_paired_with_their_results(events: tuple[Event, ...], expected: list[int | None]) -> None:
-    assert [one.exit_code for one in calls(events)] == expected
+    assert [one.exit_code for one in pair_calls(events)] == expected
 
 
 SAID = {"type": "message", "role": "assistant", "text": "Done."}

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from evaluators.model import Transcript, Usage
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import SessionEnd, ending_of
 from evaluators.transcripts.gemini_cli import stated_code
-from evaluators.transcripts.inspect_log import read_archive
+from evaluators.transcripts.inspect_log import read_inspect_archive
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.session import Session
 
@@ -197,7 +197,7 @@ def test_what_gemini_refused_never_ran(status: str, response: Any, why: str, suc
 def test_an_older_session_of_gemini_is_one_json_object() -> None:
     lines = [json.loads(line) for line in gemini_call(status="executing").splitlines()]
     raw = json.dumps({**lines[0], "messages": lines[1:]}, indent=2).encode()
-    assert [call.event.command for call in calls(session_of(raw, "Gemini CLI").transcript.events)] == [
+    assert [call.event.command for call in pair_calls(session_of(raw, "Gemini CLI").transcript.events)] == [
         "./taskmgr list"
     ]
 
@@ -221,7 +221,9 @@ def test_the_first_release_of_mini_runs_the_only_block_of_an_answer() -> None:
         {"role": "assistant", "content": "```bash\n./taskmgr a\n```\n```bash\n./taskmgr b\n```"},
         {"role": "user", "content": "Please give exactly one action."},
     )
-    assert [(call.event.command, call.exit_code) for call in calls(found.events)] == [("./taskmgr list", 3)]
+    assert [(call.event.command, call.exit_code) for call in pair_calls(found.events)] == [
+        ("./taskmgr list", 3)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +293,7 @@ def test_a_log_of_several_samples_is_several_sessions_and_no_transcript() -> Non
 
 def repacked(name: str, method: int, *left_out: str) -> bytes:
     """Return a log of Inspect as another method compresses it, without some entries."""
-    log, packed = read_archive((FILES / name).read_bytes()), io.BytesIO()
+    log, packed = read_inspect_archive((FILES / name).read_bytes()), io.BytesIO()
     (sample,) = log["samples"]  # type: ignore[misc]  # one sample
     entries = {"_journal/start.json": {name: log[name] for name in ("version", "eval", "plan")}}
     entries |= {"samples/1_epoch_1.json": sample, "header.json": {**log, "samples": None}}
@@ -303,7 +305,7 @@ def repacked(name: str, method: int, *left_out: str) -> bytes:
 
 
 def test_a_log_of_inspect_in_its_own_format_is_the_same_as_in_json() -> None:
-    found = read_archive((FILES / "inspect.eval").read_bytes())
+    found = read_inspect_archive((FILES / "inspect.eval").read_bytes())
     log = json.loads((FILES / "inspect.json").read_text())
     assert (
         parse("inspect", (FILES / "inspect.eval").read_bytes()).events
@@ -320,7 +322,7 @@ def test_older_logs_of_inspect_are_deflated(method: int) -> None:
 
 def test_a_log_that_inspect_did_not_end_has_its_samples() -> None:
     raw = repacked("inspect.eval", zipfile.ZIP_DEFLATED, "header.json")
-    assert read_archive(raw)["status"] == "started"
+    assert read_inspect_archive(raw)["status"] == "started"
     assert (
         session_of(raw, "Inspect").model == session_of((FILES / "inspect.json").read_bytes(), "Inspect").model
     )

@@ -10,14 +10,14 @@ import pytest
 from evaluators.grading.assertions import ToolCall, calls_of_transcript
 from evaluators.model import Event, Usage
 from evaluators.transcripts import UnreadableTranscript, chat, parse
-from evaluators.transcripts.paths import MISSING, at, place_item
+from evaluators.transcripts.paths import MISSING, get_at_path, place_item
 from tests.linear_time import assert_linear_time
 
 WEATHER = {"city": "Oslo"}
 
 
 def read(value: Any, **fields: str):
-    return chat.read(json.dumps(value).encode(), **fields)
+    return chat.read_chat_answer(json.dumps(value).encode(), **fields)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_stream_may_tell_its_usage_and_an_error_after_some_text():
     [("a.b[1].c", 1), ("a.b[2]", MISSING), ("a.x.y", MISSING), ("a.b[0]", None), ("k.l", 2)],
 )
 def test_a_path_leads_into_json(path, found):
-    assert at({"a": {"b": [None, {"c": 1}]}, "k.l": 2}, path) is found
+    assert get_at_path({"a": {"b": [None, {"c": 1}]}, "k.l": 2}, path) is found
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalhub.lib.limits import MOST_LINES
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.transcripts import parse
 from evaluators.transcripts.latest import MOST_CALLS, CallsSoFar, LatestCalls
 
@@ -152,7 +152,7 @@ def test_the_last_calls_exit_code_matches_at_any_moment(agent: str) -> None:
     watched, so_far = CallsSoFar(agent), b""
     for line in raw.splitlines(keepends=True):
         so_far += line
-        made = calls(parse(agent, so_far).events)
+        made = pair_calls(parse(agent, so_far).events)
         expected = made[-1].exit_code if made else None
         assert watched.read(line).exit_code == expected
         seen.add(expected)

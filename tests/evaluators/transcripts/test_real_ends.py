@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript, Usage
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.transcripts import parse
 from evaluators.transcripts.chat import as_lines
 from evaluators.transcripts.endings import with_cut_ends
@@ -29,7 +29,7 @@ def raw(name: str) -> bytes:
 
 
 def ends(transcript: Transcript) -> list[tuple[str, int | None]]:
-    return [(call.not_run, call.exit_code) for call in calls(transcript.events)]
+    return [(call.not_run, call.exit_code) for call in pair_calls(transcript.events)]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_running_call_keeps_nothing_of_what_the_stream_has() -> None:
     export = json.loads((FILES / "streams/opencode_cut_export.json").read_text())
     export["messages"][-1]["info"]["tokens"]["input"] = 30
     found = with_sub_agents(stream("opencode_cut"), "opencode", {MAIN: json.dumps(export).encode()})
-    assert len(calls(found.events)) == 2
+    assert len(pair_calls(found.events)) == 2
     assert found.usage == Usage(130, 20)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import Usage
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.exposure import opened_paths
 from evaluators.transcripts import parse
 
@@ -92,7 +92,7 @@ DIALECTS: dict[str, tuple[dict[str, Any], ...]] = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_call_and_its_result_are_found(dialect: str) -> None:
     found = parse("otel", spans(*DIALECTS[dialect]))
-    [call] = calls(found.events)
+    [call] = pair_calls(found.events)
     assert (call.event.name, call.event.command) == ("bash", "./taskmgr list")
     assert call.result is not None and call.result.output == "Milk"
     assert found.unknown_events == 0
@@ -100,13 +100,13 @@ def test_a_call_and_its_result_are_found(dialect: str) -> None:
 
 def test_a_call_inside_messages_says_nothing_of_its_end() -> None:
     found = parse("otel", spans(*DIALECTS["messages"]))
-    [call] = calls(found.events)
+    [call] = pair_calls(found.events)
     assert (call.exit_code, found.answer) == (None, "Done.")
 
 
 def test_a_call_that_has_a_span_is_not_counted_again_in_messages() -> None:
     tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.call.id": "c"}
-    assert len(calls(parse("otel", spans(*DIALECTS["messages"], tool)).events)) == 1
+    assert len(pair_calls(parse("otel", spans(*DIALECTS["messages"], tool)).events)) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_commands_end_is_what_its_result_states_whatever_its_span(
     result: Any, code: int | None, error: dict[str, Any]
 ) -> None:
     tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.call.result": result, **error}
-    [call] = calls(parse("otel", spans(tool)).events)
+    [call] = pair_calls(parse("otel", spans(tool)).events)
     assert call.exit_code == code
 
 
@@ -132,14 +132,14 @@ def test_a_commands_end_is_what_its_result_states_whatever_its_span(
 def test_the_exit_code_of_the_process_counts_first(stated: Any, code: int | None) -> None:
     result = {} if code is None else {"gen_ai.tool.call.result": {"exitCode": 7}}
     tool = {**DIALECTS["GenAI"][0], "process.exit.code": stated, **result}
-    [call] = calls(parse("otel", spans(tool)).events)
+    [call] = pair_calls(parse("otel", spans(tool)).events)
     assert call.exit_code == code
 
 
 @pytest.mark.parametrize(("error", "code"), [({}, 0), ({"error.type": "ToolError"}, 1)])
 def test_a_function_tool_has_its_spans_success(error: dict[str, Any], code: int) -> None:
     tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.name": "lookup", **error}
-    [call] = calls(parse("otel", spans(tool)).events)
+    [call] = pair_calls(parse("otel", spans(tool)).events)
     assert call.exit_code == code
 
 
@@ -186,7 +186,7 @@ def test_another_trace_decides_for_itself() -> None:
 def test_only_a_shells_result_has_an_exit_code() -> None:
     result = json.dumps({"exitCode": 3})
     tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.name": "lookup", "gen_ai.tool.call.result": result}
-    [call] = calls(parse("otel", spans(tool)).events)
+    [call] = pair_calls(parse("otel", spans(tool)).events)
     assert call.result is not None and call.result.exit_code is None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Event, Transcript, Usage
 from evaluators.tool_use.interaction import Interaction, analyse
@@ -52,7 +52,7 @@ def test_a_gate_says_that_commands_are_not_known() -> None:
     read = parse("gemini_cli", (FILES / "cases/68/gemini.jsonl").read_bytes())
     found = count(read, "kv")
     assert (found.total_commands, found.error_rate, found.first_try_success_rate) == (3, None, None)
-    score = NoTranscriptErrors().check(Evidence(transcript=read, tool=Tool(binary="kv")))
+    score = NoTranscriptErrors().check(TrialEvidence(transcript=read, tool=Tool(binary="kv")))
     assert "1 sub-agent session not seen" in score.message
 
 

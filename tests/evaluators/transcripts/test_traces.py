@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.calls import calls
-from evaluators.transcripts.traces import as_trace, has_trace, read_trace, summarize_trace, timestamp
+from evaluators.tool_use.calls import pair_calls
+from evaluators.transcripts.traces import as_timestamp, as_trace, has_trace, read_trace, summarize_trace
 
 TIME = "2026-01-01T00:00:00Z"
 
@@ -71,7 +71,7 @@ def test_the_answer_is_the_last_message_that_is_not_the_users():
 
 def test_an_error_with_the_id_of_a_call_fails_that_call():
     trace = [{"type": "tool_call", "id": "1", "name": "a"}, {"type": "error", "id": "1"}]
-    assert [call.exit_code for call in calls(read_trace(trace).events)] == [1]
+    assert [call.exit_code for call in pair_calls(read_trace(trace).events)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_text_alone_is_no_trace(source, expected):
     "text", ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123+02:00", "2026-01-01 00:00:00", "2026-01-01"]
 )
 def test_a_valid_time_stays_as_it_is_written(text):
-    assert timestamp(text) == text
+    assert as_timestamp(text) == text

@@ -13,7 +13,7 @@ from runs.compare.comparison import (
     compare_with_baseline,
     comparison_of,
     failing_since,
-    passes,
+    read_passes,
 )
 from runs.errors import RequestError
 from runs.models import Alert, Change, Measure, Run, RunMeasure
@@ -64,7 +64,7 @@ def closed(version: SuiteVersion, outcomes: dict[str, str | list[str]], **change
 def test_a_scenario_passed_when_all_its_trials_but_errors_did(
     version: SuiteVersion, outcomes: list[str], passed: bool
 ) -> None:
-    assert passes(closed(version, {"create": outcomes}).pk) == {"create": passed}
+    assert read_passes(closed(version, {"create": outcomes}).pk) == {"create": passed}
 
 
 def test_nothing_is_compared_without_a_baseline(version: SuiteVersion) -> None:

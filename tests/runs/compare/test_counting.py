@@ -8,14 +8,14 @@ import pytest
 from django.http import QueryDict
 
 from runs.compare.api import trend
-from runs.compare.comparison import incomparable
+from runs.compare.comparison import find_incomparable
 from runs.compare.measure_changes import RunComparison, compare_run_measures
 from runs.compare.trend_series import TrendFilters, newest_runs_of_suite
 from runs.compare.trends_page.views import trend_page
 from runs.models import Run, RunMeasure
 from runs.results.counting import NOT_COMPARED, list_exit_sources
 from runs.results.digests import digest_of
-from runs.results.outcome_history import strips
+from runs.results.outcome_history import read_histories
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.commands.calling import call
@@ -112,10 +112,10 @@ def test_outcomes_that_read_commands_are_not_compared(version):
     _with_gate("no_transcript_errors")
     before = run_of(version, metrics("stream", 0.25, rules=1))
     after = run_of(version, metrics("recorded", 0.5))
-    assert incomparable(before, after) == {"create": ("gate_counting",)}
+    assert find_incomparable(before, after) == {"create": ("gate_counting",)}
     names = {each.measure for each in compare_run_measures(before, after).headline if each.scenarios}
     assert "trial/pass" not in names
-    shown = strips(version.suite)
+    shown = read_histories(version.suite)
     assert [len(each.outcomes) for each in shown.values()] == [1]
     done = call("compare_runs", str(before.pk), str(after.pk))
     assert "create (counting of commands for a gate)" in done.out
@@ -125,8 +125,8 @@ def test_outcomes_by_other_gates_are_compared(version):
     _with_gate("file_exists")
     before = run_of(version, metrics("stream", 0.25, rules=1))
     after = run_of(version, metrics("stream", 0.5))
-    assert incomparable(before, after) == {}
-    assert [len(each.outcomes) for each in strips(version.suite).values()] == [2]
+    assert find_incomparable(before, after) == {}
+    assert [len(each.outcomes) for each in read_histories(version.suite).values()] == [2]
 
 
 def test_compare_runs_names_the_source(version):

@@ -11,11 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.guidance.guidance_comparison import (
     MOST_READ,
-    compare_chosen,
+    compare_pooled,
     read_guidance_runs,
     settings_of,
 )
-from runs.compare.guidance.guidance_findings import exposed_trials, levels
+from runs.compare.guidance.guidance_findings import exposed_trials, list_levels
 from runs.compare.guidance.guidance_matrix import guidance_matrix
 from runs.models import Launch, Run, RunMeasure
 from tests.builders import (
@@ -92,7 +92,7 @@ def test_only_the_same_target_and_tool_are_compared(version, pair):
 
 def test_better_guidance_is_improved(version, pair):
     ran(version, pair[0], "fail"), ran(version, pair[1], "pass")
-    compared = compare_chosen(settings_of(*pair)[0].load())
+    compared = compare_pooled(settings_of(*pair)[0].load())
     assert compared.verdict is ChangeVerdict.IMPROVED
     assert (compared.pass_rate.before, compared.pass_rate.after) == (0.0, 1.0)
     assert set(compared.scenarios) == set(KEYS)
@@ -102,7 +102,7 @@ def test_many_runs_are_pooled_exactly(version, pair):
     for n in range(7):
         ran(version, pair[0], "fail" if n % 2 else "pass", trials=2)
         ran(version, pair[1], "pass", trials=2)
-    compared = compare_chosen(settings_of(*pair)[0].load())
+    compared = compare_pooled(settings_of(*pair)[0].load())
     rate, seconds = compared.pass_rate, next(e for e in compared.others if e.measure == "trial/seconds")
     assert (rate.before, rate.after, rate.trials) == (pytest.approx(4 / 7), 1.0, (42, 42))
     assert (seconds.before, seconds.effect) == (1.5, 0.0)
@@ -121,7 +121,7 @@ def test_a_changed_scenario_is_left_out(version, pair):
     ran(version, pair[0], "fail"), ran(version, pair[1], "pass")
     newest = make_version(version.suite, a={"prompt": "Another task."}, b={}, c={})
     ran(newest, pair[1], "pass")
-    compared = compare_chosen(settings_of(*pair)[0].load())
+    compared = compare_pooled(settings_of(*pair)[0].load())
     assert set(compared.scenarios) == {"b", "c"}
     assert set(compared.not_comparable) == {"a"}
 
@@ -135,7 +135,7 @@ def test_an_open_launch_is_compared_so_far(version, pair):
     (chosen,) = settings_of(*pair, launch.pk)
     loaded = chosen.load()
     assert (loaded.is_open, loaded.open_trials) == (True, 2)
-    assert set(compare_chosen(chosen.load()).scenarios) == {"a"}
+    assert set(compare_pooled(chosen.load()).scenarios) == {"a"}
     assert settings_of(*pair) == []
 
 
@@ -146,7 +146,7 @@ def test_exposed_trials_stand_beside_all_of_the_same_scenarios(version, pair):
         reached = {"delivered": True, "in_context": None, "opened": opened, "quoted": False}
         make_trial(after, key, detail={"exposure": reached})
     sides = [exposed_trials([run]) for run in (before, after)]
-    found = {each.name: each for each in levels(*sides, KEYS)}
+    found = {each.name: each for each in list_levels(*sides, KEYS)}
     opened = found["opened"]
     assert (opened.before.n, opened.after.passed, opened.after.n) == (0, 1, 2)
     assert (opened.exposed.passed, opened.exposed.n) == (1, 1)

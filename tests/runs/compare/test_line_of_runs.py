@@ -13,7 +13,7 @@ from runs.alerts.api import triage
 from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_chosen, compare_with_baseline, recompute
 from runs.compare.line import RECENT, line_runs
-from runs.compare.measure_changes import compare_runs
+from runs.compare.measure_changes import compare_with_first
 from runs.compare.shown_changes import shown_reference
 from runs.models import Alert, Run
 from runs.models.comparison import AlertState
@@ -219,7 +219,7 @@ def test_two_runs_of_a_line_that_varies_need_a_larger_difference(version: SuiteV
     last = run_of(version, low, **given)
     assert last.verdict != "regressed"
     chosen = compare_chosen(runs[0], runs[5])
-    assert compare_runs(runs[0], [runs[5]])[0].verdict == "regressed" != chosen.verdict
+    assert compare_with_first(runs[0], [runs[5]])[0].verdict == "regressed" != chosen.verdict
     Run.objects.filter(pk__in=[last.pk, *(run.pk for run in runs[1::2])]).update(branch="other")
     for _ in range(3):
         run_of(version)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from runs.engine.assess import parse_recording
 from runs.engine.grading import grade
 from runs.targets.providers.base import Recording
@@ -23,7 +23,7 @@ def test_the_last_command_of_a_session_that_evalhub_ended_is_unknown(
     ended: dict[str, Any], last: int | None
 ) -> None:
     found = parse_recording(Recording(raw=STREAM, parser="claude_code", **ended))
-    assert [call.exit_code for call in calls(found.events)] == [1, last]
+    assert [call.exit_code for call in pair_calls(found.events)] == [1, last]
 
 
 @pytest.mark.parametrize(("timed_out", "last"), [(True, None), (False, 137)])
@@ -32,4 +32,4 @@ def test_graded_evidence_that_timed_out_is_read_alike(timed_out: bool, last: int
         {"stream": {"parser": "claude_code", "text": STREAM.decode()}, "timed_out": timed_out}
     )
     found = grade.parse_evidence(given, grade.evidence_as_recording(given))
-    assert [call.exit_code for call in calls(found.events)] == [1, last]
+    assert [call.exit_code for call in pair_calls(found.events)] == [1, last]

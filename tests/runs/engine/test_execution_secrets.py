@@ -10,7 +10,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.models import Artifact, Target, Trial
-from runs.results.files.workspace_archive import archive
+from runs.results.files.workspace_archive import archive_workspace
 from tests.kept_files import path_of
 from tests.runs.carried import one, shell_project
 
@@ -81,7 +81,7 @@ def test_a_secret_in_a_files_name_is_masked(project, monkeypatch):
 def test_files_that_differ_in_their_secrets_only_are_all_kept(tmp_path):
     for name in ("key-hunter2", "key-hunter3", "key"):
         (tmp_path / name).write_text(name)
-    packed = archive(tmp_path, secrets=("hunter2", "hunter3"))
+    packed = archive_workspace(tmp_path, secrets=("hunter2", "hunter3"))
     with tarfile.open(fileobj=io.BytesIO(packed.content)) as opened:
         assert opened.getnames() == ["key", "key-[REDACTED]", "key-[REDACTED].2"]
 

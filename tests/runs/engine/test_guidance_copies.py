@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event, Transcript
-from runs.engine.workspace.guidance import copies, exposure, file_read_by
+from runs.engine.workspace.guidance import file_read_by, make_copies, measure_exposure
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import OPTIONS
 from scenarios.formats.parsed import FixtureFile
@@ -43,18 +43,18 @@ def documents(*paths: str) -> tuple[FixtureFile, ...]:
     ],
 )  # fmt: skip
 def test_each_agent_gets_its_own_name(kind, options, paths, laid):
-    found = copies(target(kind, **options), documents(*paths), frozenset(paths))
+    found = make_copies(target(kind, **options), documents(*paths), frozenset(paths))
     assert {file.path: file.content.decode() for file in found} == laid
 
 
 def test_a_file_of_the_workspace_is_not_replaced():
     taken = frozenset(("AGENTS.md", "CLAUDE.md"))
-    assert copies(target("claude_code"), documents("AGENTS.md"), taken) == ()
+    assert make_copies(target("claude_code"), documents("AGENTS.md"), taken) == ()
 
 
 def test_guidance_without_its_copy_is_not_delivered():
     reads = file_read_by(target("claude_code", guidance_file="none"))
-    found = exposure(documents("AGENTS.md"), Transcript(), reads=reads)
+    found = measure_exposure(documents("AGENTS.md"), Transcript(), reads=reads)
     assert (found.delivered, found.in_context) == (False, False)
     assert found.why == "The agent reads CLAUDE.md, and the workspace has only AGENTS.md."
 
@@ -74,5 +74,5 @@ def test_a_folder_of_skills_outside_the_workspace_is_refused(folder):
 def test_a_skill_that_the_agent_reads_in_its_own_folder_counts_as_opened():
     own, laid = documents(".agents/skills/x/SKILL.md"), documents(".claude/skills/x/SKILL.md")
     read = Event(type="tool_call", id="1", name="Read", input={"file_path": "/w/.claude/skills/x/SKILL.md"})
-    found = exposure(own, Transcript(events=(read,)), reads="CLAUDE.md", laid=laid)
+    found = measure_exposure(own, Transcript(events=(read,)), reads="CLAUDE.md", laid=laid)
     assert (found.delivered, found.opened, found.opened_paths) == (True, True, (".claude/skills/x/SKILL.md",))

@@ -12,7 +12,7 @@ from runs.engine.workspace.git_settings import GitSettings
 from runs.engine.workspace.kept_files import TimeLeft
 from runs.engine.workspace.safeguards import WatchedFiles
 from runs.engine.workspace.workspace import LocalWorkspace
-from runs.results.files.workspace_archive import archive
+from runs.results.files.workspace_archive import archive_workspace
 from scenarios.spec import ScenarioSpec
 from tests.runs.containments import containment
 
@@ -73,5 +73,5 @@ def test_settings_of_a_repository_that_is_reached_too_late_go_whole(workspace: L
 
 def test_files_that_it_is_too_late_to_store_are_named(workspace: LocalWorkspace) -> None:
     (workspace.path / "a").write_text("x")
-    assert archive(workspace.path, is_late=lambda: True).left_out == ("a",)
-    assert archive(workspace.path).left_out == ()
+    assert archive_workspace(workspace.path, is_late=lambda: True).left_out == ("a",)
+    assert archive_workspace(workspace.path).left_out == ()

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from runs.compare.baselines import set_baseline
-from runs.compare.comparison import passes
+from runs.compare.comparison import read_passes
 from runs.compare.retests import named_since, retests_of
 from runs.engine import recording
 from runs.engine.reaper import reap
@@ -68,7 +68,7 @@ def test_a_run_counts_its_first_trials_only(version):
     assert (run.cost_of_trial, run.cost_per_success) == (pytest.approx(0.1), pytest.approx(1.5 / 12))
     rollups = RunMeasure.objects.filter(run=run, measure__layer="trial", scenario__key="s0")
     assert dict(rollups.values_list("measure__name", "n"))["pass"] == 3
-    assert passes(run.pk)["s0"] is False
+    assert read_passes(run.pk)["s0"] is False
 
 
 def test_a_flake_passes_again(version):
@@ -76,7 +76,7 @@ def test_a_flake_passes_again(version):
     run = ran(version, in_turn("fail", *["pass"] * 12), **GIVEN)
     assert rows(run) == [("s0", "line", (7, 7), "passes_again")]
     assert run.find_retested("named") == []
-    assert passes(run.pk)["s0"] is False
+    assert read_passes(run.pk)["s0"] is False
 
 
 def test_what_passes_partly_is_not_decided(version):

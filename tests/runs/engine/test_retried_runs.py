@@ -10,7 +10,7 @@ from django.db import connections
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
-from evaluators.model import Execution
+from evaluators.model import AgentResult
 from runs.db.transactions import write_transaction
 from runs.engine import lanes, preparation, recording
 from runs.engine.recording import TrialResult
@@ -29,7 +29,7 @@ def error(sentence: str = "No answer.", kind: str = "agent") -> TrialResult:
         outcome="error",
         error=sentence,
         error_kind=kind,
-        execution=Execution(cost_usd=0.5),
+        execution=AgentResult(cost_usd=0.5),
         detail={"notes": ["n"]},
     )
 

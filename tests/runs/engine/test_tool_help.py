@@ -8,7 +8,7 @@ from evalhub.teams.models import Project
 from runs.engine import run_here
 from runs.models import FlagConfusion, Run, SubcommandMeasure, ToolHelp
 from runs.results.run_filters import RunListFilters
-from runs.results.usage import markdown_of, usage
+from runs.results.usage import markdown_of, read_usage
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project
@@ -105,7 +105,7 @@ def test_a_subcommands_help_and_attempts_are_counted_over_runs(project, run):
     deploy = SubcommandMeasure.objects.get(run=run, scenario=None, subcommand="deploy")
     assert (deploy.calls, deploy.errors, deploy.helps, deploy.helps_before) == (8, 6, 4, 2)
     assert deploy.tries == {"4": 2}
-    found = usage(project, RunListFilters())
+    found = read_usage(project, RunListFilters())
     assert (found.runs, [row.name for row in found.subcommands]) == (1, ["depoly", "deploy"])
     row = found.subcommands[1]
     assert (row.error_rate, row.median_tries, row.counts.failing_run) == (0.75, 4.0, run.pk)
@@ -117,9 +117,9 @@ def test_a_subcommands_help_and_attempts_are_counted_over_runs(project, run):
 
 
 def test_usage_counts_the_matching_runs_only(project, run):
-    assert usage(project, RunListFilters(tool_version=("ship 2.0",))).runs == 0
-    assert usage(project, RunListFilters(tool_version=("ship 1.2",))).runs == 1
-    assert usage(make_project("other"), RunListFilters()).runs == 0
+    assert read_usage(project, RunListFilters(tool_version=("ship 2.0",))).runs == 0
+    assert read_usage(project, RunListFilters(tool_version=("ship 1.2",))).runs == 1
+    assert read_usage(make_project("other"), RunListFilters()).runs == 0
 
 
 def test_the_help_is_read_and_stored_also_when_connections_are_lost(project):

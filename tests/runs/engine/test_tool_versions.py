@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.compare.comparison import incomparable
+from runs.compare.comparison import find_incomparable
 from runs.engine import run_here
 from runs.models import Run
 from scenarios.bundles import Bundle
@@ -55,7 +55,7 @@ def project() -> Project:
 def test_two_versions_of_a_script_in_the_fixture_are_compared(project):
     first, second = ran(project, b"echo hello"), ran(project, b"echo goodbye")
     assert first.suite_version != second.suite_version
-    assert incomparable(first, second) == {}
+    assert find_incomparable(first, second) == {}
     assert (second.baseline, second.verdict, second.passed) == (first, "regressed", 0)
     assert first.tool_version.startswith("files ")
     assert first.tool_version != second.tool_version
@@ -72,6 +72,6 @@ def test_a_version_command_names_the_tool_in_the_fixture(project):
 @pytest.mark.slow
 def test_other_files_of_the_fixture_are_the_task(project):
     first, second = ran(project, b"echo hello"), ran(project, b"echo hello", readme=b"Another box.\n")
-    assert incomparable(first, second) == {"greet": ("task",)}
+    assert find_incomparable(first, second) == {"greet": ("task",)}
     assert second.verdict == "not_comparable"
     assert first.tool_version == second.tool_version

@@ -14,12 +14,12 @@ import pytest
 from evaluators.model import FileUnavailable
 from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder, own_area, trial_folder
 from runs.errors import ProviderError
-from runs.results.files.workspace_archive import ChangedFile, archive, changed_files
+from runs.results.files.workspace_archive import ChangedFile, archive_workspace, changed_files
 from runs.sandbox.filtered_network import MOST_FREE
 from runs.sandbox.safe_walk import remove_tree
 from runs.sandbox.sandbox import Level
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import overlay
+from scenarios.guidance import lay_guidance_over
 from scenarios.spec import PostScript
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, open_descriptors, unique_seconds
@@ -53,7 +53,7 @@ def test_it_prepares_a_fresh_directory_each_time(tmp_path):
 
 def test_it_lays_the_runs_guidance_over_the_fixtures(tmp_path):
     with_new = prepared(
-        overlay(FIXTURE, (FixtureFile("CLAUDE.md", b"new advice"),), name="", names=()), tmp_path
+        lay_guidance_over(FIXTURE, (FixtureFile("CLAUDE.md", b"new advice"),), name="", names=()), tmp_path
     )
     assert (with_new / "CLAUDE.md").read_bytes() == b"new advice"
     assert not (with_new / "AGENTS.md").exists()
@@ -220,11 +220,11 @@ def test_it_archives_what_fits_and_names_the_rest(tmp_path):
     path = prepared(FIXTURE, tmp_path)
     (path / "large").write_bytes(b"x" * 5000)
     (path / "passwords").symlink_to("/etc/passwd")
-    kept = archive(path, max_file_bytes=1000)
+    kept = archive_workspace(path, max_file_bytes=1000)
     with tarfile.open(fileobj=io.BytesIO(kept.content)) as tar:
         assert tar.getnames() == ["AGENTS.md", "docs/a.txt", "run.sh"]
     assert kept.left_out == ("large",)
-    assert len(archive(path, max_bytes=12).left_out) == 3
+    assert len(archive_workspace(path, max_bytes=12).left_out) == 3
 
 
 @pytest.mark.parametrize("left", [(), ("workspace/a/b",), ("scratch/log",), ("beside",)])

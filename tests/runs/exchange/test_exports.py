@@ -105,6 +105,6 @@ def test_junit_survives_control_characters(run: Run) -> None:
 
 
 def test_agentv_rows_have_the_cost_where_it_is_known(run: Run) -> None:
-    rows = {row["eval_id"]: row for row in map(json.loads, result_formats.jsonl(run))}
+    rows = {row["eval_id"]: row for row in map(json.loads, result_formats.write_jsonl(run))}
     assert (rows["div"]["cost_usd"], rows["div"]["price_source"]) == (0.25, "litellm m 1/2")
     assert "cost_usd" not in rows["net"]

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evaluators.grading.suite_summary import suite_summary
-from runs.compare.comparison import comparison_of, incomparable
+from runs.compare.comparison import comparison_of, find_incomparable
 from runs.compare.differences import causes_of
 from runs.errors import RequestError
 from runs.exchange.exports.exports import export_run
@@ -170,7 +170,7 @@ def test_an_export_is_compared_with_later_runs_of_the_same_files(name: str, tmp_
     later = make_compared(version, {"a": "fail", "b": "fail"}, trials=3)
     assert later.baseline == copy
     assert comparison_of(later).regressions == ("a", "b")
-    assert incomparable(copy, later) == {}
+    assert find_incomparable(copy, later) == {}
 
 
 @pytest.mark.parametrize("name", ["suite-result", "jsonl"])

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evaluators.model import Event, Transcript, Usage
 from evaluators.tool_use.diagnosis import waste_scores
-from evaluators.tool_use.interaction import analyse, scores
+from evaluators.tool_use.interaction import analyse, score_interaction
 from evaluators.tool_use.tool import Tool
 from runs.errors import RequestError
 from runs.exchange.exports.exports import export_run
@@ -132,7 +132,7 @@ def used_trial(run: Run, key: str, transcript: Transcript, tool: Tool, **changes
         {"layer": "judge", "name": "judge", "value": 0.8, "passed": True},
     )
     wasted = waste_scores(transcript, interaction.commands, passed=True)
-    rows = [*scores_json((*scores(interaction), *wasted)), *own]
+    rows = [*scores_json((*score_interaction(interaction), *wasted)), *own]
     trial = make_trial(
         run, key, scores=rows, detail={"interaction": interaction.as_json()}, seconds=3.5, cost_usd=0.5,
         tokens_in=1000, tokens_out=50, **changes,

@@ -12,7 +12,7 @@ from runs.compare.comparison import comparison_of
 from runs.compare.retests import retests_of
 from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.result_formats import jsonl, junit_xml, suite_run
+from runs.exchange.exports.result_formats import junit_xml, suite_run, write_jsonl
 from runs.exchange.exports.run_archive import run_archive
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_results
@@ -63,7 +63,7 @@ def test_reports_count_the_first_trials(run: Run) -> None:
     cases = ElementTree.fromstring(junit_xml([document])).find("testsuite")
     assert cases is not None
     assert (cases.get("tests"), cases.get("failures")) == ("15", "3")
-    assert len(list(jsonl(run))) == 15
+    assert len(list(write_jsonl(run))) == 15
 
 
 def test_an_eval_suite_result_has_the_first_trials_and_what_fresh_ones_say(run: Run) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs.compare.comparison import incomparable
+from runs.compare.comparison import find_incomparable
 from runs.errors import RequestError
 from runs.exchange.exports.document import run_document
 from runs.exchange.exports.run_archive import run_archive
@@ -103,7 +103,7 @@ def test_later_runs_of_the_same_files_are_compared_with_it() -> None:
     version = uploaded(other)
     assert version == copy.suite_version
     later = make_compared(version, dict.fromkeys("abc", "fail"), trials=2)
-    assert (later.baseline, incomparable(copy, later)) == (copy, {})
+    assert (later.baseline, find_incomparable(copy, later)) == (copy, {})
 
 
 def test_it_is_stored_once_whatever_the_file() -> None:

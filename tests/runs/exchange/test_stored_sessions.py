@@ -18,7 +18,7 @@ from runs.exchange.imports.session_files import ReadSessions, read_paths
 from runs.launch.request import Request, plan
 from runs.models import FlagConfusion, Run, RunMeasure, SearchEntry, SubcommandMeasure, ToolHelp, Trial
 from runs.results.run_filters import RunListFilters
-from runs.results.usage import usage
+from runs.results.usage import read_usage
 from tests.builders import make_suite
 from tests.session_files import STEPS, claude, codex, opencode, otlp
 
@@ -63,7 +63,7 @@ def test_layer_1_usage_and_search_work_on_sessions(project: Project, folder: Pat
     run, _, _ = bring(project, folder)
     create = SubcommandMeasure.objects.get(run=run, scenario=None, subcommand="create")
     assert (create.calls, create.errors, create.helps, create.tries) == (8, 4, 4, {"2": 4})
-    shown = usage(project, RunListFilters())
+    shown = read_usage(project, RunListFilters())
     assert [row.name for row in shown.subcommands] == ["create", "list"]
     assert [(row.typed, row.meant, row.trials) for row in shown.confusions] == [("--fmt", "--format", 4)]
     entries = list(SearchEntry.objects.filter(trial__run=run))

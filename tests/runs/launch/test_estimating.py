@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.statistics.power import RateTestLevel, detectable, expected_rates
+from evaluators.statistics.power import RateTestLevel, expected_rates, find_detectable_drop
 from runs.launch.estimate import OFFERED, UNDETECTABLE, estimate_plan
 from runs.launch.request import Request, plan
 from runs.launch.run_history import read_history
@@ -139,7 +139,7 @@ def test_the_detectable_change_comes_from_the_pass_rates_of_past_runs(version):
     found = reckoned(version, trials=5)
     (run,) = found.runs
     rates = expected_rates([6, 6, 12, 12, 12, 12], [12] * 6)
-    assert found.chosen.change == detectable(rates, [3] * 6, [5] * 6, RateTestLevel(0.03, 0.05))
+    assert found.chosen.change == find_detectable_drop(rates, [3] * 6, [5] * 6, RateTestLevel(0.03, 0.05))
     assert 0.05 < found.chosen.change < 1
     assert found.lacking == []
     assert (found.weakest, run.usual) == (run, 3)

@@ -11,14 +11,14 @@ from evalhub.web.chips import rows_of_kind
 from runs.compare.api import trend
 from runs.compare.home_page.views import cost_by_day, project_summary, running_now
 from runs.results.digests import Digest, RunTrials, trials_of
-from runs.results.outcome_history import recent_runs, strips
+from runs.results.outcome_history import read_histories, recent_runs
 from runs.results.progress import progress_of
-from runs.results.repeated_statements import statements
-from runs.results.run_filters import RunListFilters, choices
-from runs.results.run_list import page_of_runs, rows
+from runs.results.repeated_statements import read_judged_statements
+from runs.results.run_filters import RunListFilters, read_filter_choices
+from runs.results.run_list import page_of_runs, read_rows
 from runs.results.run_page.layers import layers_of
-from runs.results.run_page.scenarios import FACETS, facets, part_of
-from runs.results.run_page.subcommands import subcommands
+from runs.results.run_page.scenarios import FACETS, count_facets, part_of
+from runs.results.run_page.subcommands import count_subcommands
 from runs.results.subcommand_totals import SubcommandTotal
 from runs.results.trial_page.trial_page import find_shown_trial, trial_page
 from runs.review.review_page.views import rationales_of
@@ -30,8 +30,8 @@ from tests.runs.results.finished_runs import history, rows_of
 from tests.trial_parts import make_judging
 
 READERS = {
-    "page of runs": (3, lambda v: rows(page_of_runs(v.suite.project, RunListFilters(), "").rows)),
-    "choices": (4, lambda v: choices(v.suite.project)),
+    "page of runs": (3, lambda v: read_rows(page_of_runs(v.suite.project, RunListFilters(), "").rows)),
+    "choices": (4, lambda v: read_filter_choices(v.suite.project)),
     "project_summary": (11, lambda v: project_summary(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()), None)),
@@ -39,7 +39,7 @@ READERS = {
     "recent runs": (1, lambda v: recent_runs(v.suite.pk)),
     "scenario rows": (1, lambda v: rows_of(v.runs.first())),
     "progress": (0, lambda v: progress_of(v.runs.first())),
-    "strips": (2, lambda v: strips(v.suite)),
+    "strips": (2, lambda v: read_histories(v.suite)),
     "suite list": (6, lambda v: list_suites_of_project(v.suite.project, SuiteFilters())),
     "suite page": (8, lambda v: suite_page(find_shown_suite(v.suite.project, v.suite.slug))),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
@@ -82,7 +82,7 @@ def test_statements_in_the_same_words_are_one(version):
     run = make_run(version)
     for text in ("Guessed a flag.", "guessed  a flag", "Read no help."):
         make_judging(make_trial(run), content={"negatives": [text], "positives": []})
-    said = statements([run.pk])
+    said = read_judged_statements([run.pk])
     assert [(issue.text, len(issue.trials)) for issue in said.issues] == [
         ("Guessed a flag.", 2),
         ("Read no help.", 1),
@@ -96,7 +96,7 @@ def test_a_statements_trials_are_newest_first(version):
     # As they came to their end.
     for at in (1, 0, 2):
         make_judging(trials[at])
-    (issue, *_) = statements([run.pk]).issues
+    (issue, *_) = read_judged_statements([run.pk]).issues
     assert issue.trials == tuple(trial.pk for trial in reversed(trials))
 
 
@@ -104,7 +104,7 @@ def test_chips_count_what_they_leave(version):
     run = make_run(version)
     make_trial(run, "create")
     make_trial(run, "export", outcome="fail")
-    counted = {chip.name: chip.n for chip in facets(rows_of(run)).chips}
+    counted = {chip.name: chip.n for chip in count_facets(rows_of(run)).chips}
     assert counted == {"": 2, "failing": 1}
 
 
@@ -114,14 +114,14 @@ def test_scenarios_with_trials_that_were_not_run_have_a_chip(version):
     make_trial(run, "create", outcome="")
     make_trial(run, "export", outcome="", state="running")
     rows = rows_of(run)
-    assert {chip.name: chip.n for chip in facets(rows).chips} == {"": 2, "not-run": 1}
+    assert {chip.name: chip.n for chip in count_facets(rows).chips} == {"": 2, "not-run": 1}
     assert [row.key for row in rows_of_kind(rows, "not-run", FACETS)] == ["create"]
 
 
 def test_a_subcommand_with_few_calls_comes_last(version):
     used = [SubcommandTotal("rare", calls=2, errors=2), SubcommandTotal("often", calls=20, errors=2)]
     read = RunTrials(Digest(subcommands=used))
-    assert [(row.name, row.few, row.heat) for row in subcommands(make_run(version), read)] == [
+    assert [(row.name, row.few, row.heat) for row in count_subcommands(make_run(version), read)] == [
         ("often", False, 2),
         ("rare", True, 1),
     ]

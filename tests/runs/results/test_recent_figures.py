@@ -71,4 +71,4 @@ def test_costs_have_a_round_scale(cost, end):
         (recent(rate=Rate(1, 1), cost_usd=cost), recent(run=2, rate=Rate(1, 1), cost_usd=cost)), None
     ).drawn[2]
     assert f">{end}</text>" in figure.drawing
-    assert figure.now == numbers.money(cost)
+    assert figure.now == numbers.format_money(cost)

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Run, Trial
-from runs.results.outcome_history import strip_around, strips
+from runs.results.outcome_history import read_histories, strip_around
 from runs.results.trial_page.typical_values import typical_values
 from scenarios.models import ScenarioVersion
 from tests.builders import make_guidance, make_run, make_target, make_trial, make_version
@@ -20,7 +20,7 @@ from tests.runs.results.finished_runs import history
 def test_a_strip_marks_where_a_version_changed(version):
     for guidance in (None, None, make_guidance(version.suite)):
         make_trial(make_run(version, guidance=guidance), "create")
-    (strip,) = strips(version.suite).values()
+    (strip,) = read_histories(version.suite).values()
     assert strip.outcomes == ("pass", "pass", "gap", "pass")
     assert strip.rate.n == 3
 
@@ -29,7 +29,7 @@ def test_two_failures_before_new_guidance_are_fixed(version):
     for outcome, guidance in (("fail", None), ("pass", make_guidance(version.suite))):
         for _ in range(2):
             make_trial(make_run(version, guidance=guidance), "create", outcome=outcome)
-    (strip,) = strips(version.suite).values()
+    (strip,) = read_histories(version.suite).values()
     assert strip.kind == "fixed"
 
 
@@ -40,10 +40,10 @@ def test_a_strip_leaves_out_what_cannot_be_compared(version):
     experiment = make_run(newest, is_experiment=True)
     make_trial(experiment, "export")
     created, exported = (version.suite.scenarios.get(key=key).pk for key in ("create", "export"))
-    found = strips(version.suite, version=newest.pk)
+    found = read_histories(version.suite, version=newest.pk)
     assert found[created].outcomes == ()
     assert found[exported].outcomes == ("fail",)
-    own = strips(version.suite, up_to=experiment.pk, version=newest.pk)
+    own = read_histories(version.suite, up_to=experiment.pk, version=newest.pk)
     assert own[exported].outcomes == ("fail", "pass")
 
 
@@ -55,7 +55,7 @@ def test_a_strip_leaves_out_runs_that_were_judged_otherwise(version, last):
     kinds = [unjudged, judged] if last == "judged" else [judged, unjudged]
     for outcome, changes in zip(("pass", "fail"), kinds, strict=True):
         make_trial(make_run(version, **changes), "create", outcome=outcome)
-    (strip,) = strips(version.suite).values()
+    (strip,) = read_histories(version.suite).values()
     assert strip.outcomes == ("fail",)
 
 
@@ -70,7 +70,7 @@ def test_strips_have_the_finished_trials(version):
         ]
         for scenario in Trial.objects.values_list("scenario", flat=True)
     }
-    found = strips(version.suite)
+    found = read_histories(version.suite)
     assert {key: [pk for pk in strip.trials if pk] for key, strip in found.items()} == expected
     for key, strip in found.items():
         outcomes = dict(zip(strip.trials, strip.outcomes, strict=True))
@@ -81,7 +81,7 @@ def test_a_strip_ends_at_the_run_it_is_asked_for(version):
     runs = [make_run(version) for _ in range(3)]
     for run in runs:
         make_trial(run, "create")
-    (strip,) = strips(version.suite, up_to=runs[1].pk).values()
+    (strip,) = read_histories(version.suite, up_to=runs[1].pk).values()
     assert len(strip.outcomes) == 2
 
 
@@ -104,7 +104,7 @@ def test_a_strip_around_a_trial_is_of_its_scenario_alone(version):
     make_trial(runs[0], "export", outcome="", state="cancelled")
     trial = runs[0].trial_set.select_related("run").get(scenario__key="export", outcome="fail")
     strip, siblings, _ = strip_around(trial)
-    assert strip == strips(version.suite)[trial.scenario_id]
+    assert strip == read_histories(version.suite)[trial.scenario_id]
     assert [sibling.index for sibling in siblings] == [0, 1]
     assert siblings[0].pk == trial.pk
 

@@ -15,9 +15,9 @@ from runs.results.search.trial_search import (
     MOST_CANDIDATES,
     SearchQuery,
     Term,
-    entry,
     facets_of,
     index_trials,
+    make_entry,
 )
 from runs.results.search.views import TrialSearch, find_trials
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
@@ -36,7 +36,7 @@ def store(run: Run, *, outcome: str = "pass", **texts: Any) -> Trial:
     events = [Event("tool_call", command=line) for line in texts.get("commands", ())]
     events += [Event("tool_result", output=text) for text in texts.get("outputs", ())]
     judgings = [Judging(score=1.0, passed=True, reasoning=texts["judge"])] if "judge" in texts else []
-    row = entry(
+    row = make_entry(
         trial.pk,
         facets_of(run.pk, outcome),
         transcript=Transcript(events=tuple(events)),
@@ -183,7 +183,7 @@ def test_of_a_common_word_the_newest_are_ranked(run):
     first = store(run, commands=["taskmgr deploy deploy deploy"])
     facets = facets_of(run.pk, "pass")
     trials = [make_trial(run, "export") for _ in range(MOST_CANDIDATES)]
-    rows = [entry(each.pk, facets, transcript=None, judgings=[], answer="deploy") for each in trials]
+    rows = [make_entry(each.pk, facets, transcript=None, judgings=[], answer="deploy") for each in trials]
     statements.insert(SearchEntry, rows)
     assert len(found(run, "deploy")) == MOST_CANDIDATES
     assert first.pk not in found(run, "deploy")

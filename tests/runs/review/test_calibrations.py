@@ -15,7 +15,7 @@ from runs.review.calibrations import (
     JudgeVersion,
     calibrated_versions,
     calibration_of,
-    drifts,
+    find_drifts,
     judge_versions,
     repeated_judgings,
 )
@@ -123,7 +123,7 @@ def test_drift_between_two_judges_on_the_same_trials(project: Any, run: Run) -> 
     other = JudgeVersion("openai/judge-2", VERSION.rubric)
     for one in JudgingRecord.objects.all():
         judging(one.trial, passed=True, model=other.model, counts=False)
-    found = drifts(repeated_judgings(project))
+    found = find_drifts(repeated_judgings(project))
     assert [(each.first, each.second, each.trials, each.same) for each in found] == [(VERSION, other, 16, 12)]
     assert found[0].mean_difference == pytest.approx(4 * 0.45 / 16)
     close(run)

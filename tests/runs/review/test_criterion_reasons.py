@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.judges.rubric import READY, BadReply, Criterion, RubricCriteria, read_reply
 from evaluators.grading.judges.rubric_judge import rubric_prompt
 from evaluators.model import Transcript
@@ -52,7 +52,7 @@ def test_a_rubric_can_require_reasons() -> None:
 
 
 def test_only_a_rubric_that_requires_reasons_asks() -> None:
-    evidence = Evidence(Transcript())
+    evidence = TrialEvidence(Transcript())
     assert '"reasons"' not in rubric_prompt(PLAIN, evidence)
     assert '"reasons": {"task": "<why, in one sentence>", "style"' in rubric_prompt(ASKING, evidence)
     assert PLAIN.short_hash != ASKING.short_hash

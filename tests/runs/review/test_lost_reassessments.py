@@ -30,7 +30,7 @@ def requested() -> Reassessment:
 
 def taken(requested: Reassessment) -> str:
     """Let another process take a request; return its token."""
-    job = jobs.take(job_of(requested).pk)
+    job = jobs.take_job(job_of(requested).pk)
     assert job
     return job.token
 

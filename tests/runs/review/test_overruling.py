@@ -10,7 +10,7 @@ from runs.errors import RequestError, StaleReview
 from runs.models import Change, Run, RunMeasure, SearchEntry, Trial
 from runs.results.digests import digests_of
 from runs.review.calibrations import calibration_of
-from runs.review.overruling import overrule, undo
+from runs.review.overruling import overrule, undo_overrule
 from runs.review.reviewing import review
 from tests.builders import close, make_compared, make_member, make_run, make_suite, make_trial, score
 from tests.runs.review.judged import VERSION, judging
@@ -46,7 +46,7 @@ def test_overruling_changes_outcome_and_rollups(trial: Trial, ada: Any) -> None:
 
 def test_undoing_restores_everything(trial: Trial, ada: Any) -> None:
     made = overrule(trial, 1, passed=True, reason="Wrong.", by=ada)
-    undo(made, by=ada)
+    undo_overrule(made, by=ada)
     assert _state(trial) == ("fail", "fail", 0, 1, 0.0, "fail")
     assert trial.scores == FAILED_BY_JUDGE
 
@@ -60,9 +60,9 @@ def test_the_second_to_overrule_is_refused(trial: Trial, ada: Any, project: Any)
 
 def test_undoing_twice_is_refused(trial: Trial, ada: Any) -> None:
     made = overrule(trial, 1, passed=True, reason="Fine.", by=ada)
-    undo(made, by=ada)
+    undo_overrule(made, by=ada)
     with pytest.raises(StaleReview, match="undone this already"):
-        undo(made, by=ada)
+        undo_overrule(made, by=ada)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_number_replaces_a_score(
     mean = RunMeasure.objects.get(run=judged.run_id, scenario=None, measure__name="judge").mean
     assert mean == pytest.approx(judge)
     assert made.original == JUDGED[position]
-    undo(made, by=ada)
+    undo_overrule(made, by=ada)
     judged.refresh_from_db()
     assert judged.scores == JUDGED and judged.outcome == "fail"
 
@@ -125,10 +125,10 @@ def test_an_overruled_judge_keeps_its_number(judged: Trial, ada: Any) -> None:
     own = overrule(judged, 1, value=0.1, reason="Worthless.", by=ada)
     judged.refresh_from_db()
     assert judged.scores[1]["value"] == 0.1 and own.original["value"] == 0.4
-    undo(own, by=ada)
+    undo_overrule(own, by=ada)
     judged.refresh_from_db()
     assert judged.scores[1]["value"] == 1.0 and judged.outcome == "pass"
-    undo(first, by=ada)
+    undo_overrule(first, by=ada)
     judged.refresh_from_db()
     assert judged.scores == JUDGED
 
@@ -181,7 +181,7 @@ def test_a_yes_or_no_criterion_is_overruled(checked: Trial, ada: Any, project: A
     bob = make_member(project, "runner", "bob")
     with pytest.raises(StaleReview, match="ada overruled this score"):
         overrule(checked, 2, criterion="short", passed=False, reason="No.", by=bob)
-    undo(made, by=ada)
+    undo_overrule(made, by=ada)
     checked.refresh_from_db()
     assert checked.scores == before and checked.outcome == "fail"
 

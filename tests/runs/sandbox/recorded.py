@@ -10,7 +10,7 @@ from typing import Any
 from evaluators.tool_use.recorded_commands import RecordedCall, read_call_record
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
-from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
+from runs.sandbox.recording.record import RecordedTool, ToolRecord, list_program_places
 from runs.sandbox.sandbox import HOME, Level
 from tests.runs.containments import containment
 
@@ -57,7 +57,7 @@ class Place:
         places = (
             ()
             if is_module
-            else places_of(f"./{tool}" if "." in tool and "/" not in tool else tool, inside, path)
+            else list_program_places(f"./{tool}" if "." in tool and "/" not in tool else tool, inside, path)
         )
         writable = (inside, sandbox.inside(self.scratch), "/tmp", HOME)
         record = ToolRecord(RecordedTool(name, places, by_name), self.workspace, inside, writable)

@@ -21,7 +21,7 @@ from runs.engine.mcp.mcp_http import fetch_tools
 from runs.engine.mcp.mcp_stdio import NoAnswer
 from runs.errors import ProviderError
 from runs.sandbox.outbound import AddressRefused, Outbound
-from runs.sandbox.outbound_http import Backend, Deadline, Transport, client
+from runs.sandbox.outbound_http import Backend, Deadline, Transport, make_client
 from runs.targets.language_models.batches import batching_of
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
 from runs.targets.language_models.litellm import allow_calls, client_session, load_litellm
@@ -198,11 +198,11 @@ def test_the_address_that_was_checked_is_the_one_that_is_called():
     resolve, asked_for = public_then_inner()
     with answering("127.0.0.1", forbidden) as (url, seen):
         port = url.rpartition(":")[2]
-        with client(HERE, Deadline(10.0), resolve=resolve) as calls:
+        with make_client(HERE, Deadline(10.0), resolve=resolve) as calls:
             assert calls.get(f"http://model.example:{port}/a").status_code == 200
         assert (asked_for, seen) == (["model.example"], ["/a"])
         with (
-            client(HERE, Deadline(10.0), resolve=resolve) as calls,
+            make_client(HERE, Deadline(10.0), resolve=resolve) as calls,
             pytest.raises(AddressRefused, match=r"127\.0\.0\.2"),
         ):
             calls.get(f"http://model.example:{port}/b")
@@ -221,7 +221,7 @@ def test_a_redirect_is_resolved_and_checked_anew():
     with answering("127.0.0.1", lead) as (url, seen):
         port = url.rpartition(":")[2]
         with (
-            client(HERE, Deadline(10.0), follow_redirects=True, resolve=resolve) as calls,
+            make_client(HERE, Deadline(10.0), follow_redirects=True, resolve=resolve) as calls,
             pytest.raises(AddressRefused),
         ):
             calls.get(f"http://model.example:{port}/a")
@@ -249,7 +249,7 @@ def endless(handler: Any) -> None:
 
 
 def one_exchange(url: str) -> httpx.Response:
-    with client(HERE, Deadline(20)) as http:
+    with make_client(HERE, Deadline(20)) as http:
         return http.get(url)
 
 
@@ -286,7 +286,7 @@ def test_pages_of_an_mcp_server_have_a_size_in_all():
 
     with (
         answering("127.0.0.1", page) as (url, seen),
-        client(HERE, Deadline(20)) as http,
+        make_client(HERE, Deadline(20)) as http,
         pytest.raises(NoAnswer, match="the responses have more than 16 MB"),
     ):
         fetch_tools(http, url)
@@ -311,7 +311,7 @@ def _long(handler: Any, length: int) -> None:
 def test_errors_of_a_connection_are_httpx_errors():
     with (
         pytest.raises(httpx.ConnectError, match="has no address"),
-        client(HERE, Deadline(5.0), resolve=lambda *_: []) as calls,
+        make_client(HERE, Deadline(5.0), resolve=lambda *_: []) as calls,
     ):
         calls.get("http://model.example/")
     with pytest.raises(httpx.ConnectError):

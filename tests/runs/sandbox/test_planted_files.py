@@ -17,7 +17,7 @@ from runs.engine import run_here
 from runs.engine.workspace.workspace import LocalWorkspace, trial_folder
 from runs.errors import ProviderError
 from runs.models import Trial
-from runs.results.files.workspace_archive import archive, changed_files
+from runs.results.files.workspace_archive import archive_workspace, changed_files
 from runs.sandbox.safe_paths import (
     create_beneath,
     exists_beneath,
@@ -140,7 +140,7 @@ def test_a_workspace_full_of_traps_is_kept_without_them(tmp_path, inside):
     (inside / "good.txt").write_text("x")
     before = [FixtureFile(name.replace(" ", "-"), b"x") for name in NAMES]
     began = time.monotonic()
-    packed = archive(inside)
+    packed = archive_workspace(inside)
     changed = {each.path: each.change for each in changed_files(inside, before)}
     assert time.monotonic() - began < QUICK_SECONDS
     assert packed.left_out == ("sparse",)

@@ -15,7 +15,7 @@ import pytest
 
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
-from runs.sandbox.process_io import resident
+from runs.sandbox.process_io import measure_resident
 from runs.sandbox.process_tree import LiveProcess
 from runs.sandbox.profiles import AGENT, Caps
 from runs.sandbox.sandbox import Containment, Level
@@ -105,7 +105,7 @@ def test_memory_that_processes_share_counts_once(folders):
 def test_memory_of_a_process_that_has_ended_does_not_count():
     with subprocess.Popen(["true"]) as ended:
         listed = LiveProcess(psutil.Process(ended.pid), rss_bytes=500 << 20)
-    assert resident([listed], enough=400 << 20) == 0
+    assert measure_resident([listed], enough=400 << 20) == 0
 
 
 def test_the_largest_is_ended_when_the_worker_is_full(folders, tmp_path):

@@ -27,7 +27,7 @@ from runs.sandbox import reader_processes
 from runs.sandbox.reader_processes import ReaderProcesses
 from scenarios.bundles import Bundle, read_path
 from scenarios.formats.parsed import MOST_PROBLEMS, ScenarioFileError
-from scenarios.reading import call_here, read_suites, read_upload, read_yaml, set_caller
+from scenarios.reading import call_here, read_suites, read_upload, read_yaml_document, set_caller
 from tests import session_files
 from tests.waiting import until
 
@@ -108,7 +108,7 @@ READ = {
     "a broken session": (read_session_file, "c.jsonl", b"{", TOOL, False),
     "promptfoo's results": (read_results, "out.jsonl", (FILES / "promptfoo.jsonl").read_bytes()),
     "evalhub's results": (read_results, "baseline.json", (FILES / "ci_jobs" / "baseline.json").read_bytes()),
-    "targets": (read_yaml, "targets.yaml", b"targets: [{name: a, provider: mock, n: 1.5, on: true}]"),
+    "targets": (read_yaml_document, "targets.yaml", b"targets: [{name: a, provider: mock, n: 1.5, on: true}]"),
 }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def test_what_a_reader_refuses_is_refused_in_its_words(readers):
     with pytest.raises(RequestError, match="no results found"):
         call(readers, read_results, "other.json", b"{}")
     with pytest.raises(ScenarioFileError, match="more than 64 bits"):
-        call(readers, read_yaml, "targets.yaml", b"a: " + b"9" * 30)
+        call(readers, read_yaml_document, "targets.yaml", b"a: " + b"9" * 30)
 
 
 def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):

@@ -16,8 +16,8 @@ from evaluators.tool_use.recorded_commands import Caller, RecordedCall, origin_o
 from runs.errors import ProviderError
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT
-from runs.sandbox.recording.launcher import program
-from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
+from runs.sandbox.recording.launcher import build_filter
+from runs.sandbox.recording.record import RecordedTool, ToolRecord, list_program_places
 from runs.sandbox.sandbox import Level
 from tests.layer1.own_log import install
 from tests.layer1.recorded import LOG, run_recorded
@@ -219,7 +219,7 @@ def test_a_tracer_of_the_agents_own_hides_nothing(folders: Folders) -> None:
 
 
 def test_a_filter_has_whole_instructions() -> None:
-    assert len(program()) % 8 == 0
+    assert len(build_filter()) % 8 == 0
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,4 @@ def test_a_filter_has_whole_instructions() -> None:
     ],
 )
 def test_a_tool_has_its_places(named: str, expected: tuple[str, ...]) -> None:
-    assert places_of(named, "/workspace", "/usr/bin:/bin") == expected
+    assert list_program_places(named, "/workspace", "/usr/bin:/bin") == expected

@@ -28,7 +28,7 @@ def requested(settings, tmp_path) -> SuiteProof:
 
 def taken(requested: SuiteProof) -> str:
     """Let another process take a request; return its token."""
-    job = jobs.take(job_of(requested).pk)
+    job = jobs.take_job(job_of(requested).pk)
     assert job
     return job.token
 

@@ -68,8 +68,8 @@ def test_what_only_a_trial_can_show_is_not_checked():
 
 def test_only_the_first_worker_takes_a_question():
     check = request_check(make_target(make_project()), by=None)
-    assert jobs.take(job_of(check).pk) is not None
-    assert jobs.take(job_of(check).pk) is None
+    assert jobs.take_job(job_of(check).pk) is not None
+    assert jobs.take_job(job_of(check).pk) is None
 
 
 def test_a_second_question_waits_for_the_first():
@@ -102,7 +102,7 @@ def test_what_a_preparation_found_takes_the_place_of_the_last_answer():
 
 def test_a_lost_message_is_sent_again_while_somebody_may_wait():
     checks = [request_check(make_target(make_project(name)), by=None) for name in ("one", "two", "three")]
-    jobs.take(job_of(checks[1]).pk)
+    jobs.take_job(job_of(checks[1]).pk)
     Job.objects.filter(pk=job_of(checks[2]).pk).update(expires=timezone.now() - timedelta(seconds=1))
     assert list(jobs.due_jobs()) == [job_of(checks[0])]
     jobs.remove_expired()
@@ -111,7 +111,7 @@ def test_a_lost_message_is_sent_again_while_somebody_may_wait():
 
 def test_a_check_whose_worker_was_lost_says_so():
     check = request_check(make_target(make_project()), by=None)
-    job = jobs.take(job_of(check).pk)
+    job = jobs.take_job(job_of(check).pk)
     lapse_jobs()
     jobs.end_lost()
     check.refresh_from_db()

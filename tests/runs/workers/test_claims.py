@@ -221,7 +221,7 @@ def test_renewing_returns_lost_claims():
     run = running(concurrency=1)
     claim, slot = claimed(run), claims.acquire_slot(run, run.target)
     assert slot is not None
-    lost = claims.renew(trials=[claim.token, "gone"], slots=[slot.token], runs=["away"])
+    lost = claims.renew_claims(trials=[claim.token, "gone"], slots=[slot.token], runs=["away"])
     assert lost == {"gone", "away"}
 
 
@@ -229,5 +229,5 @@ def test_renewing_prolongs_a_lease():
     run = running()
     claim = claimed(run)
     Trial.objects.filter(pk=claim.trial_id).update(lease_until=5.0)
-    claims.renew(trials=[claim.token], slots=[], runs=[])
+    claims.renew_claims(trials=[claim.token], slots=[], runs=[])
     assert Trial.objects.get(pk=claim.trial_id).lease_until > 1e9

@@ -9,8 +9,8 @@ from runs.errors import MissingLabels
 from runs.models import Run, Target, Worker
 from runs.targets.definitions import request_check
 from runs.workers import claims, fair_share
-from runs.workers.labels import queue_for, waiting_runs_by_labels, waits
-from runs.workers.worker_registry import heartbeat, workers_online
+from runs.workers.labels import describe_wait, queue_for, waiting_runs_by_labels
+from runs.workers.worker_registry import store_heartbeat, workers_online
 from tests.builders import make_project, make_target
 from tests.runs.carrying import launch, running
 from tests.runs.jobs import do_job
@@ -116,18 +116,18 @@ def test_this_process_carries_what_its_labels_allow(settings, labelled):
 def test_a_run_says_which_labels_it_waits_for(settings, labelled):
     run = started(settings)
     Worker.objects.create(name="other", labels=["gpu"])
-    assert waits(run) == NOBODY
+    assert describe_wait(run) == NOBODY
     assert waiting_runs_by_labels() == [
         "1 run waits for a worker with the labels gpu, macos. None is running."
     ]
     Worker.objects.create(name="able", labels=["gpu", "linux", "macos"])
-    assert waits(run) == ""
+    assert describe_wait(run) == ""
     assert waiting_runs_by_labels() == []
 
 
 def test_the_registry_has_the_labels_of_each_worker(settings):
     settings.WORKER_LABELS = ["macos", "gpu", "gpu"]
-    heartbeat(4)
+    store_heartbeat(4)
     assert Worker.objects.get().labels == ["gpu", "macos"]
     assert workers_online(["gpu"])[0] == 1
     assert workers_online(["linux"])[0] == 0

@@ -32,7 +32,7 @@ def test_workers_renew_their_leases_before_a_check_after_a_gap_takes_them():
     assert not reap()
     assert Trial.objects.get(pk=claim.trial_id).token == claim.token
     # Its worker has the database again.
-    assert claims.renew(trials=[claim.token], slots=[], runs=[]) == set()
+    assert claims.renew_claims(trials=[claim.token], slots=[], runs=[]) == set()
     let_pass(since_check=5, since_gap=RENEWING_SECONDS + 1)
     assert reap()
     assert Trial.objects.get(pk=claim.trial_id).token == claim.token

@@ -76,7 +76,7 @@ def test_a_broker_that_is_away_holds_up_a_page_for_one_run_only(silent: Silent, 
         task_publish_retry=False,
     )
     settings.CELERY_APP = f"{__name__}.elsewhere"
-    wakeups.prepare([launch().runs.get().pk for _ in range(3)])
+    wakeups.ask_to_prepare([launch().runs.get().pk for _ in range(3)])
     assert silent.asked == 1
 
 
@@ -121,14 +121,14 @@ def test_only_workers_with_a_free_lane_are_woken(sent: Callable[[str], int]) -> 
         Worker.objects.create(name=name, capacity=capacity)
     Worker.objects.create(name="silent", seen=timezone.now() - timedelta(minutes=2))
     Worker.objects.create(name="full", problem="Disk full at /data/work: 3 MB free.")
-    wakeups.lanes(run_with_busy_lanes(busy=2, free=1))
+    wakeups.wake_free_lanes(run_with_busy_lanes(busy=2, free=1))
     assert sent(LANES) == 2
 
 
 @pytest.mark.django_db(transaction=True)
 def test_nobody_is_woken_while_every_lane_is_busy(sent: Callable[[str], int]) -> None:
     Worker.objects.create(name="busy", capacity=3)
-    wakeups.lanes(run_with_busy_lanes(busy=3))
+    wakeups.wake_free_lanes(run_with_busy_lanes(busy=3))
     assert sent(LANES) == 0
 
 
@@ -139,5 +139,5 @@ def test_free_lanes_of_workers_without_the_label_are_not_woken(sent: Callable[[s
     Worker.objects.create(name="other", labels=["linux"], capacity=1)
     run = run_with_busy_lanes(busy=1)
     Target.objects.filter(runs=run).update(labels=["gpu"])
-    wakeups.lanes(run)
+    wakeups.wake_free_lanes(run)
     assert (sent(celery_queue("gpu")), sent(LANES)) == (1, 0)

@@ -23,18 +23,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_a_worker_is_listed_with_what_it_does_and_how_it_contains() -> None:
     with heartbeat.holding("a-slot", "slot"):
-        worker_registry.heartbeat(4)
+        worker_registry.store_heartbeat(4)
     worker = Worker.objects.get(name=worker_name())
     assert worker.lanes == 1
     assert worker.sandbox in ("bwrap", "landlock", "limits", "off")
-    worker_registry.heartbeat(4)
+    worker_registry.store_heartbeat(4)
     assert Worker.objects.get().lanes == 0
 
 
 @pytest.mark.parametrize("judge", ["", "openai/m"])
 def test_a_worker_says_whether_it_has_a_judge(settings, judge: str) -> None:
     settings.DEFAULT_JUDGE = judge
-    worker_registry.heartbeat(1)
+    worker_registry.store_heartbeat(1)
     assert [each.has_judge for each in worker_registry.judges_of_workers()] == [bool(judge)]
     assert worker_registry.find_own_judge()[0].has_judge is bool(judge)
 
@@ -42,7 +42,7 @@ def test_a_worker_says_whether_it_has_a_judge(settings, judge: str) -> None:
 def test_one_that_was_silent_for_a_day_is_forgotten() -> None:
     Worker.objects.create(name="old:1", seen=timezone.now() - timedelta(hours=2))
     Worker.objects.create(name="other:1", seen=timezone.now() - timedelta(minutes=30))
-    worker_registry.heartbeat(4)
+    worker_registry.store_heartbeat(4)
     reap()
     assert set(Worker.objects.values_list("name", flat=True)) == {"other:1", worker_name()}
 
@@ -93,15 +93,15 @@ def own_name_again() -> Iterator[None]:
 
 def test_a_worker_leaves_a_name_that_another_one_has(own_name_again):
     name = worker_name()
-    worker_registry.heartbeat(1)
-    worker_registry.heartbeat(2)
+    worker_registry.store_heartbeat(1)
+    worker_registry.store_heartbeat(2)
     assert Worker.objects.get().name == name
     # Another process with the name, such as in a container that shares the host's network.
     Worker.objects.update(seen=timezone.now() + timedelta(seconds=1), labels=["gpu"])
-    worker_registry.heartbeat(2)
+    worker_registry.store_heartbeat(2)
     own = Worker.objects.get()
     assert own.name == worker_name()
     assert own.name.startswith(f"{name}:")
     Worker.objects.create(name=name, labels=["gpu"])
-    worker_registry.heartbeat(2)
+    worker_registry.store_heartbeat(2)
     assert set(Worker.objects.values_list("name", flat=True)) == {name, own.name}

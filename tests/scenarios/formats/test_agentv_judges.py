@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import Transcript
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite, ScenarioFileError
@@ -33,7 +33,7 @@ def suite(text: str) -> ParsedSuite:
 def ask_judge(text: str) -> list[str]:
     judge = Judge(['{"score": 1}'])
     (scenario,) = suite(text).scenarios
-    evaluate(scenario.criteria, Evidence(Transcript(), answer="Yes.", exit_code=0, complete=judge))
+    evaluate(scenario.criteria, TrialEvidence(Transcript(), answer="Yes.", exit_code=0, complete=judge))
     return [request.user for request in judge.asked]
 
 

@@ -8,7 +8,7 @@ from agentv_files import case, spec, suite
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
 from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.judges.code_judge import CodeJudge
 from evaluators.grading.judges.llm_judge import LlmJudge
@@ -211,4 +211,4 @@ def test_read_values_survive_storage():
 def test_a_read_case_can_be_evaluated():
     trace = read_trace([{"type": "tool_call", "name": "a", "input": {"x": 1}}])
     criteria = spec(case(CALLS), "one").criteria
-    assert evaluate(criteria, Evidence(trace)).outcome == "pass"
+    assert evaluate(criteria, TrialEvidence(trace)).outcome == "pass"

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.grading.assertions.tool_checks import StepCount
 from evaluators.grading.evaluate import Criteria
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.transcripts.traces import read_trace
 from scenarios.formats import parse_files
@@ -43,7 +43,7 @@ def test_steps_of_a_sequence_are_names_or_patterns(steps, called, value, mode):
     value_of_file = steps if steps.startswith("[") else f"{steps[:-1]}, mode: {mode}}}"
     found, lints = read(f"{{type: 'trajectory:tool-sequence', value: {value_of_file}}}")
     trace = read_trace([{"type": "tool_call", "name": name} for name in called.split()])
-    assert found.evaluate(Criteria(), Evidence(trace))[0].value == value
+    assert found.evaluate(Criteria(), TrialEvidence(trace))[0].value == value
     assert lints == ()
 
 
@@ -59,7 +59,7 @@ def test_arguments_and_what_is_ignored_have_two_spellings():
         "{type: 'trajectory:tool-args-match', value: {pattern: 's*', arguments: {q: x}, ignore: id, mode: exact}}"
     )
     trace = read_trace([{"type": "tool_call", "name": "search", "input": {"q": "x", "id": 7}}])
-    assert found.evaluate(Criteria(), Evidence(trace))[0].value == 1
+    assert found.evaluate(Criteria(), TrialEvidence(trace))[0].value == 1
     assert lints == ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.transcripts.traces import read_trace
 from scenarios.formats import companions, parse_files
 from scenarios.formats.parsed import ParsedSuite, Problem, ScenarioFileError
@@ -289,7 +289,7 @@ def test_a_variable_can_hold_messages_and_one_prompt_keeps_the_id():
 def test_a_negated_list_of_tools_forbids_each_of_them(called, value):
     text = "prompts: [x]\ntests: [{id: a, assert: [{type: not-trajectory:tool-used, value: [writeFile, deleteFile]}]}]"
     trace = [{"type": "tool_call", "name": name} for name in (*called, "readFile")]
-    found = evaluate(spec(text).criteria, Evidence(read_trace(trace), exit_code=0))
+    found = evaluate(spec(text).criteria, TrialEvidence(read_trace(trace), exit_code=0))
     assert next(one.value for one in found.scores if one.name == "trajectory:tool-used-writeFile") == value
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evaluators.grading.assertions import ASSERTIONS, VERDICT
 from evaluators.grading.evaluate import evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import Event, Transcript
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ScenarioFileError
@@ -37,7 +37,7 @@ GOOD = st.fixed_dictionaries(
     optional={"expect": EXPECTS, "stubs": st.dictionaries(TEXTS, VALUES, max_size=2), "checks": VALUES},
 )
 FILES = st.lists(GOOD | CASES | VALUES, max_size=3)
-SEEN = Evidence(
+SEEN = TrialEvidence(
     Transcript(events=(Event("tool_call", name="a", input={"a": [None, 7.0]}),)), answer="a 7", seed={"a": 7}
 )
 

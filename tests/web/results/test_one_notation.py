@@ -95,4 +95,4 @@ def test_every_page_has_one_notation(addresses, signed_in):
     ],
 )
 def test_a_measure_is_written_as_its_unit_says(value, unit, shown):
-    assert numbers.measured(value, unit) == shown
+    assert numbers.format_measure(value, unit) == shown

@@ -7,7 +7,7 @@ import pytest
 from evaluators.model import Event, Transcript
 from runs.db import statements
 from runs.models import SearchEntry
-from runs.results.search.trial_search import entry, facets_of
+from runs.results.search.trial_search import facets_of, make_entry
 from scenarios.models import SESSIONS, Suite
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
@@ -98,7 +98,7 @@ def stored(run, outcome="fail", **texts):
     trial = make_trial(run, "create", outcome=outcome)
     events = tuple(Event("tool_call", command=line) for line in texts.pop("commands", ()))
     facets = facets_of(run.pk, outcome)
-    row = entry(
+    row = make_entry(
         trial.pk, facets, transcript=Transcript(events=events), judgings=[], answer=texts.get("answer", "")
     )
     statements.insert(SearchEntry, [row])

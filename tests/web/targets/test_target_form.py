@@ -14,7 +14,7 @@ from runs.sandbox import worker_settings
 from runs.sandbox.sandbox import Machine, Policy
 from runs.sandbox.target_roots import TargetRoots
 from runs.targets import edits, hidden_programs
-from runs.targets.definitions import dump
+from runs.targets.definitions import dump_yaml
 from runs.targets.target_page import edit_views
 from runs.targets.target_page.edit_views import KINDS
 from tests.builders import make_target
@@ -159,7 +159,7 @@ def test_a_save_that_cannot_start_says_so_and_offers_the_folder(signed_in, proje
     client.post(NEW, filled(f"{agent} {{PROMPT}}", save="show-folders"))
     target = Target.objects.get()
     assert target.definition["read_folders"] == [str(folder)]
-    again = client.post(f"{ADDRESS}{target.pk}/", {"definition": dump(target.definition), "save": "yes"})
+    again = client.post(f"{ADDRESS}{target.pk}/", {"definition": dump_yaml(target.definition), "save": "yes"})
     assert again.status_code == 302, "what is shown already is not asked for again"
 
 

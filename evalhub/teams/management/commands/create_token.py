@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from evalhub.teams.access import default_project, of_user
-from evalhub.teams.members import person
+from evalhub.teams.members import find_person
 from evalhub.teams.models import ApiToken
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token
@@ -34,7 +34,7 @@ class Command(PlainCommand):
     def work(self, options: dict[str, Any]) -> Result:
         name, role, days = check_fit(ApiToken, "name", options["name"]), options["role"], options["days"]
         owner, slug = (
-            person(options["user"], "whose token it is"),
+            find_person(options["user"], "whose token it is"),
             options["project"] or default_project().slug,
         )
         access = of_user(owner, slug)

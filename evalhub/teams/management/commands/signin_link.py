@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from evalhub.teams.access import local_owner
-from evalhub.teams.members import person
+from evalhub.teams.members import find_person
 from evalhub.teams.models import SignInLink
 from evalhub.web.commands import PlainCommand, Result, port_number
 
@@ -39,7 +39,7 @@ class Command(PlainCommand):
         )
 
     def work(self, options: dict[str, Any]) -> Result:
-        user = person(options["user"], "who the link signs in")
+        user = find_person(options["user"], "who the link signs in")
         if settings.EMBEDDED:
             link = new_link(options["port"] or port_in_use(), user)
         else:

@@ -25,10 +25,10 @@ class Command(HelpfulCommand):
 
     def handle(self, **options: Any) -> None:
         # Imported here because it loads what workers need, and Django loads this module to list commands.
-        from evalhub.doctor import State, examine
+        from evalhub.doctor import State, run_checks
 
         findings = []
-        for finding in examine():
+        for finding in run_checks():
             findings.append(finding)
             if not options["json"]:
                 advice = f" {finding.advice}" if finding.advice else ""

@@ -244,8 +244,8 @@ def _workers(logs: Path) -> list[SupervisedProcess]:
 def _example_agent(logs: Path) -> SupervisedProcess:
     """Return the example agent behind HTTP; workers that start later know where it listens."""
     port = example_agent.free_port()
-    os.environ.update(example_agent.addresses(port))
-    return _service("example-agent", example_agent.command(port), logs)
+    os.environ.update(example_agent.agent_addresses(port))
+    return _service("example-agent", example_agent.agent_command(port), logs)
 
 
 def _answers(port: int) -> bool:

@@ -15,7 +15,7 @@ from evaluators.grading.assertions import (
     check_assertions,
 )
 from evaluators.grading.evaluate import Criteria, Evaluation, evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.template_tokens import TokenSources
 from evaluators.model import Event, Score, Transcript
 
@@ -46,7 +46,7 @@ def call_events(name: str, success: bool | None = None, **input: Any) -> tuple[E
 
 def evaluated(expect: Expect | None, *calls: tuple[Event, Event], **given: Any) -> Evaluation:
     events = tuple(event for pair in calls for event in pair)
-    return evaluate(Criteria(expect=expect), Evidence(Transcript(events=events), **given))
+    return evaluate(Criteria(expect=expect), TrialEvidence(Transcript(events=events), **given))
 
 
 def asserted(evaluation: Evaluation) -> dict[str, Score]:

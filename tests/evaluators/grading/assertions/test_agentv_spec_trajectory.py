@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.grading.evaluator import Evidence, trace_context
+from evaluators.grading.evaluator import TrialEvidence, trace_context
 from evaluators.model import Score, Transcript
 from evaluators.transcripts.traces import read_trace, summarize_trace
 from tests.evaluators.agentv_samples import called, score_of, traced
@@ -26,7 +26,7 @@ def messages(transcript: Transcript | None, *tool_calls: dict[str, object]) -> S
 class TestTestCaseExecution:
     @pytest.mark.spec("agentv", "A trace from the provider reaches evaluators and results")
     def test_provider_returns_a_trace(self):
-        context = trace_context(Evidence(called("a")))
+        context = trace_context(TrialEvidence(called("a")))
         assert context["candidate_trace"] == [{"type": "tool_call", "timestamp": None, "name": "a"}]
         assert context["candidate_trace_summary"] == {
             "eventCount": 1,
@@ -37,7 +37,7 @@ class TestTestCaseExecution:
 
     @pytest.mark.spec("agentv", "Without a trace both inputs are null")
     def test_provider_does_not_support_traces(self):
-        assert trace_context(Evidence(Transcript(text="hello", source="transcript"))) == {
+        assert trace_context(TrialEvidence(Transcript(text="hello", source="transcript"))) == {
             "candidate_trace": None,
             "candidate_trace_summary": None,
         }

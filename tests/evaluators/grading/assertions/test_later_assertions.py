@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluators.grading.evaluate import Criteria, evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import Score, Transcript
 from evaluators.transcripts.traces import read_trace
 
@@ -22,7 +22,7 @@ NOTHING = Transcript()
 def score(given: dict[str, Any], answer: str = "", trace: list[dict[str, Any]] | None = CALLS) -> Score:
     criteria = Criteria.model_validate({"evaluators": [{"name": "it", **given}]})
     transcript = NOTHING if trace is None else read_trace(trace)
-    found = evaluate(criteria, Evidence(transcript, answer=answer, exit_code=0))
+    found = evaluate(criteria, TrialEvidence(transcript, answer=answer, exit_code=0))
     return next(one for one in found.scores if one.name == "it")
 
 
@@ -158,7 +158,7 @@ def test_dates_of_fields(wanted, actual, formats, value):
             "expected_messages": [{"role": "assistant", "content": {"day": wanted}}],
         }
     )
-    found = evaluate(criteria, Evidence(NOTHING, answer=f'{{"day": "{actual}"}}', exit_code=0))
+    found = evaluate(criteria, TrialEvidence(NOTHING, answer=f'{{"day": "{actual}"}}', exit_code=0))
     assert found.scores[-1].value == value
 
 
@@ -168,7 +168,7 @@ def test_a_required_assertion_that_fails_blocks_and_says_so():
         {"type": "contains", "name": "b", "value": ["b"], "required": True},
     ]
     criteria = Criteria.model_validate({"evaluators": evaluators, "threshold": 0.8})
-    found = evaluate(criteria, Evidence(NOTHING, answer="a", exit_code=0))
+    found = evaluate(criteria, TrialEvidence(NOTHING, answer="a", exit_code=0))
     whole = next(one for one in found.scores if one.name == "score")
     assert (whole.value, found.outcome) == (0.0, "fail")
     assert whole.message == "Score 0.00, needs 0.80. b is required: 0.00, needs 0.80."

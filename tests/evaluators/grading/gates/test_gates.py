@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluators.grading.gates import GATES, scores
+from evaluators.grading.gates import GATES, score_gates
 from evaluators.grading.gates.base_gate import EXCERPT, NOT_RUN
 from evaluators.json_values import CUT
 from evaluators.redaction import redact_json
@@ -124,7 +124,7 @@ def test_a_gate_that_cannot_work_is_not_made(gate: dict[str, Any]) -> None:
 def test_all_gates_run_in_order() -> None:
     gates = [{"type": "file_exists", "path": path} for path in ("b", "a", "c")]
     given = evidence(workspace=FakeWorkspace({"a": ""}))
-    found = scores([gate_of.validate_python(gate) for gate in gates], given)
+    found = score_gates([gate_of.validate_python(gate) for gate in gates], given)
     assert [(score.detail["path"], score.passed) for score in found] == [
         ("b", False),
         ("a", True),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evaluators.grading.gates.base_gate import NOT_RUN
-from evaluators.grading.gates.informing_scripts import EvaluatorScript, ScriptResult, scores
+from evaluators.grading.gates.informing_scripts import EvaluatorScript, ScriptResult, score_scripts
 from evaluators.json_values import CUT
 from evaluators.model import CommandResult, Score
 from evaluators.redaction import redact_json
@@ -15,7 +15,7 @@ from tests.evaluators.samples import FakeWorkspace, evidence, printed
 
 def run(result: CommandResult) -> Score:
     script = EvaluatorScript(command="run", name="s", timeout_seconds=9)
-    (score,) = scores([script], evidence(workspace=FakeWorkspace(results={"run": result})))
+    (score,) = score_scripts([script], evidence(workspace=FakeWorkspace(results={"run": result})))
     return score
 
 
@@ -54,7 +54,7 @@ def test_a_script_never_decides() -> None:
 
 
 def test_without_a_workspace_it_is_not_run() -> None:
-    (score,) = scores([EvaluatorScript(command="x", name="s")], evidence())
+    (score,) = score_scripts([EvaluatorScript(command="x", name="s")], evidence())
     assert (score.value, score.message) == (None, NOT_RUN)
 
 

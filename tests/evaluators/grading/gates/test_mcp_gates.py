@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.model import Score, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls
 from evaluators.tool_use.mcp_record import read_mcp_record
@@ -31,7 +31,7 @@ def check(gate: dict[str, Any], calls: list[tuple[str, dict[str, Any], bool]]) -
     reading = {"number": 99, "request": {"method": "resources/read", "params": {"uri": "notes://guide"}}}
     record = read_mcp_record(b"\n".join(json.dumps(each).encode() for each in [*entries, reading]))
     transcript = mark_calls(Transcript(), SERVER, None, record)
-    return gate_of.validate_python(gate).check(Evidence(transcript, tool=Tool(mcp=SERVER)))
+    return gate_of.validate_python(gate).check(TrialEvidence(transcript, tool=Tool(mcp=SERVER)))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_call_with_an_unknown_end_is_no_success():
     content = b'{"number": 1, "request": {"method": "tools/call", "params": {"name": "create"}}}'
     transcript = mark_calls(Transcript(), SERVER, None, read_mcp_record(content, was_cut=True))
     gate = gate_of.validate_python({"type": "mcp_called", "tool": "create"})
-    assert gate.check(Evidence(transcript, tool=Tool(mcp=SERVER))).passed is False
+    assert gate.check(TrialEvidence(transcript, tool=Tool(mcp=SERVER))).passed is False
 
 
 @pytest.mark.parametrize("has_others", [True, False])
@@ -80,7 +80,7 @@ def test_gates_take_a_tool_with_its_server(has_others, tool, passed):
     content = b"""{"number": 1, "request": {"method": "tools/call", "params": {"name": "create"}}}
 {"number": 1, "response": {"result": {}}}"""
     transcript = mark_calls(Transcript(), SERVER, None, read_mcp_record(content), has_others=has_others)
-    evidence = Evidence(transcript, tool=Tool(mcp=SERVER))
+    evidence = TrialEvidence(transcript, tool=Tool(mcp=SERVER))
     assert gate_of.validate_python({"type": "mcp_called", "tool": tool}).check(evidence).passed is passed
     assert (
         gate_of.validate_python({"type": "mcp_not_called", "tool": tool}).check(evidence).passed is not passed
@@ -92,7 +92,7 @@ def test_help_is_no_call():
 
 
 def test_without_a_server_nothing_is_decided():
-    score = gate_of.validate_python({"type": "mcp_not_called"}).check(Evidence(Transcript()))
+    score = gate_of.validate_python({"type": "mcp_not_called"}).check(TrialEvidence(Transcript()))
     assert (score.passed, score.error) == (
         None,
         "The scenario names no MCP server. Add target.mcp, or use another gate.",

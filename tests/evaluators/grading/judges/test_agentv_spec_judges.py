@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.grading.evaluate import Criteria, evaluate
-from evaluators.grading.evaluator import Case, Evidence
+from evaluators.grading.evaluator import Case, TrialEvidence
 from evaluators.grading.judges.llm_judge import enclose, read_judge_reply
 from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CompletionError, Transcript
@@ -103,13 +103,13 @@ class TestLlmJudgeEvaluatorJsonContract:
 
     @pytest.mark.parametrize("complete", [None, Judge([CompletionError("The endpoint is down.")])])
     def test_a_judge_that_cannot_be_asked_makes_the_trial_an_error(self, complete):
-        evidence = Evidence(Transcript(), complete=complete)
+        evidence = TrialEvidence(Transcript(), complete=complete)
         found = evaluate(Criteria(evaluators=({"type": "llm_judge"},)), evidence)
         assert found.outcome == "error"
         assert found.error
 
     def test_a_judge_that_is_the_model_under_test_is_named(self):
-        evidence = Evidence(Transcript(), complete=Judge(['{"score": 1}'], model="m"), model="m")
+        evidence = TrialEvidence(Transcript(), complete=Judge(['{"score": 1}'], model="m"), model="m")
         (score,) = EVALUATORS["llm_judge"]().evaluate(Case(), evidence)
         assert score.judging is not None
         assert "model under test" in score.judging.warnings[0]
@@ -169,7 +169,7 @@ class TestPromptTemplates:
         judge = Judge(['{"score": 1}'])
         prompt = "{{candidate_answer}}|{{reference_answer}}|"
         evaluator = EVALUATORS["llm_judge"](prompt=prompt)
-        evaluator.evaluate(Case(), Evidence(Transcript(), answer="a", complete=judge))
+        evaluator.evaluate(Case(), TrialEvidence(Transcript(), answer="a", complete=judge))
         assert plain(judge.asked[0].user) == "a||"
 
     def test_messages_are_given_as_json(self):

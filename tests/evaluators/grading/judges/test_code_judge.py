@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluators.grading.evaluate import Criteria
-from evaluators.grading.evaluator import Case, Evidence
+from evaluators.grading.evaluator import Case, TrialEvidence
 from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CommandResult, Score, Transcript
 from tests.evaluators.agentv_samples import CASE, Scripts, called, printed, score_of
@@ -19,7 +19,9 @@ def run_script(
 ) -> tuple[Score, Scripts]:
     place = Scripts(result)
     config = {"type": "code_judge", "script": "python check.py", **config}
-    evidence = Evidence(transcript or Transcript(), answer="It is 42.", bundle=place, command_env={"A": "b"})
+    evidence = TrialEvidence(
+        transcript or Transcript(), answer="It is 42.", bundle=place, command_env={"A": "b"}
+    )
     case = Criteria(**CASE, input_files=("evals/data/a.csv",), guidelines=("docs/x.prompt.md",))
     return EVALUATORS["code_judge"].model_validate(config).evaluate(case, evidence)[0], place
 
@@ -118,5 +120,5 @@ class TestCodeJudge:
         evaluator = EVALUATORS["code_judge"].model_validate(
             {"type": "code_judge", "script": "x", "cwd": "evals"}
         )
-        evaluator.evaluate(Case(), Evidence(Transcript(), workspace=place))
+        evaluator.evaluate(Case(), TrialEvidence(Transcript(), workspace=place))
         assert place.asked[0]["command"] == "x"

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.grading.judges.llm_judge import MAX_CHARACTERS, cut_middle, render_transcript
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
-from evaluators.grading.judges.rubric_judge import blind_account, rubric_prompt, scores
+from evaluators.grading.judges.rubric_judge import blind_account, rubric_prompt, score_with_judge
 from evaluators.model import Completion, CompletionError, Event, Score, Transcript
 from tests.evaluators.samples import FakeModel, events, evidence
 
@@ -42,7 +42,7 @@ def judged(
     wanted = JudgeCriteria(**{"rubric": RUBRIC, "pass_threshold": 0.7, "model": "asked", **changes})
     given = evidence(events(("t add", 0)), complete=model, model=tested, prompt="Do it")
     found: dict[str, list[Score]] = {}
-    for score in scores(wanted, given, so_far):
+    for score in score_with_judge(wanted, given, so_far):
         found.setdefault(score.name, []).append(score)
     return model, found
 
@@ -183,12 +183,12 @@ def test_it_may_wait_for_the_gates() -> None:
 @pytest.mark.spec("llm-tool-test", "The judge is optional")
 def test_it_is_silent_when_off() -> None:
     assert judged(enabled=False)[1] == {}
-    assert scores(None, evidence(), ()) == ()
+    assert score_with_judge(None, evidence(), ()) == ()
 
 
 def test_no_model_is_an_error() -> None:
     wanted = JudgeCriteria(rubric=RUBRIC, pass_threshold=0.5)
-    (verdict,) = scores(wanted, evidence(), ())
+    (verdict,) = score_with_judge(wanted, evidence(), ())
     assert "The judge has no model" in verdict.error
 
 

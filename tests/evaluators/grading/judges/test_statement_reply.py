@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluators.grading.judges.rubric import BadReply, Criterion, JudgeCriteria, RubricCriteria
-from evaluators.grading.judges.rubric_judge import read_statements, rubric_prompt, scores
+from evaluators.grading.judges.rubric_judge import read_statements, rubric_prompt, score_with_judge
 from tests.evaluators.samples import FakeModel, events, evidence
 
 RUBRIC = RubricCriteria(
@@ -34,7 +34,7 @@ def judged(*answers: dict[str, Any], **changes: Any) -> dict[str, list[Any]]:
     model = FakeModel([json.dumps(each) for each in answers])
     criteria = JudgeCriteria(**{"rubric": RUBRIC, "pass_threshold": 1.0, **changes})
     found: dict[str, list[Any]] = {}
-    for score in scores(criteria, evidence(events(("t add", 0)), complete=model), ()):
+    for score in score_with_judge(criteria, evidence(events(("t add", 0)), complete=model), ()):
         found.setdefault(score.name, []).append(score)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.grading.evaluate import Criteria, evaluate
-from evaluators.grading.evaluator import EvaluatorResult, Evidence
+from evaluators.grading.evaluator import EvaluatorResult, TrialEvidence
 from evaluators.grading.evaluator import verdict_of_score as verdict_of
 from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Score
@@ -65,8 +65,8 @@ class TestScoreAggregation:
             {"type": "tool_trajectory", "mode": "exact", "expected": [{"tool": "A"}]},
             {"type": "tool_trajectory", "name": "other", "mode": "any_order", "minimums": {"B": 1}},
         )
-        strict = evaluate(Criteria(evaluators=evaluators), Evidence(called("A")))
-        lenient = evaluate(Criteria(evaluators=evaluators, threshold=0.5), Evidence(called("A")))
+        strict = evaluate(Criteria(evaluators=evaluators), TrialEvidence(called("A")))
+        lenient = evaluate(Criteria(evaluators=evaluators, threshold=0.5), TrialEvidence(called("A")))
         assert (strict.outcome, lenient.outcome) == ("fail", "pass")
         scored = [(one.name, one.value, one.passed) for one in lenient.scores if one.layer == "evaluators"]
         assert scored == [("score", 0.5, True), ("tool_trajectory", 1.0, None), ("other", 0.0, None)]
@@ -78,7 +78,7 @@ class TestScoreAggregation:
         assert (detail["hits"], detail["misses"], detail["reasoning"]) == (["h"], ["m"], "A: good | B: bad")
 
     def test_a_scenario_without_evaluators_has_no_such_score(self):
-        found = evaluate(Criteria(), Evidence(called("A"))).scores
+        found = evaluate(Criteria(), TrialEvidence(called("A"))).scores
         assert all(score.layer != "evaluators" for score in found)
 
 

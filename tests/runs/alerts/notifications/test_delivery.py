@@ -294,7 +294,7 @@ def test_a_channels_messages_wait_behind_one_that_fails(project: Any) -> None:
 def test_a_worker_that_ends_before_sending_loses_nothing(project: Any) -> None:
     with serving(Reply()) as server:
         send_test(webhook(project, server.url), by=None)
-        assert jobs.take(Job.objects.get().pk)
+        assert jobs.take_job(Job.objects.get().pk)
         assert deliver_due() == 0, "another worker has the job"
         lapse_jobs()
         jobs.end_lost()
@@ -306,7 +306,7 @@ def test_a_worker_that_ends_before_sending_loses_nothing(project: Any) -> None:
 def test_a_worker_that_ends_after_sending_sends_no_second(project: Any) -> None:
     with serving(Reply()) as server:
         send_test(webhook(project, server.url), by=None)
-        assert jobs.take(Job.objects.get().pk)
+        assert jobs.take_job(Job.objects.get().pk)
         Delivery.objects.update(state="sending", attempts=1)
         lapse_jobs()
         jobs.end_lost()
@@ -321,7 +321,7 @@ def test_a_worker_that_ends_after_sending_sends_no_second(project: Any) -> None:
 def test_a_lost_claim_sends_nothing(project: Any) -> None:
     with serving(Reply()) as server:
         send_test(webhook(project, server.url), by=None)
-        lost = jobs.take(Job.objects.get().pk)
+        lost = jobs.take_job(Job.objects.get().pk)
         lapse_jobs()
         jobs.end_lost()
         assert deliver_due() == 1

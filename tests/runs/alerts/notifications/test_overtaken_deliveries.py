@@ -81,7 +81,7 @@ def test_a_slow_worker_stores_the_result_of_its_attempt() -> None:
 def test_a_message_that_comes_while_others_are_sent_is_not_forgotten(project: Any) -> None:
     channel = webhook(project, "http://127.0.0.1:9")
     send_test(channel, by=None)
-    job = jobs.take(Job.objects.get().pk)
+    job = jobs.take_job(Job.objects.get().pk)
     assert job
     send_test(channel, by=None)
     jobs.put_off(job, 3600.0)

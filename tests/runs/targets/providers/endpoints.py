@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluators.grading.assertions import Expect
 from evaluators.grading.evaluate import Criteria, evaluate
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.transcripts import parse
 from runs.sandbox.outbound import Outbound
 from runs.targets.definitions import define, resolve_definition
@@ -48,7 +48,7 @@ def asked(reply: Reply | None = None, given: Invocation | None = None, **fields)
 
 def judged(recording: Recording, **expect: Any):
     transcript = parse(recording.parser, recording.raw, recording.events)
-    evidence = Evidence(
+    evidence = TrialEvidence(
         transcript,
         answer=recording.answer if recording.answer is not None else transcript.answer,
         timed_out=recording.timed_out,

@@ -17,7 +17,7 @@ from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult
 from runs.sandbox.recording.record import RecordedTool, ToolRecord
 from runs.sandbox.sandbox import Level
-from runs.targets.agents.cli_answer import CliAnswer, outage_of, read_answer
+from runs.targets.agents.cli_answer import CliAnswer, outage_of, parse_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.agents.program_lookup import hidden_files, how_to_read
@@ -134,7 +134,7 @@ def test_a_trace_without_a_call_is_kept_and_does_not_silence_the_answer(tmp_path
     "trace", [[], [{"type": "nonsense"}, 3, {"type": ["tool_call"]}], {"type": "error"}, None]
 )
 def test_a_trace_without_any_known_event_is_none(trace):
-    assert read_answer(json.dumps({"text": "42", "trace": trace})) == CliAnswer("42")
+    assert parse_answer(json.dumps({"text": "42", "trace": trace})) == CliAnswer("42")
 
 
 @pytest.mark.parametrize(
@@ -142,22 +142,22 @@ def test_a_trace_without_any_known_event_is_none(trace):
     [(' \r\n{"text": "42"}', "42"), ('{"text": [1]}', "[1]"), ("{no JSON}", "{no JSON}"), ('["42"]', '["42"]'), ("", "")],
 )  # fmt: skip
 def test_only_an_object_with_a_text_is_more_than_its_words(text, answer):
-    assert read_answer(text) == CliAnswer(answer)
+    assert parse_answer(text) == CliAnswer(answer)
 
 
 def test_messages_of_agentv_are_answer_trace_and_figures():
     calls = [{"tool": "search", "input": {"q": "x"}, "output": "3", "duration_ms": 40}]
     messages = [{"role": "assistant", "content": "done", "tool_calls": calls}]
     figures = {"token_usage": {"input": 100, "output": 20, "cached": 40}, "cost_usd": 0.02}
-    found = read_answer(json.dumps({"output": messages, **figures}))
+    found = parse_answer(json.dumps({"output": messages, **figures}))
     assert (found.text, found.cost_usd, found.usage) == ("done", 0.02, Usage(100, 20, cache_read=40))
     assert [(event["type"], event.get("name")) for event in found.trace] == [
         ("tool_call", "search"),
         ("tool_result", "search"),
         ("message", None),
     ]
-    assert read_answer(json.dumps({"output_messages": messages})).trace == found.trace
-    assert read_answer(json.dumps({"output": "plain"})) == CliAnswer('{"output": "plain"}')
+    assert parse_answer(json.dumps({"output_messages": messages})).trace == found.trace
+    assert parse_answer(json.dumps({"output": "plain"})) == CliAnswer('{"output": "plain"}')
 
 
 def test_an_agent_that_fails_in_a_workspace_is_not_an_error(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from evaluators.model import CompletionRequest
 from runs.errors import ProviderError
 from runs.sandbox.outbound import AddressRefused, Outbound
-from runs.sandbox.outbound_http import Deadline, client
+from runs.sandbox.outbound_http import Deadline, make_client
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
 from runs.targets.providers.base import Recording
@@ -64,7 +64,7 @@ def test_a_model_at_a_public_address_is_refused_before_sending(kind):
 def test_a_name_that_changes_its_address_is_refused_where_it_is_connected_to():
     allowed = Outbound.of(["10.0.0.0/8"], loopback=False).with_key("http://models.internal/")
     with (
-        client(allowed, Deadline(5), resolve=lambda *_: [PUBLIC]) as calls,
+        make_client(allowed, Deadline(5), resolve=lambda *_: [PUBLIC]) as calls,
         pytest.raises(AddressRefused, match="send the key unencrypted"),
     ):
         calls.get("http://models.internal/", headers={"Authorization": f"Bearer {KEY}"})

@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.lib.limits import LARGEST_FILE
 from runs.targets.agents.agent_program import AgentLog
-from runs.targets.agents.agent_session import CostLimit
+from runs.targets.agents.agent_session import CostWatch
 from runs.targets.providers.recent_lines import SplitLines
 from tests.linear_time import assert_linear_time
 
@@ -27,7 +27,7 @@ def test_lines_are_split_where_they_end():
 
 @pytest.mark.hostile
 @pytest.mark.parametrize(
-    "sink", [AgentLog({}), AgentLog({}, format="json"), CostLimit("codex", 1.0, "", lambda model: None)]
+    "sink", [AgentLog({}), AgentLog({}, format="json"), CostWatch("codex", 1.0, "", lambda model: None)]
 )
 def test_an_output_without_line_ends_is_read_in_linear_time(sink):
     def read(chunks):
@@ -64,7 +64,7 @@ def test_nested_events_stay_short_in_a_log():
 def test_lines_that_report_a_cost_take_little_memory():
     tracemalloc.start()
     try:
-        limit = CostLimit("codex", 1.0, "", lambda model: None)
+        limit = CostWatch("codex", 1.0, "", lambda model: None)
         for _ in range(1000):
             limit.take("stdout", b'{"usage": "' + b"x" * CHUNK + b'"}\n')
         assert tracemalloc.get_traced_memory()[0] < 16 << 20

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from runs.sandbox.outbound import AddressRefused, Outbound
-from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, Stopped, client
+from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, Stopped, make_client
 from runs.targets.providers.healthcheck import ask_address
 from tests.runs.servers import Reply, serving
 
@@ -93,7 +93,7 @@ def test_a_wrong_entry_in_the_list_is_reported(word):
 
 
 def get(url: str, outbound: Outbound, *, seconds: float = 5.0, follow: bool = False, stopped=lambda: False):
-    with client(outbound, Deadline(seconds, stopped), follow_redirects=follow) as asking:
+    with make_client(outbound, Deadline(seconds, stopped), follow_redirects=follow) as asking:
         return asking.get(url)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.grading.evaluator import Evidence
+from evaluators.grading.evaluator import TrialEvidence
 from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
-from evaluators.tool_use.calls import calls
+from evaluators.tool_use.calls import pair_calls
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
@@ -48,7 +48,7 @@ def test_a_recipe_reports_commands_and_answer(tmp_path, name):
     target = resolve_definition(TARGETS[name], {"GEMINI_API_KEY": "key"})
     recording = make_provider(target, replace(base, path=path)).invoke(invocation(tmp_path))
     transcript = parse(recording.parser, recording.raw, recording.events)
-    found = [(call.event.command, call.exit_code) for call in calls(transcript.events)]
+    found = [(call.event.command, call.exit_code) for call in pair_calls(transcript.events)]
     assert found == [("taskmgr creat", 1), ("taskmgr list", None)]
     assert (recording.answer, recording.exit_code) == ("All done.", 0)
 
@@ -102,7 +102,7 @@ def run_recipe(folder: Path, name: str, *arguments: str) -> Interaction:
     )
     assert answer.read_text() == "All done."
     transcript = parse("events", events.read_bytes())
-    assert [call.event.command for call in calls(transcript.events)] == [*LINES]
+    assert [call.event.command for call in pair_calls(transcript.events)] == [*LINES]
     return analyse(transcript, MT, completed=True)
 
 
@@ -129,7 +129,7 @@ def test_a_recipe_reads_exit_codes_where_the_program_states_them(tmp_path, recip
     assert [command.printed_error for command in found.commands[4:]] == [True, False]
     assert (found.help_seeking, found.retries_after_failure, found.unknown_exit) == (1, 2, 2)
     gate = NoTranscriptErrors().check(
-        Evidence(parse("events", (tmp_path / "events.jsonl").read_bytes()), tool=MT)
+        TrialEvidence(parse("events", (tmp_path / "events.jsonl").read_bytes()), tool=MT)
     )
     assert gate.passed is False
 

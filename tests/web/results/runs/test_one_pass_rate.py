@@ -11,7 +11,7 @@ from evalhub.teams.access import default_project
 from runs.compare.line import DrawnRun
 from runs.compare.shown_changes import shown_reference
 from runs.exchange.exports.document import run_json
-from runs.exchange.exports.files import outputs
+from runs.exchange.exports.files import list_outputs
 from runs.exchange.exports.summary_markdown import run_summary
 from runs.models import Run
 from tests.builders import make_compared, make_guidance, make_run, make_suite
@@ -48,7 +48,7 @@ def test_exports_and_the_reference_have_it(signed_in, run):
     assert (float(row["pass_rate"]), row["passed"]) == (0.6, "17")
     assert float(row["pass_rate_low"]) < 0.6 < float(row["pass_rate_high"])
     document = run_json(run)
-    assert (document["pass_rate"], outputs([document], 1)["pass_rate"]) == (0.6, "0.6000")
+    assert (document["pass_rate"], list_outputs([document], 1)["pass_rate"]) == (0.6, "0.6000")
     side = shown_reference(run)
     assert {each.pass_rate for each in side.runs} == {0.6}
     text = run_summary(run)
