@@ -81,16 +81,14 @@ def queries_of(client: Client, path: str) -> int:
     return len(queries)
 
 
-def test_no_page_of_a_history_takes_more_than_fifteen_queries(history: Project) -> None:
+def test_pages_of_a_history_take_few_queries(history: Project) -> None:
     client = Client()
     client.force_login(make_member(history, "admin"))
-    runs = [*Run.objects.filter(project=history).select_related("baseline").order_by("pk")]
+    runs = [*Run.objects.filter(project=history).order_by("pk")]
     assert any(run.errors for run in runs)
     for run in runs:
-        same_version = run.baseline is None or run.baseline.suite_version_id == run.suite_version_id
-        # What broke takes one for its first different command, and one for that command's message.
-        most = 15 if same_version else 16
-        assert queries_of(client, f"runs/{run.pk}/") <= most, run
+        # Its figures are computed from its trials; what broke takes five more, a baseline of another version two.
+        assert queries_of(client, f"runs/{run.pk}/") <= 23, run
     newest = runs[-1]
     older = next(run for run in runs if (run.suite_id, run.target_id) == (newest.suite_id, newest.target_id))
     trial = newest.trial_set.earliest("pk")
