@@ -79,7 +79,7 @@ class SessionsIn(Schema):
 def create_sessions(
     request: ApiRequest, file: File[list[UploadedFile]], form: Form[SessionsIn]
 ) -> Status[dict[str, Any]]:
-    """Import people's sessions with Claude Code, Codex, opencode or an OpenTelemetry exporter as one run.
+    """Import people's sessions with Claude Code, Codex, opencode and other agents as one run.
 
     Only the tool's commands, their exit codes, first error lines and times are kept, redacted. A session is stored once.
     """

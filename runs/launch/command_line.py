@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from runs.launch.request import Request
-from runs.launch.run_request import LABELS, SCENARIOS, TARGETS, RunRequest, asked_fields
-from runs.models.run_options import AMOUNT, COMPARISON, JUDGE, OUTPUT
+from runs.launch.run_request import RunRequest, asked_fields
+from runs.models.run_options import AMOUNT, COMPARISON, JUDGE, LABELS, OUTPUT, SCENARIOS, TARGETS
 from scenarios.models import Guidance
 
 FILES = {

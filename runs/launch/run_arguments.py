@@ -8,8 +8,8 @@ from argparse import ArgumentParser, ArgumentTypeError
 from runs.engine import run_here
 from runs.exchange.exports.exports import RULES
 from runs.exchange.imports.import_results import shard_of
-from runs.launch.run_request import LABELS, SCENARIOS, TARGETS, asked_fields
-from runs.models.run_options import AMOUNT, COMPARISON, JUDGE, OUTPUT
+from runs.launch.run_request import asked_fields
+from runs.models.run_options import AMOUNT, COMPARISON, JUDGE, LABELS, OUTPUT, SCENARIOS, TARGETS
 from scenarios.commands import Arguments, add_project_argument, add_strict_argument, add_summary_argument
 
 

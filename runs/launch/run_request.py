@@ -21,6 +21,9 @@ from runs.launch.lift import LIFT_OPTIONS, drop_triggers, lift_arms
 from runs.launch.request import Request
 from runs.models.run_options import (
     AMOUNT,
+    LABELS,
+    SCENARIOS,
+    TARGETS,
     Asked,
     AskedBaseline,
     AskedDollars,
@@ -33,7 +36,6 @@ from runs.models.run_options import (
 from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.models import Guidance, SuiteVersion
 
-SCENARIOS, TARGETS, LABELS = "what to run", "on what", "labels stored with the run"
 Names = list[Name]
 FewNames = Annotated[Names, Field(max_length=50)]
 

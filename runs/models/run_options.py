@@ -34,6 +34,7 @@ class Asked:
     in_form: bool = True
 
 
+TARGETS, SCENARIOS, LABELS = "on what", "what to run", "labels stored with the run"
 AMOUNT, JUDGE, COMPARISON, OUTPUT = "how many, how long", "judge", "compare with", "output"
 AskedJudgeModel = Annotated[
     str,

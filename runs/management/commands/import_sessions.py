@@ -22,7 +22,7 @@ from scenarios.commands import (
 
 
 class Command(EvalhubCommand):
-    help = "Import people's sessions with Claude Code, Codex, opencode or an OpenTelemetry exporter as a run."
+    help = "Import people's sessions with Claude Code, Codex, opencode and other agents as a run."
     examples = (
         "~/.claude/projects --tool mytool --dry-run",
         "~/.codex/sessions session.json --tool mytool --keep-transcript",

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from evalhub.teams.models import Project
 from evaluators.tool_use.interaction import RULES_VERSION
+from evaluators.transcripts.sessions import IMPORTERS
 from runs.compare.baselines import set_baseline
 from runs.errors import RequestError
 from runs.exchange.imports.import_sessions import SortedSessions, help_pages, session_tool, store_sessions
@@ -149,10 +150,7 @@ def test_broken_files_are_named_and_the_rest_is_imported(project: Project, folde
     (folder / "one.jsonl").write_bytes(claude() + b"{cut off")
     run, found, _ = bring(project, folder, folder / "nothing")
     assert run and len(found.new) == 4
-    known = (
-        "Known: Gemini CLI, Qwen Code, Copilot CLI, mini-swe-agent, ATIF, Inspect, aider, Claude Code, Codex, "
-        "opencode, OpenTelemetry."
-    )
+    known = f"Known: {', '.join(importer.agent for importer in IMPORTERS)}."
     assert sorted(run.warnings) == [
         f"{folder}/a.jsonl: line 1: not a session file of a known agent. {known}",
         f"{folder}/nothing: there is no such file or folder. Check the path.",
