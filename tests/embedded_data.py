@@ -19,7 +19,7 @@ def make_data(folder: Path) -> Path:
     """Make a data directory with an empty database of this release; return it."""
     folder.mkdir(parents=True, exist_ok=True)
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
-    # One for all processes of a run; whoever migrated it removes it at its end.
+    # All processes of a run share it; the one that migrated it removes it at the end.
     shared = Path(tempfile.gettempdir()) / f"evalhub-migrated-{run}"
     shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:

@@ -41,6 +41,7 @@ def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     def shown(value: Any) -> str:
         return show(_none_if_undefined(value))
 
+    # Templates name a filter without the verb.
     shown.__name__ = show.__name__.removeprefix("format_")
     return shown
 

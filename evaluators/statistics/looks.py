@@ -265,7 +265,7 @@ def planned_levels(fractions: Sequence[tuple[float, float]]) -> Levels:
 
 
 def unplanned_levels(information: Sequence[tuple[float, float]]) -> Levels:
-    """Return the levels of the last of some looks, the first of which was meant to be the only one.
+    """Return the levels of the last look where the first was planned as the only one.
 
     Takes each look's information of both questions. The first has spent its whole level. The n-th look has spent
     1 - 1/n of what later looks have.

@@ -20,9 +20,6 @@ from evaluators.tool_use.powershell import POWERSHELLS
 from evaluators.tool_use.shell import Definitions, LaunchedCommand, ShellLine, read_line, words_of
 from evaluators.tool_use.shell_ends import Ending, ends_of
 
-GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
-"""Matches any lower-case program followed by a word, for transcripts without a known tool. Never a default."""
-
 HELP = "help"
 """The key of help calls."""
 

@@ -126,13 +126,9 @@ def since_words(stored: Mapping[str, Any]) -> str:
     if not (fell := stored.get("fell")):
         return ""
     days = fell["days"]
-    ago = (
-        "a month ago"
-        if 25 <= days <= 35
-        else f"{format_count(days, 'day')} ago"
-        if days
-        else "its oldest runs"
-    )
+    ago = f"{format_count(days, 'day')} ago" if days else "its oldest runs"
+    if 25 <= days <= 35:
+        ago = "a month ago"
     return f", {fell['by'] * 100:.0f} points below {ago}"
 
 

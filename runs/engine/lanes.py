@@ -1,4 +1,4 @@
-"""Lanes: threads of a worker, each of which runs trials of one run and moves to another by fair share."""
+"""Run lanes, the threads of a worker: each runs trials of one run and moves to another by fair share."""
 
 from __future__ import annotations
 

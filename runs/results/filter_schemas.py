@@ -26,7 +26,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def add_filters(filters: type[AddressFilters], *names: str) -> Callable[[type[Model]], type[Model]]:
-    """Add a list's filters to the parameters of an operation: texts, some of which may be given several times."""
+    """Add a list's filters to the parameters of an operation: texts, some repeatable."""
     kinds: dict[str, Any] = {
         each.name: (Several, []) if isinstance(each.default, tuple) else (Text, "")
         for each in fields(filters)

@@ -27,7 +27,7 @@ from evaluators.model import FoundCommand, Score, Transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.interaction import Interaction, analyse, compute_metrics
 from evaluators.tool_use.tool import Tool
-from evaluators.tool_use.tool_commands import GENERIC_PATTERN, number_commands
+from evaluators.tool_use.tool_commands import number_commands
 from evaluators.transcripts import parse
 from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder
 from runs.sandbox.sandbox import Containment, Policy, detect_machine
@@ -35,10 +35,13 @@ from scenarios.formats.llm_tool_test.config_file import read_gates
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.text_files import read_json
 
+ANY_PROGRAM = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
+"""Matches any lower-case program followed by a word, for transcripts without a known tool."""
+
 
 def _analysed(given: Any) -> Interaction:
     binary, pattern = given["target_binary"] or "", given["command_pattern"] or ""
-    tool = Tool(binary=binary, command_pattern=pattern if binary or pattern else GENERIC_PATTERN)
+    tool = Tool(binary=binary, command_pattern=pattern if binary or pattern else ANY_PROGRAM)
     return analyse(parse("plain_text", given["transcript"].encode()), tool, completed=True)
 
 
