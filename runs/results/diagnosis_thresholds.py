@@ -11,13 +11,15 @@ from msgspec import structs
 from evalhub.teams.models import Project
 from evaluators.statistics.run_diagnosis import DiagnosisThresholds
 from evaluators.tool_use.diagnosis import Thresholds
-from runs.models import RunMeasure
+from runs.models import Run, RunMeasure
 from runs.results.counting import list_rule_versions
 
 FEWEST_RUNS = 20
 """Earlier runs with layer 1 from which thresholds are taken."""
 MOST_RUNS = 100
 """Newest earlier runs that count."""
+MOST_READ = 500
+"""Earlier runs among which these are."""
 _MEASURES = {"error_rate": "error_rate", "help_seeking": "help_calls", "total_commands": "commands"}
 """Thresholds that history sets, by their measure."""
 
@@ -45,11 +47,15 @@ def read_thresholds(project: Project | None, *, before: int | None = None) -> Di
 
 def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
     """Return the means of the newest runs by threshold, of those that count commands by the newest's rules."""
-    rows = RunMeasure.objects.filter(
-        scenario=None, run__project=project, measure__layer="interaction", measure__name__in=_MEASURES
-    )
+    runs = Run.objects.filter(project=project).order_by("-pk")
     if before is not None:
-        rows = rows.filter(run__lt=before)
+        runs = runs.filter(pk__lt=before)
+    rows = RunMeasure.objects.filter(
+        run__in=runs.values("pk")[:MOST_READ],
+        scenario=None,
+        measure__layer="interaction",
+        measure__name__in=_MEASURES,
+    )
     columns = ("measure__name", "mean", "run__counting")
     newest = list(rows.order_by("-run_id").values_list(*columns)[: MOST_RUNS * len(_MEASURES)])
     rules = list_rule_versions(newest[0][2]) if newest else ""

@@ -219,12 +219,8 @@ def recalibrate(project: Project, version: JudgeVersion) -> None:
 
 def _labels(project: Project, version: JudgeVersion) -> tuple[list[Label], dict[str, list[Label]]]:
     """Return the labels of verdicts, and those of each criterion, by the newest review of each. One query."""
-    rows = Review.objects.filter(
-        judging__trial__run__project=project,
-        judging__model=version.model,
-        judging__rubric=version.rubric,
-        polarity__in=("verdict", "criterion"),
-    )
+    own = _judgings_of(project, version).filter(pk=OuterRef("judging"))
+    rows = Review.objects.filter(Exists(own), polarity__in=("verdict", "criterion"))
     threshold = "judging__trial__scenario_version__content__criteria__judge__pass_threshold"
     columns = ("word", "judging__passed", "judging__content__criteria", threshold)
     newest = {
@@ -267,15 +263,15 @@ def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) 
     )
 
 
-def _among_disagreements(project: Project, version: JudgeVersion) -> JudgeRate:
-    # The project is asked of the judging, or SQLite begins with the project's runs.
-    judged = JudgingRecord.objects.filter(
-        trial=OuterRef("trial"),
-        trial__run__project=project,
-        counts=True,
-        model=version.model,
-        rubric=version.rubric,
+def _judgings_of(project: Project, version: JudgeVersion) -> QuerySet[JudgingRecord]:
+    """Return a judge version's judgings, to be asked whether one exists, or SQLite begins with the project's runs."""
+    return JudgingRecord.objects.filter(
+        trial__run__project=project, model=version.model, rubric=version.rubric
     )
+
+
+def _among_disagreements(project: Project, version: JudgeVersion) -> JudgeRate:
+    judged = _judgings_of(project, version).filter(trial=OuterRef("trial"), counts=True)
     rows = Resolution.objects.filter(Exists(judged))
     decided = rows.exclude(right=Right.BOTH_FINE).values_list("right", flat=True)
     return judge_rate([right == Right.GATE_WEAK for right in decided])
@@ -302,7 +298,8 @@ def repeated_judgings(project: Project) -> Repeated:
     trial = Trial.objects.filter(pk=OuterRef("trial"), run__project=project)
     again = JudgingRecord.objects.filter(Exists(trial), counts=False).order_by("-pk")
     trials = set(again.values_list("trial", flat=True)[:MOST_REPEATED])
-    newest = Trial.objects.filter(run__project=project).order_by("-run_id", "-pk")
+    runs = Run.objects.filter(project=project).order_by("-pk")[:MOST_REPEATED]
+    newest = Trial.objects.filter(run__in=runs.values("pk")).order_by("-run_id", "-pk")
     trials.update(newest.values_list("pk", flat=True)[:MOST_REPEATED])
     rows = JudgingRecord.objects.filter(trial__in=trials, passed__isnull=False, score__isnull=False)
     judgings: Repeated = defaultdict(lambda: defaultdict(list))

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import format_count, format_decimals, format_percent
@@ -153,15 +152,17 @@ def first_screen(
     verdict: ShownVerdict | None,
     against: AgainstBaseline | None,
     line: ShownReference | None,
+    earlier: Sequence[Run],
     rule: str,
 ) -> FirstScreen:
     """Return the first screen of a closed run that ran; `rule` is the sentence of its suite's release rule.
 
-    One query for the line where the verdict has none, one where scenarios broke.
+    `earlier` are the runs that `find_earlier` returns. Up to three queries where scenarios broke.
     """
     lost = [each for each in _lost(against, rows) if each.now]
     strong, text, aside = _sentence(run, answer, verdict, len(lost) if against else 0, rule)
-    picture, caption = _picture(run, answer, line)
+    of = "its line" if line and line.runs else "the same suite, target and model"
+    picture, caption = _picture([*map(_drawn_run, reversed(earlier)), _drawn_run(run)], answer, of)
     errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
     return FirstScreen(
         look=look_of_state(answer)[0],
@@ -246,13 +247,9 @@ def _change_words(shown: ShownChange) -> str:
     return f"{shown.label} {verb} from {show(before)} to {show(after)}"
 
 
-def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tuple[SafeString, str]:
+def _picture(runs: Sequence[DrawnRun], answer: RunAnswer, of: str) -> tuple[SafeString, str]:
     """Return the picture of the line, and a sentence about it; empty if no trial passed or failed."""
-    members = [_drawn_run(each.run) for each in reversed(stored.runs)] if stored else []
-    earlier = members or [
-        DrawnRun(*row) for row in reversed(shown_before(run).values_list(*DrawnRun._fields))
-    ]
-    line = line_of_runs([*earlier, _drawn_run(run)], answer)
+    line = line_of_runs(runs, answer)
     if line is None:
         return SafeString(""), ""
     before = len(line.rates) - 1
@@ -266,7 +263,6 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownReference | None) -> tupl
         f"Pass rate of {format_count(before, 'earlier run')} and of this one, {share}, "
         f"expected between {low} and {high}"
     )
-    of = "its line" if members else "the same suite, target and model"
     return (
         draw_large(line, label),
         f"Grey: the last {format_count(before, 'run')} of {of}, and where this one was expected.",
@@ -277,8 +273,13 @@ def _drawn_run(run: Run) -> DrawnRun:
     return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version, run.pass_rate)
 
 
-def shown_before(run: Run) -> QuerySet[Run]:
-    """Return the measured runs before this one on the same suite, target and model that are shown, newest first."""
+def find_earlier(run: Run, line: ShownReference | None) -> list[Run]:
+    """Return the runs that a run is shown with, newest first: its line's, else the measured ones before it.
+
+    These are of the same suite, target and model. One query without a line.
+    """
+    if line and line.runs:
+        return [each.run for each in line.runs]
     same = Run.objects.filter(
         NOT_CONFIRMING,
         MOSTLY_MEASURED,
@@ -290,7 +291,7 @@ def shown_before(run: Run) -> QuerySet[Run]:
         state=RunState.FINISHED,
         is_experiment=False,
     )
-    return same.order_by("-pk")[: RUNS_SHOWN - 1]
+    return list(same.only(*DrawnRun._fields).order_by("-pk")[: RUNS_SHOWN - 1])
 
 
 def _with_first_commands(run: Run, lost: Sequence[ChangedScenario], read: RunTrials) -> list[ChangedScenario]:

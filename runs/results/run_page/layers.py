@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Q
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import format_count, format_measure
@@ -28,7 +27,6 @@ from runs.results.digests import Digest, RunTrials
 from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.repeated_statements import statement_texts
 from runs.results.rollups import FALSE_DONE, so_far
-from runs.results.run_page.first_screen import shown_before
 from scenarios.formats.agent_skills import NAME as SKILLS
 
 LAYER = "interaction"
@@ -47,7 +45,7 @@ class Mean:
     compared: ShownChange | None = None
     """Its stored change over the scenarios that can be compared; None without any."""
     band: tuple[float, float] | None = None
-    """The smallest and largest mean of its line's runs, else of `shown_before`; None below `FEWEST_RUNS`."""
+    """The smallest and largest mean of its line's runs, else of those before it; None below `FEWEST_RUNS`."""
 
     @property
     def before(self) -> float | None:
@@ -190,14 +188,16 @@ class Layers:
         )
 
 
-def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers:
-    """Return a run's layers from its rollups and its trials' digest. One query, of a skill two.
+def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None, earlier: Sequence[Run] = ()) -> Layers:
+    """Return a run's layers from its rollups and its trials' digest, with the bands of earlier runs.
+
+    One query, of a skill two.
 
     An open run's means come from its finished trials. They aren't compared, because they cover other
     scenarios than the baseline's.
     """
     changes = {each.change.measure: each for each in (*verdict.headline, *verdict.others)} if verdict else {}
-    means, digest = _means_so_far(run) if run.is_open else _means(run, changes), read.digest
+    means, digest = _means_so_far(run) if run.is_open else _means(run, earlier, changes), read.digest
     of_statements = run.suite.format == SKILLS
     texts = {id: text for (_, id), text in statement_texts([run]).items()} if of_statements else {}
     return Layers(
@@ -228,9 +228,10 @@ def _compared_by(run: Run) -> str:
     return compared_by(before.counting, run.counting)
 
 
-def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str], Mean]:
-    line = run.old_side.get("runs") or shown_before(run).values("pk")
-    rows = RunMeasure.objects.filter(Q(run=run) | Q(run__in=line), scenario=None)
+def _means(
+    run: Run, earlier: Sequence[Run], changes: Mapping[str, ShownChange]
+) -> dict[tuple[str, str], Mean]:
+    rows = RunMeasure.objects.filter(run__in=[run, *earlier], scenario=None)
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     of_run = {}
     for key, layer, name, mean, unit in rows.values_list(

@@ -35,7 +35,13 @@ from runs.compare.differences import fingerprint_parts
 from runs.compare.looks import looks_of
 from runs.compare.lost_scenarios import stored_changes
 from runs.compare.retests import retests_of
-from runs.compare.shown_changes import ShownVerdict, alert_title, shown_reference, shown_verdict
+from runs.compare.shown_changes import (
+    ShownReference,
+    ShownVerdict,
+    alert_title,
+    shown_reference,
+    shown_verdict,
+)
 from runs.engine.retrying import RetryKind, retryable_counts
 from runs.exchange.exports.exports import EXPORTS
 from runs.labels import waiting_message
@@ -49,7 +55,13 @@ from runs.results.outcome_history import recent_runs
 from runs.results.progress import counted_from, is_due, progress_key, progress_of
 from runs.results.rates import rates_of
 from runs.results.run_list import ReleaseResult, RunAnswer, answer_of_run, by_rule
-from runs.results.run_page.first_screen import against_baseline, first_screen, pins_of, shown_causes
+from runs.results.run_page.first_screen import (
+    against_baseline,
+    find_earlier,
+    first_screen,
+    pins_of,
+    shown_causes,
+)
 from runs.results.run_page.layers import layers_of
 from runs.results.run_page.reassess import partial_rerun_links, rerun_query
 from runs.results.run_page.scenarios import (
@@ -185,9 +197,11 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         return render(request, "results/run/_scenarios.html", context)
     used = count_subcommands(run, read)
     answer, verdict = answer_of_run(run, release), _verdict(run)
+    line = None if run.is_open else shown_reference(run)
+    earlier = [] if run.is_open else find_earlier(run, line)
     context |= {
         **_progress(run, read),
-        **_layers(run, read, verdict),
+        **_layers(run, read, verdict, earlier),
         "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
         "subcommands": used,
         "all_calls": total_row(used),
@@ -195,7 +209,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(run, read.digest),
         "thresholds": read.digest.thresholds,
         "may_review": request.access.may("review"),
-        **_compare_with_line(run, read, rows, left_out, answer, release, verdict),
+        **_compare_with_line(run, read, rows, left_out, answer, release, verdict, line, earlier),
         "shared_error": _shared_error(run, read),
         "release": release,
         "retests": shown_retests(run),
@@ -237,12 +251,13 @@ def _compare_with_line(
     answer: RunAnswer,
     release: ReleaseResult | None,
     verdict: ShownVerdict | None,
+    line: ShownReference | None,
+    earlier: Sequence[Run],
 ) -> dict[str, Any]:
     """Return the run's comparison with its line or baseline for the page; an open run has little of it."""
     shown: dict[str, Any] = {"causes": shown_causes(run), **shown_looks(run)}
     if run.is_open:
         return shown
-    line = shown_reference(run)
     change = verdict.headline[0].change if verdict else None
     against = against_baseline(
         run, read, rows, left_out, (change.broke, change.mended) if change else ((), ())
@@ -257,7 +272,7 @@ def _compare_with_line(
     if run.trials and not (run.error or run.suite.has_sessions):
         rule = release.sentence if release else ""
         shown["screen"] = first_screen(
-            run, answer, read, rows, verdict=verdict, against=against, line=line, rule=rule
+            run, answer, read, rows, verdict=verdict, against=against, line=line, earlier=earlier, rule=rule
         )
     return shown
 
@@ -354,9 +369,11 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     return render(request, "results/run/_live.html", context | _layers(run, read, None))
 
 
-def _layers(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> dict[str, Any]:
+def _layers(
+    run: Run, read: RunTrials, verdict: ShownVerdict | None, earlier: Sequence[Run] = ()
+) -> dict[str, Any]:
     """Return the panels, and the judges that decide without being calibrated."""
-    layers = layers_of(run, read, verdict)
+    layers = layers_of(run, read, verdict, earlier)
     return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.digest.judged else []}
 
 

@@ -10,12 +10,14 @@ from django.utils import timezone
 from evalhub.web.chips import rows_of_kind
 from runs.compare.api import trend
 from runs.compare.home_page.views import cost_by_day, project_summary, running_now
+from runs.compare.line import reference_of
 from runs.results.digests import Digest, RunTrials, trials_of
 from runs.results.outcome_history import read_histories, recent_runs
 from runs.results.progress import progress_of
 from runs.results.repeated_statements import read_judged_statements
 from runs.results.run_filters import RunListFilters, read_filter_choices
 from runs.results.run_list import page_of_runs, read_rows
+from runs.results.run_page.first_screen import find_earlier
 from runs.results.run_page.layers import layers_of
 from runs.results.run_page.scenarios import FACETS, count_facets, part_of
 from runs.results.run_page.subcommands import count_subcommands
@@ -175,3 +177,16 @@ def test_the_home_finds_runs_by_index(version, read, index):
     with CaptureQueriesContext(connection) as asked:
         read(version.suite.project)
     assert any(index in step for step in query_plan(asked[0]["sql"]))
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
+def test_rollups_of_few_runs_are_read_without_those_of_others(version):
+    run = history(version)[-1]
+    with CaptureQueriesContext(connection) as asked:
+        layers_of(run, trials_of(run), None, find_earlier(run, None))
+        reference_of(run, "")
+    found = [each["sql"] for each in asked if 'FROM "runs_runmeasure" ' in each["sql"]]
+    assert len(found) >= 3
+    for statement in found:
+        steps = [step for step in query_plan(statement) if "runs_runmeasure" in step]
+        assert all("(run_id=?" in step for step in steps), steps

@@ -93,13 +93,19 @@ def test_disagreements_of_another_project_do_not_count(project: Any, ada: Any, r
     assert calibration_of(other, VERSION, {}).among_disagreements.n == 0
 
 
-def test_disagreements_are_found_without_reading_every_run(project: Any) -> None:
+def test_answers_are_found_without_reading_every_run(project: Any) -> None:
     with CaptureQueriesContext(connection) as asked:
-        calibration_of(project, VERSION, {})
-    [statement] = [each["sql"] for each in asked if 'FROM "runs_resolution"' in each["sql"]]
-    assert 'FROM "runs_resolution" WHERE' in statement
+        calibration_of(project, VERSION, repeated_judgings(project))
+    statements = {
+        table: next(each["sql"] for each in asked if f'FROM "{table}" ' in each["sql"])
+        for table in ("runs_review", "runs_resolution", "runs_trial")
+    }
     if connection.vendor == "sqlite":
-        assert query_plan(statement)[0] == "SCAN runs_resolution"
+        plans = {table: query_plan(statement) for table, statement in statements.items()}
+        assert plans["runs_resolution"][0] == "SCAN runs_resolution"
+        assert plans["runs_review"][0].startswith("SCAN runs_review")
+        # Sorted by run, so that reading ends with the newest.
+        assert "USE TEMP B-TREE FOR ORDER BY" not in plans["runs_trial"]
 
 
 def test_the_second_resolution_is_refused(project: Any, ada: Any, run: Run) -> None:
