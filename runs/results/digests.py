@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -166,19 +166,23 @@ read_scores = msgspec.json.Decoder(list[ReadScore]).decode
 _detail = msgspec.json.Decoder(ReadDetail)
 
 
-def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
-    """Return the digests of closed runs as lists need them: their first trials and why they failed. One query."""
+def digests_of(runs: Iterable[int], *, why_of: Collection[int] = ()) -> dict[int, Digest]:
+    """Return the digests of closed runs as lists need them: their first trials, of `why_of` with why they failed.
+
+    One query.
+    """
     found: dict[int, Digest] = {run: Digest() for run in runs}
     failed: defaultdict[int, list[TotalledTrial]] = defaultdict(list)
     why = Case(
-        When(outcome__in=("fail", "error"), then=Cast("scores", TextField())), default=Value("", TextField())
+        When(outcome__in=("fail", "error"), run__in=why_of, then=Cast("scores", TextField())),
+        default=Value("", TextField()),
     )
     trials = Trial.objects.filter(run__in=found, round=0).order_by("position", "pk")
     for *columns, error, run, text in trials.values_list(*_COLUMNS, "error", "run", why):
         scores = read_scores(text) if text else []
         trial = DigestedTrial(*(*columns, 0, 0, None, _find_lost(error, scores, text)))
         found[run].trials.append(trial)
-        if trial.outcome == "fail":
+        if scores and trial.outcome == "fail":
             failed[run].append(TotalledTrial(trial.pk, scores, None))
     return {
         run: replace(digest, layers=LayerTotals(lost=most_lost(failed[run]))) for run, digest in found.items()

@@ -32,33 +32,34 @@ REQUESTS = 100
 WARM_UP = 20
 FORMS = "32CharactersThatEveryBrowserSend"
 """The cookie of forms, which a browser has from the first page on."""
-PROCESS_MB, TIER_MB, COMPARING_MB = 110.0, 250.0, 210.0
-FLAT = 1.3
+HTML_MS, JSON_MS, RUN_MS = 50.0, 15.0, 70.0
+PROCESS_MB, TIER_MB, COMPARING_MB = 180.0, 360.0, 210.0
+FLAT = 1.5
 
 PAGES: dict[str, tuple[str, float, str]] = {
-    "project home": ("/p/demo-data/", 25.0, "-"),
-    "run list, HTML": ("/p/demo-data/runs/", 25.0, "promptfoo 25.3, phoenix 138"),
-    "run list, JSON": ("/api/v1/runs", 10.0, "phoenix 8.4 without scores"),
-    "run, first 50 trials": ("/p/demo-data/runs/{run}/", 25.0, "promptfoo 9.6, inspect 168"),
-    "trial": ("/p/demo-data/trials/{trial}/", 25.0, "-"),
+    "project home": ("/p/demo-data/", HTML_MS, "-"),
+    "run list, HTML": ("/p/demo-data/runs/", HTML_MS, "promptfoo 25.3, phoenix 138"),
+    "run list, JSON": ("/api/v1/runs", JSON_MS, "phoenix 8.4 without scores"),
+    "run, first 50 trials": ("/p/demo-data/runs/{run}/", RUN_MS, "promptfoo 9.6, inspect 168"),
+    "trial": ("/p/demo-data/trials/{trial}/", HTML_MS, "-"),
     "new run, with its plan": (
         "/p/demo-data/runs/new/?suite=taskmgr-basics&targets=claude-code%20%C2%B7%20sonnet&trials=3",
-        25.0,
+        HTML_MS,
         "-",
     ),
-    "regressions": ("/p/demo-data/regressions/", 25.0, "-"),
-    "reviews": ("/p/demo-data/reviews/", 25.0, "-"),
-    "judge calibration": ("/p/demo-data/reviews/calibration/", 25.0, "-"),
-    "rationales": ("/p/demo-data/reviews/rationales/", 25.0, "-"),
-    "usage": ("/p/demo-data/usage/", 25.0, "-"),
-    "trends": ("/p/demo-data/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
+    "regressions": ("/p/demo-data/regressions/", HTML_MS, "-"),
+    "reviews": ("/p/demo-data/reviews/", HTML_MS, "-"),
+    "judge calibration": ("/p/demo-data/reviews/calibration/", HTML_MS, "-"),
+    "rationales": ("/p/demo-data/reviews/rationales/", HTML_MS, "-"),
+    "usage": ("/p/demo-data/usage/", HTML_MS, "-"),
+    "trends": ("/p/demo-data/trends/", HTML_MS, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""
 COMPARISONS: dict[str, tuple[str, float, str]] = {
-    "compare two runs": ("/p/demo-data/compare/?runs={before},{run}", 25.0, "-"),
-    "compare four runs": ("/p/demo-data/compare/?runs={several}", 25.0, "-"),
-    "compare two guidance versions": ("/p/demo-data/guidance/{guidance}/", 25.0, "-"),
-    "guidance": ("/p/demo-data/guidance/", 25.0, "-"),
+    "compare two runs": ("/p/demo-data/compare/?runs={before},{run}", HTML_MS, "-"),
+    "compare four runs": ("/p/demo-data/compare/?runs={several}", HTML_MS, "-"),
+    "compare two guidance versions": ("/p/demo-data/guidance/{guidance}/", HTML_MS, "-"),
+    "guidance": ("/p/demo-data/guidance/", HTML_MS, "-"),
 }
 """Pages that need scipy or numpy, which a web process loads with the first of them."""
 

@@ -149,10 +149,9 @@ def read_cards(alerts: Sequence[Alert]) -> list[AlertCard]:
     changes: dict[int, list[Change]] = {}
     for change in _changes(keys):
         changes.setdefault(change.run_id, []).append(change)
-    digests, fresh = (
-        digests_of([*keys, *(each.run.baseline_id for each in alerts if each.run.baseline_id)]),
-        _fresh([each.confirmation_id for each in alerts if each.confirmation_id]),
-    )
+    baselines = [each.run.baseline_id for each in alerts if each.run.baseline_id]
+    digests = digests_of([*keys, *baselines], why_of=keys)
+    fresh = _fresh([each.confirmation_id for each in alerts if each.confirmation_id])
     found = [_card(each, changes.get(each.run_id, ()), digests, fresh) for each in alerts]
     said = iter(with_failing_commands([each for card in found for each in card.broken]))
     return [_with_reasons(card, [next(said) for _ in card.broken]) for card in found]

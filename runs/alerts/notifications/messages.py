@@ -187,7 +187,7 @@ def _what_broke(run: Run, changes: list[MeasureChange]) -> list[str]:
 
 def _worst(run: Run) -> list[ChangedScenario]:
     """Return the scenario that lost most since the baseline with why, as a list. Up to three queries."""
-    digests = digests_of([run.pk, run.baseline_id]) if run.baseline_id else {}
+    digests = digests_of([run.pk, run.baseline_id], why_of=[run.pk]) if run.baseline_id else {}
     old, new = digests.get(run.baseline_id or 0), digests.get(run.pk)
     return with_failing_commands(worst_losses(old, new, 1)) if old and new else []
 

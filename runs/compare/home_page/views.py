@@ -253,7 +253,8 @@ def _cards(lines: Sequence[HomeLine]) -> tuple[LineCard, ...]:
         run__in=[*keys, *filter(None, since.values())], kind__in=OF_SUITE, state__in=OPEN_ALERTS
     )
     alerts = {alert.run_id: alert for alert in raised}
-    digests = digests_of([*keys, *(run.baseline_id for run in runs.values() if run.baseline_id)])
+    baselines = [run.baseline_id for run in runs.values() if run.baseline_id]
+    digests = digests_of([*keys, *baselines], why_of=keys)
     first = Run.objects.in_bulk([key for key in since.values() if key])
     cards = [
         _card(

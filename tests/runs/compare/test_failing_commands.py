@@ -51,7 +51,7 @@ def test_the_command_that_fails_now_is_named(before, now, messages, said):
 
 def test_pages_and_summary_say_it_before_the_gate():
     base, run = pair([(RETURN, 0)], [(RETURN, 2)], {"1": "yard return: --distance is required"})
-    digests = digests_of([base.pk, run.pk])
+    digests = digests_of([base.pk, run.pk], why_of=[run.pk])
     (broken,) = with_failing_commands(worst_losses(digests[base.pk], digests[run.pk], 3))
     assert broken.reason == f"{BROKE}. out.txt does not exist."
     section = run_summary(run).split("- `return`")[1]

@@ -33,7 +33,7 @@ def run_of_three(version, **fields):
 
 def test_a_list_reads_why_trials_failed(version):
     run = close(run_of_three(version))
-    assert [each.lost for each in digests_of([run.pk])[run.pk].trials] == [
+    assert [each.lost for each in digests_of([run.pk], why_of=[run.pk])[run.pk].trials] == [
         each.lost for each in digest_of(run).trials
     ]
 

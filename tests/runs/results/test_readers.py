@@ -170,10 +170,14 @@ def test_trials_of_the_baseline_are_separate(version):
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
 @pytest.mark.parametrize(
     ("read", "index"),
-    [(lambda project: cost_by_day(project, now=timezone.now()), "run_by_day"), (running_now, "run_by_state")],
-    ids=["week", "running"],
+    [
+        (lambda project: cost_by_day(project, now=timezone.now()), "run_by_day"),
+        (running_now, "run_by_state"),
+        (lambda project: page_of_runs(project, RunListFilters(), ""), "trial_without_cost"),
+    ],
+    ids=["week", "running", "costs"],
 )
-def test_the_home_finds_runs_by_index(version, read, index):
+def test_runs_are_found_by_index(version, read, index):
     with CaptureQueriesContext(connection) as asked:
         read(version.suite.project)
     assert any(index in step for step in query_plan(asked[0]["sql"]))
