@@ -52,7 +52,7 @@ def test_it_works(tmp_path, level):
     step, where, workspace = recording.raw.decode().split()
     assert (step, where) == ("step", workspace)
     assert (tmp_path / "workspace/done").read_text() == "it's $HOME\n"
-    assert recording.exit_code == 0
+    assert (recording.exit_code, recording.notes) == (0, ())
 
 
 def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
