@@ -85,7 +85,7 @@ class CallTimes:
             self.loops.append((time.time(), seconds))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call":
+        if report.when == "call" and "slow" not in report.keywords:
             self.calls.append((report.nodeid, report.stop, report.duration))
         if report.when == "teardown":
             self.processor[report.nodeid] = dict(report.user_properties).get("processor_seconds", 0.0)

@@ -178,10 +178,12 @@ def test_journeys_are_few_and_exist() -> None:
     assert missing == []
 
 
-LONG_CALL = """
+LONG_CALLS = """
+import pytest
 from tests.call_times import time_loop
 
-def test_long():
+@pytest.mark.parametrize("kind", ["ordinary", pytest.param("marked", marks=pytest.mark.slow)])
+def test_long(kind):
     for _ in range(600):
         time_loop()
 """
@@ -191,11 +193,12 @@ def test_long():
 def test_a_long_call_fails_its_pass(tmp_path: Path) -> None:
     assert TURNS
     file = tmp_path / "test_long.py"
-    file.write_text(LONG_CALL)
-    done = _all(str(file), "-c", "pyproject.toml", "--rootdir", ".", "-n1")
+    file.write_text(LONG_CALLS)
+    done = _all(str(file), "-c", "pyproject.toml", "--rootdir", ".", "-n2", "-m", "")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Make it cheaper, or mark it slow." in done.stdout
-    assert " 1 passed in " in done.stdout
+    assert "test_long[ordinary]: at most" in done.stdout and "test_long[marked]: at most" not in done.stdout
+    assert " 2 passed in " in done.stdout
 
 
 SAMPLED = """
