@@ -117,12 +117,12 @@ class Decline(NamedTuple):
     """The run in the middle of the oldest ones."""
 
 
-def decline_of(run: Run, members: Sequence[int]) -> Decline | None:
+def decline_of(run: Run, members: Sequence[Run]) -> Decline | None:
     """Return by how much the newest runs of a run's line fell below its oldest; None if they didn't.
 
     Takes the line's earlier runs, oldest first. Each counts by the scenarios that it shares with the run, with the same
     content, as their distance from their means; only what came after the line's last alert of a drift counts. At most
-    six queries.
+    five queries.
     """
     last = (
         Alert.objects.filter(
@@ -138,10 +138,10 @@ def decline_of(run: Run, members: Sequence[int]) -> Decline | None:
     )
     if last is not None and last.state in OPEN_ALERTS:
         return None
-    keys = [key for key in members if last is None or key > last.run_id][1 - DRIFT_RUNS :]
-    if len(keys) + 1 < DRIFT_FEWEST:
+    earlier = [each for each in members if last is None or each.pk > last.run_id][1 - DRIFT_RUNS :]
+    if len(earlier) + 1 < DRIFT_FEWEST:
         return None
-    rates = _rates(run, keys)
+    rates = _rates(run, earlier)
     drift = find_drift(list(rates.values()), smallest_of_pass_rate(run.project))
     if drift is None:
         return None
@@ -155,10 +155,8 @@ def decline_of(run: Run, members: Sequence[int]) -> Decline | None:
     return Decline(decline, drift.is_certain, list(rates)[DRIFT_ENDS // 2])
 
 
-def _rates(run: Run, keys: Sequence[int]) -> dict[int, float]:
+def _rates(run: Run, earlier: Sequence[Run]) -> dict[int, float]:
     """Return each run's pass rate over the new run's scenarios, oldest first."""
-    known = Run.objects.in_bulk(keys)
-    earlier = [known[key] for key in keys if key in known]
     changed = [outcome_reasons(why) for why in parts_changed_since(run, earlier, prices=False)]
     runs = [*earlier, run]
     samples = read_samples(runs, [PASS]).get(PASS, {})

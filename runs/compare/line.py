@@ -65,7 +65,7 @@ class Reference:
     is_pinned: bool = False
     best_of: int = 0
     """Among how many runs the pinned one has the highest pass rate; 0 if it hasn't."""
-    members: tuple[int, ...] = ()
+    members: tuple[Run, ...] = ()
     """All known runs of the line, oldest first; empty for that of the default branch."""
 
     @property
@@ -135,7 +135,7 @@ def reference_of(run: Run, choice: str) -> Reference:
             for kind in OF_AMOUNTS
         },
         # The default branch's own runs say whether it drifts.
-        members=() if chosen else tuple(members.line),
+        members=() if chosen else tuple(history.runs[key] for key in members.line if key in history.runs),
     )
 
 

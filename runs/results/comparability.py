@@ -121,16 +121,40 @@ def is_version(suite_hash: str, version: SuiteVersion) -> bool:
     return version.sha256.startswith(suite_hash) or version.config.get("eval_file_hash") == suite_hash
 
 
-def with_imported_contents(before: Run, after: Run, reasons: dict[str, Reasons]) -> dict[str, Reasons]:
-    """Return the reasons with what imported results say of their contents. No query if neither run is imported."""
-    known = [run.fingerprint.get(CONTENTS) for run in (before, after)]
-    if not any(known):
-        return reasons
-    same_suite = _is_of(known[0], known[1], after) or _is_of(known[1], known[0], before)
-    old, new = (_hashes(run, own) for run, own in zip((before, after), known, strict=True))
+def with_imported_contents(
+    before: Run, others: Sequence[Run], reasons: Sequence[dict[str, Reasons]]
+) -> list[dict[str, Reasons]]:
+    """Return the reasons of each later run with what imported results say of their contents.
+
+    None without imported runs, else one query, and one for runs beside them that are not imported.
+    """
+    asked = [run for run in others if before.fingerprint.get(CONTENTS) or run.fingerprint.get(CONTENTS)]
+    if not asked:
+        return list(reasons)
+    runs = [before, *asked]
+    keys = _keys(runs)
+    hashes = _hashes({run.suite_version_id for run in runs if not run.fingerprint.get(CONTENTS)})
+    return [
+        _with_contents((before, run), why, keys[before.pk] & keys[run.pk], hashes) if run.pk in keys else why
+        for run, why in zip(others, reasons, strict=True)
+    ]
+
+
+def _with_contents(
+    pair: tuple[Run, Run],
+    reasons: dict[str, Reasons],
+    keys: Collection[str],
+    hashes: Mapping[int, dict[str, str]],
+) -> dict[str, Reasons]:
+    known = [run.fingerprint.get(CONTENTS) for run in pair]
+    same_suite = _is_of(known[0], known[1], pair[1]) or _is_of(known[1], known[0], pair[0])
+    old, new = (
+        own["scenarios"] if own else hashes[run.suite_version_id]
+        for run, own in zip(pair, known, strict=True)
+    )
     by_id = any(own and own["by_id"] for own in known)
     remaining = dict(reasons)
-    for key in _keys(before) & _keys(after):
+    for key in keys:
         first, second = old.get(key), new.get(key)
         if same_suite or (first and first == second) or (by_id and not (first and second)):
             left = tuple(part for part in remaining.pop(key, ()) if part not in _OF_CONTENT)
@@ -150,15 +174,22 @@ def _is_of(known: Mapping[str, Any] | None, others: Mapping[str, Any] | None, ot
     return is_version(suite_hash, other.suite_version)
 
 
-def _hashes(run: Run, known: Mapping[str, Any] | None) -> dict[str, str]:
-    if known is not None:
-        return dict(known["scenarios"])
-    entries = SuiteEntry.objects.filter(suite_version=run.suite_version_id)
-    return dict(entries.values_list("scenario_version__scenario__key", "scenario_version__sha256"))
+def _hashes(versions: Collection[int]) -> dict[int, dict[str, str]]:
+    hashes: dict[int, dict[str, str]] = {version: {} for version in versions}
+    entries = SuiteEntry.objects.filter(suite_version__in=versions)
+    columns = ("suite_version_id", "scenario_version__scenario__key", "scenario_version__sha256")
+    for version, key, sha256 in entries.values_list(*columns):
+        hashes[version][key] = sha256
+    return hashes
 
 
-def _keys(run: Run) -> set[str]:
-    return set(run.trial_set.values_list("scenario__key", flat=True))
+def _keys(runs: Sequence[Run]) -> dict[int, set[str]]:
+    """Return the scenarios that each run has trials of."""
+    keys: dict[int, set[str]] = {run.pk: set() for run in runs}
+    trials = Trial.objects.filter(run__in=keys).order_by()
+    for run, key in trials.values_list("run_id", "scenario__key").distinct():
+        keys[run].add(key)
+    return keys
 
 
 class Aggregate(NamedTuple):
@@ -278,7 +309,8 @@ def parts_changed_since(
 ) -> list[dict[str, Reasons]]:
     """Return `changed_parts` of each later run.
 
-    At most one query, more where judges, thresholds, time limits or the counting of commands differ.
+    At most one query, more where judges, thresholds, time limits or the counting of commands differ, and up to two
+    where runs were imported.
     """
     pairs = [_configurations(before, each, prices=prices) for each in others]
     known = read_standards(pairs)
@@ -289,9 +321,7 @@ def parts_changed_since(
         if alike not in by_pair:
             by_pair[alike] = changed_between(known, pair)
         changed.append(by_pair[alike])
-    return [
-        with_imported_contents(before, run, reasons) for run, reasons in zip(others, changed, strict=True)
-    ]
+    return with_imported_contents(before, others, changed)
 
 
 def outcomes_changed_since(before: Run, others: Sequence[Run]) -> list[dict[str, Reasons]]:

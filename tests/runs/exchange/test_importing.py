@@ -25,6 +25,7 @@ from runs.exchange.imports.import_results import import_results
 from runs.exchange.results_files.importers import read_results
 from runs.launch.selection import find_target
 from runs.models import Run, RunMeasure, SearchEntry, Trial
+from runs.results.comparability import parts_changed_since
 from runs.results.search.trial_search import index_trials
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
@@ -419,3 +420,10 @@ def test_very_many_empty_lines_are_refused_soon():
     with pytest.raises(RequestError, match="no results found"):
         read_results("lines.jsonl", b"{}\n" * 500_000)
     assert time.process_time() - began < 1.5
+
+
+def test_many_imported_runs_are_compared_in_as_few_queries_as_two(django_assert_num_queries: Any) -> None:
+    project = make_project()
+    *earlier, newest = (stored(suite_result(runId=f"a-{n}"), project)[0] for n in range(6))
+    with django_assert_num_queries(1):
+        assert parts_changed_since(newest, earlier) == [{}] * 5
