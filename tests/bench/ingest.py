@@ -32,7 +32,7 @@ def ingest() -> Iterator[Figure]:
             large = _files_a_second(token, LARGE, 20)
             small = _files_a_second(token, SMALL, 50)
     yield Figure("results over HTTP, files of 1,000", LARGE * large, "a second", 5000.0, more=True)
-    yield Figure("results over HTTP, files of 100, runs", small, "a second", 35.0, more=True)
+    yield Figure("results over HTTP, files of 100, runs", small, "a second", 30.0, more=True)
 
 
 def _files_a_second(token: str, results: int, files: int) -> float:

@@ -94,7 +94,7 @@ def processes() -> Iterator[Figure]:
             ]
         few, many, bare = (median(walls) for walls in zip(*rounds, strict=True))
         name = f"1,000 processes of 50 ms, sandbox {sandbox}"
-        yield Figure(f"{name}: a further 900, times bare", (many - few) / bare, "×", 1.10)
+        yield Figure(f"{name}: a further 900, times bare", (many - few) / bare, "×", 1.15)
 
 
 def _bare_processes(number: int, policy: Policy) -> float:
@@ -129,7 +129,7 @@ def one() -> Iterator[Figure]:
         5, lambda: run([MANAGE[0], "-c", "import django; django.setup"], Path(tempfile.gettempdir()))
     )
     yield Figure("one trial from the command line, median of 5", found.wall, "s", 1.0, bare.wall)
-    yield Figure("one trial, with a new database, median of 3", median_of(3, _first_trial).wall, "s", 2.0)
+    yield Figure("one trial, with a new database, median of 3", median_of(3, _first_trial).wall, "s", 1.5)
 
 
 def _first_trial() -> Spent:
