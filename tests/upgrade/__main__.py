@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,7 @@ def describe() -> dict[str, Any]:
 
 
 def main(folder: Path) -> None:
-    with tarfile.open(WRITTEN) as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(WRITTEN, folder)
     written = folder / "release_0_1_2"
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     os.environ["EVALHUB_DATA"] = str(written)
