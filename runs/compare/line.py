@@ -23,8 +23,8 @@ from evaluators.statistics.line_members import AlertDecision, LineRun, Members, 
 from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.statistics.retest import RetestOutcome
 from runs.compare.baselines import NEWEST_FIRST, baseline_of, newest_among, pinned_run, runs_alike
-from runs.compare.measure_changes import LineRuns
-from runs.models import Alert, Run, RunMeasure
+from runs.compare.measure_changes import PASS, LineRuns, read_samples
+from runs.models import Alert, Run
 from runs.models.comparison import OF_AMOUNTS, OF_SUITE, OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger, has_too_many_errors
 from runs.results.comparability import both_known, find_judge, parts_changed_since
@@ -233,12 +233,12 @@ class _History:
         return self._known[asked]
 
     def _find_usable(self, runs: Sequence[Run]) -> _Usable:
-        keys = _keys([self.run, *runs])
-        run_keys = keys.get(self.run.pk, frozenset())
+        passes = read_samples([self.run, *runs], [PASS]).get(PASS, {})
+        own = passes.get(self.run.pk, {}).keys()
         usable, reasons = [], []
         for earlier, why in zip(runs, parts_changed_since(self.run, runs), strict=True):
-            same = (run_keys & keys.get(earlier.pk, frozenset())) - outcome_reasons(why).keys()
-            if same and len(same) >= LEAST_SHARE * len(run_keys):
+            same = (own & passes.get(earlier.pk, {}).keys()) - outcome_reasons(why).keys()
+            if same and len(same) >= LEAST_SHARE * len(own):
                 usable.append(earlier)
                 reasons.append(why)
         return tuple(usable), tuple(reasons)
@@ -286,15 +286,6 @@ def decision_on(alert: Alert) -> AlertDecision:
     if alert.evidence == Evidence.NOT_CONFIRMED:
         return AlertDecision.REJECTED
     return AlertDecision.OPEN
-
-
-def _keys(runs: Sequence[Run]) -> dict[int, frozenset[str]]:
-    """Return the scenarios that each run has results of. One query."""
-    rows = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass")
-    by_run: dict[int, set[str]] = {}
-    for run, key in rows.exclude(scenario=None).values_list("run", "scenario__key"):
-        by_run.setdefault(run, set()).add(key)
-    return {run: frozenset(keys) for run, keys in by_run.items()}
 
 
 def _last(run: Run, history: _History, lines: Sequence[Members]) -> Run | None:

@@ -102,7 +102,7 @@ class Trial(Ended):
                 fields=["run", "scenario", "index", "state", "outcome", "round"], name="trial_of_run"
             ),
             models.Index(fields=["lease_until"], name="trial_running", condition=models.Q(state="running")),
-            # Lists of runs ask whether a cost is known of all trials; without it PostgreSQL reads every trial.
+            # Lists ask whether all trials of a run have a cost; without this index PostgreSQL reads every trial.
             models.Index(
                 fields=["run", "outcome"], name="trial_without_cost", condition=models.Q(cost_usd=None)
             ),

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from django.db.models import prefetch_related_objects
+
 from evaluators.grading.evaluate import Criteria
 from evaluators.grading.scores.composite_evaluator import without_models
 from evaluators.statistics.comparability import Reasons, Standard, not_comparable, outcome_reasons
@@ -126,14 +128,15 @@ def with_imported_contents(
 ) -> list[dict[str, Reasons]]:
     """Return the reasons of each later run with what imported results say of their contents.
 
-    None without imported runs, else one query, and one for runs beside them that are not imported.
+    No query without imported runs, else one, and two more where runs that were executed are compared with them.
     """
     asked = [run for run in others if before.fingerprint.get(CONTENTS) or run.fingerprint.get(CONTENTS)]
     if not asked:
         return list(reasons)
-    runs = [before, *asked]
-    keys = _keys(runs)
-    hashes = _hashes({run.suite_version_id for run in runs if not run.fingerprint.get(CONTENTS)})
+    keys = _read_keys([before, *asked])
+    executed = [run for run in (before, *asked) if not run.fingerprint.get(CONTENTS)]
+    prefetch_related_objects(executed, "suite_version")
+    hashes = _read_hashes({run.suite_version_id for run in executed})
     return [
         _with_contents((before, run), why, keys[before.pk] & keys[run.pk], hashes) if run.pk in keys else why
         for run, why in zip(others, reasons, strict=True)
@@ -174,16 +177,18 @@ def _is_of(known: Mapping[str, Any] | None, others: Mapping[str, Any] | None, ot
     return is_version(suite_hash, other.suite_version)
 
 
-def _hashes(versions: Collection[int]) -> dict[int, dict[str, str]]:
+def _read_hashes(versions: Collection[int]) -> dict[int, dict[str, str]]:
+    """Return the hashes of each suite version's scenarios by key."""
     hashes: dict[int, dict[str, str]] = {version: {} for version in versions}
-    entries = SuiteEntry.objects.filter(suite_version__in=versions)
-    columns = ("suite_version_id", "scenario_version__scenario__key", "scenario_version__sha256")
-    for version, key, sha256 in entries.values_list(*columns):
+    entries = SuiteEntry.objects.filter(suite_version__in=versions).values_list(
+        "suite_version_id", "scenario_version__scenario__key", "scenario_version__sha256"
+    )
+    for version, key, sha256 in entries:
         hashes[version][key] = sha256
     return hashes
 
 
-def _keys(runs: Sequence[Run]) -> dict[int, set[str]]:
+def _read_keys(runs: Sequence[Run]) -> dict[int, set[str]]:
     """Return the scenarios that each run has trials of."""
     keys: dict[int, set[str]] = {run.pk: set() for run in runs}
     trials = Trial.objects.filter(run__in=keys).order_by()

@@ -18,8 +18,6 @@ FEWEST_RUNS = 20
 """Earlier runs with layer 1 from which thresholds are taken."""
 MOST_RUNS = 100
 """Newest earlier runs that count."""
-MOST_READ = 500
-"""Earlier runs among which these are."""
 _MEASURES = {"error_rate": "error_rate", "help_seeking": "help_calls", "total_commands": "commands"}
 """Thresholds that history sets, by their measure."""
 
@@ -47,11 +45,12 @@ def read_thresholds(project: Project | None, *, before: int | None = None) -> Di
 
 def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
     """Return the means of the newest runs by threshold, of those that count commands by the newest's rules."""
-    runs = Run.objects.filter(project=project).order_by("-pk")
+    # Asked of the runs, or SQLite sorts the measures of all.
+    runs = Run.objects.filter(project=project)
     if before is not None:
         runs = runs.filter(pk__lt=before)
     rows = RunMeasure.objects.filter(
-        run__in=runs.values("pk")[:MOST_READ],
+        run__in=runs.values("pk"),
         scenario=None,
         measure__layer="interaction",
         measure__name__in=_MEASURES,

@@ -182,7 +182,7 @@ def digests_of(runs: Iterable[int], *, why_of: Collection[int] = ()) -> dict[int
         scores = read_scores(text) if text else []
         trial = DigestedTrial(*(*columns, 0, 0, None, _find_lost(error, scores, text)))
         found[run].trials.append(trial)
-        if scores and trial.outcome == "fail":
+        if trial.outcome == "fail":
             failed[run].append(TotalledTrial(trial.pk, scores, None))
     return {
         run: replace(digest, layers=LayerTotals(lost=most_lost(failed[run]))) for run, digest in found.items()

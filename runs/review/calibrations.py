@@ -264,7 +264,10 @@ def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) 
 
 
 def _judgings_of(project: Project, version: JudgeVersion) -> QuerySet[JudgingRecord]:
-    """Return a judge version's judgings, to be asked whether one exists, or SQLite begins with the project's runs."""
+    """Return a judge version's judgings.
+
+    Ask by `Exists` whether a row is about one: of a join SQLite would read the project's runs first.
+    """
     return JudgingRecord.objects.filter(
         trial__run__project=project, model=version.model, rubric=version.rubric
     )
@@ -298,8 +301,8 @@ def repeated_judgings(project: Project) -> Repeated:
     trial = Trial.objects.filter(pk=OuterRef("trial"), run__project=project)
     again = JudgingRecord.objects.filter(Exists(trial), counts=False).order_by("-pk")
     trials = set(again.values_list("trial", flat=True)[:MOST_REPEATED])
-    runs = Run.objects.filter(project=project).order_by("-pk")[:MOST_REPEATED]
-    newest = Trial.objects.filter(run__in=runs.values("pk")).order_by("-run_id", "-pk")
+    runs = Run.objects.filter(project=project).values("pk")
+    newest = Trial.objects.filter(run__in=runs).order_by("-run_id", "-pk")
     trials.update(newest.values_list("pk", flat=True)[:MOST_REPEATED])
     rows = JudgingRecord.objects.filter(trial__in=trials, passed__isnull=False, score__isnull=False)
     judgings: Repeated = defaultdict(lambda: defaultdict(list))

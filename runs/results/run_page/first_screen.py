@@ -276,8 +276,10 @@ def _drawn_run(run: Run) -> DrawnRun:
 def find_earlier(run: Run, line: ShownReference | None) -> list[Run]:
     """Return the runs that a run is shown with, newest first: its line's, else the measured ones before it.
 
-    These are of the same suite, target and model. One query without a line.
+    These are of the same suite, target and model. None for an open run; one query without a line.
     """
+    if run.is_open:
+        return []
     if line and line.runs:
         return [each.run for each in line.runs]
     same = Run.objects.filter(

@@ -197,8 +197,8 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         return render(request, "results/run/_scenarios.html", context)
     used = count_subcommands(run, read)
     answer, verdict = answer_of_run(run, release), _verdict(run)
-    line = None if run.is_open else shown_reference(run)
-    earlier = [] if run.is_open else find_earlier(run, line)
+    line = shown_reference(run)
+    earlier = find_earlier(run, line)
     context |= {
         **_progress(run, read),
         **_layers(run, read, verdict, earlier),
